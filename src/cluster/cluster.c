@@ -1,8 +1,8 @@
 /*
  * cluster.c
  *		Fills in ClusterCalls, the struct of functions through which the
- *		other areas call src/cluster/. Each member is described in
- *		storage/layout/cluster_calls.h.
+ *		other areas call src/cluster/. storage/layout/cluster_calls.h
+ *		describes each member.
  *
  * Runs in any process.
  */
@@ -61,9 +61,9 @@ static const ClusterCalls calls = {
 };
 
 /*
- * Publish the functions. Called once when the library is loaded. This is done
- * also if the library is not preloaded, because any session that decodes a
- * slot may load the output plugin.
+ * Make ClusterCalls known to the other areas. Called once, when the library is
+ * loaded. A library that is not preloaded needs it, too: any session that
+ * decodes a slot may load the output plugin.
  */
 void
 cluster_init(void)

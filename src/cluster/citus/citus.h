@@ -3,11 +3,12 @@
  *		Access to Citus: its catalogs, which say how a table is distributed
  *		over the nodes of a cluster, its locks, and a few of its C functions.
  *
- * A distributed table has no rows of its own. Its rows are in shards; each
- * shard is a table on one node and takes the keys of a range of hash values. A
- * reference table has one shard, with a placement on every node. Distributed
- * tables of the same colocation group have shards with the same ranges on the
- * same nodes.
+ * A distributed table has no rows of its own. Its rows are in shards. A shard
+ * is a table on one node, and takes the keys whose hash is in a range. A shard
+ * is placed on a node group, a primary node and its standbys. A reference
+ * table has one shard, which is placed on every node. Distributed tables of
+ * the same colocation group have shards with the same ranges on the same
+ * nodes.
  *
  * blogstore can be loaded without Citus. On a cluster it looks up three C
  * functions of Citus at run time (cluster_writes_here(), cluster_send()), and
@@ -27,27 +28,42 @@
 typedef struct Shard
 {
 	int64		id;
-	int32		first;			/* range of hash values that it takes */
+
+	/* The first and the last hash value that the shard takes. */
+	int32		first;
+
 	int32		last;
-	int			group;			/* node group of its placement; -1 if it has
-								 * none */
-	uint64		by;				/* full xid of the transaction that wrote this
-								 * placement */
-	int			number;			/* number among the shards of its table, by
-								 * range */
-	Oid			table;			/* InvalidOid if the shard is on another
-								 * node */
+
+	/* The node group on which the shard is placed; -1 if there is none. */
+	int			group;
+
+	/*
+	 * The full xid of the transaction that placed the shard there. Snapshots
+	 * that do not show that transaction may lack rows of the shard.
+	 */
+	uint64		by;
+
+	/* The position of the shard in ShardMap.shard. */
+	int			number;
+
+	/* The shard's table; InvalidOid if the shard is on another node. */
+	Oid			table;
 } Shard;
 
-/* How a table is distributed. */
+/* How a table is distributed, read by shard_map_read(). */
 typedef struct ShardMap
 {
-	bool		everywhere;		/* it is a reference table */
+	bool		everywhere;		/* true for a reference table */
 	int			colocation;
-	uint64		by;				/* full xid of the transaction that distributed
-								 * the table; 0 if frozen */
+
+	/*
+	 * The full xid of the transaction that distributed the table; 0 if the
+	 * catalog's row is frozen.
+	 */
+	uint64		by;
+
 	int			n;
-	Shard	   *shard;			/* in order of their ranges */
+	Shard	   *shard;			/* in the order of their ranges */
 } ShardMap;
 
 #define NO_SHARD (-1)
@@ -70,7 +86,7 @@ extern int	shard_of_key(const ShardMap *map, const pg_uuid_t *key);
 extern bool shard_has_name_of(const char *name, const char *table);
 extern void shard_hold(const ShardMap *map, int shard);
 extern void shard_let_go(const ShardMap *map, int shard);
-/* Citus function that cluster_writes_here() calls. */
+/* The C function of Citus that cluster_writes_here() calls. */
 #define CITUS_PREPARE_FIRST "Use2PCForCoordinatedTransaction"
 
 extern void *cluster_function(const char *name);
@@ -80,7 +96,7 @@ extern bool cluster_has_nodes(void);
 extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
-/* held_shards.c: the shards of a container */
+/* held_shards.c: finding and holding the shards of a container */
 extern bool container_is_spread(Container container);
 extern const ShardMap *container_shards(Container container);
 extern bool container_shard(Container container, const pg_uuid_t *key,
@@ -97,9 +113,10 @@ extern bool container_is_held_by_caller(void);
 extern void container_require_cluster(const char *caller);
 
 /*
- * Define an SQL function that nodes of a cluster call on each other; like
- * SQL_FUNCTION() (base/preload.h). caller: what calls it, for the hint.
- * Errors: 55000 if the containers are not distributed over a cluster.
+ * Define an SQL function that nodes of a cluster call on each other. Otherwise
+ * like SQL_FUNCTION() (base/preload.h). caller is the function that users
+ * call, for the hint. Errors: 55000 if the containers are not distributed over
+ * a cluster.
  */
 #define NODE_FUNCTION(name, caller) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \

@@ -3,9 +3,10 @@
  *		The shards of a container: finding the shard of a key, and holding
  *		it.
  *
- * To hold a shard means to lock it in share mode against being moved or split.
- * storage/layout/ reads a container's shards with shards_read() and caches
- * them as the container's partitions, with the same numbers.
+ * To hold a shard means to take, in share mode, the lock that Citus takes to
+ * move or split it. storage/layout/ reads a container's shards with
+ * shards_read() and caches them as the container's partitions. A shard and its
+ * partition have the same number.
  *
  * Runs in any process.
  */
@@ -26,8 +27,8 @@ StaticAssertDecl(NO_SHARD == NO_PARTITION, "numbers of shards are those of parti
  * ------------------------------------------------------------------------ */
 
 /*
- * Read the shards of a table, in the current memory context. Returns false if
- * the table is not distributed.
+ * Read the shards of a table into *spread, in the current memory context.
+ * Returns false if the table is not distributed.
  */
 bool
 shards_read(Oid table, SpreadTable *spread)
@@ -53,19 +54,20 @@ shards_of_key(const void *map, const pg_uuid_t *key)
 }
 
 /*
- * Whether this process serves a request that began on another node.
+ * True while this process serves a part of a request that began on another
+ * node.
  *
  * The node where a request begins holds the shards that the request uses, as
- * Citus does for a statement. A move locks a shard on all nodes. A node that
- * serves a part of the request must not wait for the shards again: the move
- * may already have locked them there while it waits for the node where the
- * request began.
+ * Citus does for a statement. A move of a shard locks the shard on all nodes.
+ * It may already have locked it on this node while it waits for the node where
+ * the request began. If this process waited for the shard, it would deadlock
+ * with the move. So it does not lock shards.
  */
 static bool held_by_caller = false;
 
 /*
- * Set whether this process serves another node's request. Returns the previous
- * value, which the caller restores afterwards.
+ * Set whether this process serves another node's request, which holds the
+ * shards. Returns the previous value, which the caller restores afterwards.
  */
 bool
 container_held_by_caller(bool held)
@@ -77,8 +79,8 @@ container_held_by_caller(bool held)
 }
 
 /*
- * Return whether this process serves another node's request, so that the other
- * node holds the shards.
+ * Return whether this process serves another node's request, which holds the
+ * shards.
  */
 bool
 container_is_held_by_caller(void)
@@ -87,10 +89,11 @@ container_is_held_by_caller(void)
 }
 
 /*
- * Hold a shard before it is written to, unless the calling node holds it, and
- * prepare Citus for a local write (cluster_writes_here()). The shard may have
- * been moved while this waited, so the caller must look up its place again.
- * Errors: 55000. Locks: the shard in share mode, until the transaction ends.
+ * Hold a shard before a write to it, and prepare Citus for a local write
+ * (cluster_writes_here()). Does nothing if this process serves another node's
+ * request. While it waits for the lock, the shard may be moved, so the caller
+ * must look up its place again. Errors: 55000. Locks: the shard in share mode,
+ * until the transaction ends.
  */
 void
 shards_hold(const void *map, int number)
@@ -105,8 +108,8 @@ shards_hold(const void *map, int number)
 }
 
 /*
- * Hold the shard with the copies of a user's posts, if it is on this node.
- * Returns false if it is not.
+ * Hold the shard with the copies of a user's posts if it is on this node.
+ * Returns whether it is.
  */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)
@@ -119,8 +122,8 @@ shards_hold_copies(const pg_uuid_t *user_id)
  * ------------------------------------------------------------------------ */
 
 /*
- * Throw an error unless the containers are distributed over a cluster. caller:
- * what calls the SQL function, for the hint. Errors: 55000.
+ * Throw an error unless the containers are distributed over a cluster. caller
+ * is the function that users call, for the hint. Errors: 55000.
  */
 void
 container_require_cluster(const char *caller)
@@ -144,8 +147,9 @@ container_is_spread(Container container)
 }
 
 /*
- * Return the shards of a container on all nodes; an empty map if it is not
- * distributed. Valid until the next invalidation.
+ * Return the shards of a container, those of all nodes. If the container is
+ * not distributed, the map is empty. The result is valid until the next
+ * invalidation.
  */
 const ShardMap *
 container_shards(Container container)
@@ -156,9 +160,7 @@ container_shards(Container container)
 	return map != NULL ? map : &none;
 }
 
-/*
- * Return in *shard the shard that takes a key. Returns false if there is none.
- */
+/* Set *shard to the shard that takes a key. Returns false if there is none. */
 bool
 container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 {
@@ -172,8 +174,8 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Hold the shard that takes a key, and return it in *shard, with its place
- * after the lock was acquired. Errors: 55000 if there is no such shard. Locks:
+ * Hold the shard that takes a key, and set *shard to it, as the catalogs have
+ * it once the lock is held. Errors: 55000 if there is no such shard. Locks:
  * the shard in share mode, until the transaction ends or container_let_go().
  */
 void
@@ -195,11 +197,11 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 		if (container_shard(container, key, shard) &&
 			shard_of_key(container_shards(container), key) == number)
 			return;
-		shard_let_go(&map, number); /* it was split while this waited */
+		shard_let_go(&map, number); /* split during the wait */
 	}
 }
 
-/* Release a shard that was held but not written to. */
+/* Release a held shard to which the transaction has not written. */
 void
 container_let_go(Container container, const Shard *shard)
 {
@@ -207,8 +209,9 @@ container_let_go(Container container, const Shard *shard)
 }
 
 /*
- * Hold the shard of a key if it is on this node, unless the calling node holds
- * it. Returns false if it is on another node.
+ * Hold the shard that takes a key if it is on this node. Returns whether it
+ * is. If this process serves another node's request, that node holds the
+ * shard, and this function does not lock it.
  */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)
@@ -227,9 +230,9 @@ container_hold_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Return whether the shard of a key, which another node holds, is on this
- * node. If it seems not to be, wait for a move in progress: that transaction
- * may have committed on the other node but not yet here.
+ * Return whether the shard that takes a key is on this node. The calling node
+ * holds the shard. If this node seems not to have it, wait for the lock of a
+ * move: the move may have committed on the calling node but not yet here.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)
@@ -257,8 +260,8 @@ container_hold_all(Container container)
 			shard_hold(&map, i);
 		if (shards_number(container_shards(container), ALL_GROUPS) == number)
 			return map.n;
-		container_let_go_all(container, map.n); /* a shard was split or moved
-												 * while this waited */
+		/* A shard was split or moved during the wait. */
+		container_let_go_all(container, map.n);
 	}
 }
 
@@ -271,9 +274,9 @@ container_let_go_all(Container container, int n)
 }
 
 /*
- * In a transaction block, make the following statements use only one
- * connection to each node, because later statements of the transaction must
- * use the same connections. The caller restores the setting.
+ * In a transaction block, make the next statements use only one connection to
+ * each node. Later statements of the block must use the same connections. The
+ * caller restores the setting.
  */
 void
 cluster_one_connection(void)

@@ -5,8 +5,8 @@
  *
  * Citus provides the connection and caches it. When cluster_send() returns,
  * the statement is committed on the other node, even if the local transaction
- * rolls back later. So it must be a statement that does no harm if it is
- * repeated, or if the local transaction fails.
+ * rolls back later. So the statement must do no harm if it is repeated, or if
+ * the local transaction fails.
  *
  * Runs in the worker.
  */
@@ -15,12 +15,15 @@
 #include "cluster/citus/citus.h"
 
 /*
- * Citus's connection flag OUTSIDE_TRANSACTION: a connection that Citus does
- * not use for its own transactions.
+ * Citus's flag OUTSIDE_TRANSACTION for a connection that Citus does not use
+ * for its own transactions.
  */
 #define CITUS_OUTSIDE_TRANSACTION (1 << 4)
 
-/* C functions of Citus (connection_management.c, remote_commands.c). */
+/*
+ * Two C functions of Citus (connection_management.c, remote_commands.c),
+ * looked up by find_functions().
+ */
 static void *(*connect_to) (uint32 flags, const char *host, int32 port,
 							const char *user, const char *database) = NULL;
 static int	(*execute_on) (void *connection, const char *sql, void **result) = NULL;
@@ -37,8 +40,8 @@ find_functions(void)
 }
 
 /*
- * Throw an error unless Citus has all functions that are called here and in
- * cluster_writes_here(). Errors: 55000.
+ * Throw an error unless Citus has all C functions that cluster_send() and
+ * cluster_writes_here() call. Errors: 55000.
  */
 void
 cluster_require_functions(void)
@@ -48,9 +51,10 @@ cluster_require_functions(void)
 }
 
 /*
- * Run a statement on a node, as a user, in the current database. Returns false
- * if the node could not be reached or the statement failed; Citus logs the
- * error. Called in a transaction. Errors: 55000 if Citus lacks a function.
+ * Run a statement on a node in the database of the same name, as a user.
+ * Returns false if the node could not be reached or the statement failed;
+ * Citus logs the error. The caller must be in a transaction. Errors: 55000 if
+ * Citus lacks a function.
  */
 bool
 cluster_send(const ClusterNode *node, const char *user, const char *sql)

@@ -3,7 +3,7 @@
  *		The shards of a Citus table, the nodes where they are placed, and the
  *		lock that keeps a shard from being moved.
  *
- * This is read from Citus's catalogs pg_dist_partition, pg_dist_shard,
+ * All of this is read from Citus's catalogs pg_dist_partition, pg_dist_shard,
  * pg_dist_placement and pg_dist_node. Columns are looked up by name, because
  * their numbers differ between versions of Citus.
  *
@@ -32,11 +32,14 @@
 #include "utils/rel.h"
 
 /*
- * Class of the advisory locks by which Citus keeps a shard from being moved.
+ * The class of the advisory locks by which Citus keeps a shard from being
+ * moved.
  */
 #define CITUS_SHARDS_METADATA_LOCK 8
 
-/* Value of pg_dist_placement.shardstate for a usable placement. */
+/*
+ * The value of pg_dist_placement.shardstate for a placement that can be used.
+ */
 #define CITUS_PLACEMENT_ACTIVE 1
 
 /* A scan of a catalog of Citus. */
@@ -61,9 +64,9 @@ cluster_has_citus(void)
 }
 
 /*
- * Begin a scan of a catalog. With column, equal and value, only matching rows
- * are read, using the index if one is given. Errors: 55000 if Citus has no
- * such catalog.
+ * Begin a scan of a catalog of Citus. If column is not NULL, the scan returns
+ * only rows where that column equals value, by the function equal. index is an
+ * index on the column, or NULL. Errors: 55000 if Citus has no such catalog.
  */
 static void
 catalog_begin(CatalogScan *scan, const char *catalog, const char *index,
@@ -103,7 +106,7 @@ catalog_end(CatalogScan *scan)
 }
 
 /*
- * Return a column of the current row. Errors: 55000 if there is no such
+ * Return a column of the scan's current row. Errors: 55000 if there is no such
  * column.
  */
 static Datum
@@ -122,8 +125,8 @@ catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 }
 
 /*
- * Return a bound of a shard's range, which Citus stores as text; none if it is
- * NULL.
+ * Return a bound of a shard's range of hash values, which Citus stores as
+ * text. Returns none if it is NULL.
  */
 static int32
 catalog_bound(const CatalogScan *scan, const char *column, int32 none)
@@ -136,7 +139,7 @@ catalog_bound(const CatalogScan *scan, const char *column, int32 none)
 										  CStringGetDatum(TextDatumGetCString(value))));
 }
 
-/* Return the group of this node. The coordinator's group is 0. */
+/* Return the node group of this node. The coordinator's is 0. */
 int
 cluster_local_group(void)
 {
@@ -152,8 +155,8 @@ cluster_local_group(void)
 }
 
 /*
- * Return the transaction that wrote a row as a full xid, which is never
- * reused; 0 if the row is frozen.
+ * Return the full xid of the transaction that wrote a row; 0 if the row is
+ * frozen. A full xid is never reused.
  */
 static uint64
 writer_of(HeapTuple row)
@@ -167,8 +170,8 @@ writer_of(HeapTuple row)
 }
 
 /*
- * Read the distribution method and the colocation group of a table. Returns
- * false if it is neither hash-distributed nor a reference table.
+ * Read into *map how a table is distributed, but not its shards. Returns false
+ * if it is neither distributed by hash nor a reference table.
  */
 static bool
 read_distribution(ShardMap *map, Oid table)
@@ -201,7 +204,7 @@ compare_shards(const void *a, const void *b)
 	return first_a < first_b ? -1 : first_a > first_b;
 }
 
-/* Read the shards of a table and their ranges. */
+/* Read the shards of a table and their ranges into *map. */
 static void
 read_shards(ShardMap *map, Oid table)
 {
@@ -234,8 +237,8 @@ read_shards(ShardMap *map, Oid table)
 }
 
 /*
- * Read the placement of a shard. If one of several placements is on this node,
- * that one is used.
+ * Read on which node group a shard is placed. If it has several placements,
+ * one on this node is preferred.
  */
 static void
 read_placement(Shard *shard, int here)
@@ -260,9 +263,9 @@ read_placement(Shard *shard, int here)
 }
 
 /*
- * Read how a table is distributed, in the current memory context. Returns
- * false if it is not distributed by hash and is no reference table. Only
- * shards on this node have a table.
+ * Read into *map how a table is distributed, and its shards, in the current
+ * memory context. Shards on other nodes get no table. Returns false if the
+ * table is neither distributed by hash nor a reference table.
  */
 bool
 shard_map_read(ShardMap *map, Oid table)
@@ -311,8 +314,8 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * Return a hash of the shards of a table on a group of nodes, or on all nodes
- * (ALL_GROUPS). It changes when a shard is moved, split or added, and is never
+ * Return a hash of the ids of a table's shards on one node group, or on all
+ * (ALL_GROUPS). It changes when a shard is moved, split or added. It is never
  * 0.
  */
 int64
@@ -327,8 +330,8 @@ shards_number(const ShardMap *map, int group)
 }
 
 /*
- * Return whether a name has the form of a shard's name: the table's name and a
- * number.
+ * Return whether a name has the form of a shard's name: the table's name, an
+ * underscore and a number.
  */
 bool
 shard_has_name_of(const char *name, const char *table)
@@ -341,8 +344,8 @@ shard_has_name_of(const char *name, const char *table)
 }
 
 /*
- * Return the tag of the lock that keeps a shard, with all shards colocated
- * with it, from being moved.
+ * Return the tag of the lock that keeps a shard from being moved or split. The
+ * shards that are colocated with it have the same lock.
  */
 static LOCKTAG
 lock_of(const ShardMap *map, int shard)
@@ -355,10 +358,11 @@ lock_of(const ShardMap *map, int shard)
 }
 
 /*
- * Hold a shard of a hash-distributed table until the transaction ends, as
- * Citus does for its own writes. Moving or splitting a shard takes this lock
- * exclusively on every node before the catalogs change. So after this returns,
- * the caller must look up again where the shard is.
+ * Lock a shard of a hash-distributed table in share mode until the transaction
+ * ends, as Citus does for its own writes. A move or a split of the shard takes
+ * this lock exclusively on every node before it changes the catalogs. It may
+ * have done so while this function waited, so the caller must look up again
+ * where the shard is.
  */
 void
 shard_hold(const ShardMap *map, int shard)
@@ -369,7 +373,10 @@ shard_hold(const ShardMap *map, int shard)
 	AcceptInvalidationMessages();
 }
 
-/* Release a shard that was held once and not written to. */
+/*
+ * Release a shard that shard_hold() has locked and to which the transaction
+ * has not written.
+ */
 void
 shard_let_go(const ShardMap *map, int shard)
 {
@@ -379,8 +386,8 @@ shard_let_go(const ShardMap *map, int shard)
 }
 
 /*
- * Return the node of the current row of pg_dist_node. Returns false if it is
- * not a primary.
+ * Set *node to the node of the current row of pg_dist_node. Returns false if
+ * that node is not a primary.
  */
 static bool
 take_node(const CatalogScan *scan, ClusterNode *node)
@@ -397,7 +404,7 @@ take_node(const CatalogScan *scan, ClusterNode *node)
 	return true;
 }
 
-/* Return the primary node of a group. Returns false if there is none. */
+/* Set *node to the primary node of a group. Returns false if there is none. */
 bool
 cluster_node_of_group(int group, ClusterNode *node)
 {
@@ -412,8 +419,8 @@ cluster_node_of_group(int group, ClusterNode *node)
 }
 
 /*
- * Return the active primary nodes except this one, including the coordinator;
- * at most limit. Returns their number.
+ * Set nodes[] to the active primary nodes except this one. The coordinator is
+ * among them. Returns their number, which is at most limit.
  */
 int
 cluster_other_nodes(ClusterNode *nodes, int limit)
@@ -455,8 +462,8 @@ cluster_has_nodes(void)
 }
 
 /*
- * Return a C function of Citus by name. Errors: 55000 if it does not exist or
- * is not exported.
+ * Return the C function of Citus with a name. Errors: 55000 if it does not
+ * exist or is not exported.
  */
 void *
 cluster_function(const char *name)
@@ -474,12 +481,11 @@ cluster_function(const char *name)
 }
 
 /*
- * Prepare for a local write to a shard that bypasses Citus. Writes that the
- * transaction makes on other nodes through Citus must not commit there if the
- * local commit fails, so Citus is told to use two-phase commit. The worker
- * does without: if its transaction fails, it repeats all writes.
- *
- * Errors: 55000 if Citus lacks the function.
+ * Prepare for writing to a local shard without Citus. If the transaction also
+ * writes to other nodes through Citus, these writes must not commit there
+ * unless the local commit succeeds. So this function tells Citus to use
+ * two-phase commit. The worker does without it: if its transaction fails, it
+ * repeats all writes. Errors: 55000 if Citus lacks the C function.
  */
 void
 cluster_writes_here(void)

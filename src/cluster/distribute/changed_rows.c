@@ -2,11 +2,12 @@
  * changed_rows.c
  *		Finding the rows of a leaf that have changed between two snapshots.
  *
- * The leaf is scanned with SnapshotAny. While the older snapshot is
- * registered, no tuple that it sees is vacuumed. A tuple that only the older
- * snapshot sees is "gone", and one that only the newer snapshot sees has
- * "come". An updated row is both. Other transactions need not record anything
- * for this.
+ * A leaf is a table that holds items of one type. It is scanned with
+ * SnapshotAny, which returns all row versions. A row version that only the
+ * older snapshot sees is "gone", and one that only the newer snapshot sees has
+ * "come". An updated row has one of each. While the older snapshot is
+ * registered, VACUUM removes no row version that it sees. So other
+ * transactions need not record what they change.
  *
  * Runs in a backend.
  */
@@ -28,7 +29,10 @@
 #include "utils/snapmgr.h"
 #include "utils/uuid.h"
 
-/* Compare the visibility of a tuple in two snapshots. */
+/*
+ * Find out whether a row version is gone or has come between the snapshots
+ * before and now.
+ */
 static void
 look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot now,
 				bool *gone, bool *come)
@@ -46,7 +50,7 @@ look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot no
 			!table_tuple_satisfies_snapshot(rel, slot, now);
 }
 
-/* Create a list of keys in the current memory context. */
+/* Create an empty list of keys of a leaf, in the current memory context. */
 ChangedKeys *
 changed_keys_make(const SpreadSource *source)
 {
@@ -60,7 +64,10 @@ changed_keys_make(const SpreadSource *source)
 	return keys;
 }
 
-/* Add the key of a row to a list. */
+/*
+ * Add the key of a row to a list. column[] has the numbers of the key's
+ * columns.
+ */
 static void
 add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 {
@@ -91,13 +98,13 @@ add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 }
 
 /*
- * Compare what two snapshots see of a leaf. *gone receives the keys of rows
- * that only the older snapshot, before, sees. *come receives the keys of rows
- * that only the newer snapshot, now, sees. The key of an updated row is added
- * to both.
+ * Find the rows of a leaf that have changed between two snapshots. *gone
+ * receives the keys of row versions that only the older snapshot, before,
+ * sees. *come receives the keys of those that only the newer snapshot, now,
+ * sees. An updated row's key is added to both.
  *
  * Both snapshots must be registered. The older one must have been registered
- * ever since it was taken, so that no row version that it sees is vacuumed.
+ * since it was taken, so that VACUUM has removed no row version that it sees.
  */
 void
 changes_find(const SpreadSource *source, Snapshot before, Snapshot now,

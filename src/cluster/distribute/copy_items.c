@@ -3,13 +3,13 @@
  *		Copying the items of a single server to the tables of a cluster, and
  *		copying those again that have changed since.
  *
- * The statements are INSERT ... SELECT, which Citus executes as COPY to the
- * shards. They lock the old tables like readers do, and no other transaction
- * can use the new tables before this one commits. So other transactions do not
- * wait for them.
+ * The statements are INSERT ... SELECT, which Citus runs as COPY to the
+ * shards. They lock the old tables as readers do. No other transaction can use
+ * the new tables before this one commits. So other transactions do not wait
+ * for these statements.
  *
- * Copies of posts are not copied. The workers of the nodes make them for the
- * posts that they have.
+ * The copies of posts in "users" are not copied. The worker of each node makes
+ * them for the posts that the node has.
  *
  * Runs in a backend, in SPI.
  */
@@ -36,7 +36,10 @@ sql_name(Oid relid)
 									  get_rel_name(relid));
 }
 
-/* Run a statement with a given snapshot. Returns the number of rows. */
+/*
+ * Run a statement that reads with a given snapshot. Returns the number of
+ * rows.
+ */
 static int64
 run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
 {
@@ -50,7 +53,7 @@ run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
 	return SPI_processed;
 }
 
-/* Copy all rows that a snapshot sees. */
+/* Copy all rows that a snapshot sees from the old tables to the new ones. */
 void
 spread_copy(Spread *spread, Snapshot snapshot)
 {
@@ -73,19 +76,27 @@ spread_copy(Spread *spread, Snapshot snapshot)
  * ------------------------------------------------------------------------ */
 
 /*
- * Number of changed keys from which on they are processed before another leaf
- * is scanned.
+ * When so many keys of changed rows are collected, the rows are copied before
+ * another leaf is scanned.
  */
 #define MANY_KEYS 200000
 
-/* Changes, not processed yet, of leaves that are copied to the same table. */
+/*
+ * Changed rows that still have to be copied. All are of leaves that are copied
+ * to the same table.
+ */
 typedef struct Pending
 {
 	MemoryContext context;
-	ChangedKeys *gone;			/* keys of all leaves */
-	List	   *come;			/* ChangedKeys, one for each leaf */
+	ChangedKeys *gone;			/* keys of rows that are gone, of all leaves */
+
+	/*
+	 * A list of ChangedKeys: for each leaf, the keys of rows that have come.
+	 */
+	List	   *come;
+
 	int64		n;
-	int64		rows;			/* number processed so far */
+	int64		rows;			/* number of changed rows copied so far */
 } Pending;
 
 static void
@@ -98,8 +109,9 @@ begin_pending(Pending *pending)
 }
 
 /*
- * Convert keys to arrays, as arguments of a statement. which: indexes of n
- * keys; NULL for the first n.
+ * Convert n keys to arrays, one for each column, which become the arguments of
+ * a statement. which[] has the indexes of the keys; if it is NULL, they are
+ * the first n.
  */
 static void
 make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
@@ -122,7 +134,7 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 	pfree(value);
 }
 
-/* Return the join condition between rows of a table o and keys c. */
+/* Return the SQL condition that a row of table o has a key of the list c. */
 static char *
 same_key(const SpreadSource *source)
 {
@@ -135,8 +147,9 @@ same_key(const SpreadSource *source)
 	 "unnest($1, $2) AS c (first, second)")
 
 /*
- * Delete rows from the new table. which: indexes of n keys, all of one shard
- * if the table is distributed; NULL for the first n.
+ * Delete n rows from the new table. which[] has the indexes of their keys; if
+ * it is NULL, they are the first n. If the table is distributed, all must be
+ * in one shard.
  */
 static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
@@ -148,7 +161,7 @@ delete_some(const ChangedKeys *gone, const int *which, int n)
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
-	/* the first condition lets Citus find the shard */
+	/* Citus finds the shard by the first condition. */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
 									   source->target, UNNEST(source),
 									   source->key[0], same_key(source)),
@@ -185,7 +198,7 @@ delete_gone(const ChangedKeys *gone)
 	}
 }
 
-/* Copy the rows of a leaf that have come. */
+/* Copy the rows of a leaf whose keys have come to the new table. */
 static int64
 copy_come(const ChangedKeys *come, Snapshot now)
 {
@@ -202,7 +215,10 @@ copy_come(const ChangedKeys *come, Snapshot now)
 								same_key(source)), source->nkeys, types, values);
 }
 
-/* Process the pending changes. */
+/*
+ * Make the collected changes in the new table: delete what is gone, copy what
+ * has come.
+ */
 static void
 flush(Pending *pending, Snapshot now)
 {
@@ -218,7 +234,7 @@ flush(Pending *pending, Snapshot now)
 	begin_pending(pending);
 }
 
-/* Add the changes of a leaf to those pending. */
+/* Collect the changes of a leaf between two snapshots. */
 static void
 add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 			Snapshot now)
@@ -237,8 +253,8 @@ add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 }
 
 /*
- * Bring the new tables from the state that one snapshot sees to the state that
- * a newer one sees. Returns how many rows are gone or have come.
+ * Bring the new tables from the state that an older snapshot sees to the state
+ * that a newer one sees. Returns the number of changed rows.
  */
 int64
 spread_repeat(Spread *spread, Snapshot before, Snapshot now)
@@ -250,7 +266,9 @@ spread_repeat(Spread *spread, Snapshot before, Snapshot now)
 	int			nest = NewGUCNestLevel();
 	ListCell   *lc;
 
-	/* use the indexes of the keys, whatever the statistics say */
+	/*
+	 * Make the planner use the indexes of keys, whatever the statistics say.
+	 */
 	setting_change("enable_hashjoin", "off");
 	setting_change("enable_mergejoin", "off");
 	setting_change("enable_seqscan", "off");

@@ -4,18 +4,18 @@
  *		server onto a cluster while requests run.
  *
  * All of it is one transaction, which Citus commits on all nodes or on none.
- * Until then, other transactions read and write the old tables. If it fails,
- * the old tables remain in use.
+ * Until the commit, other transactions read and write the old tables. If the
+ * transaction fails, the old tables remain in use.
  *
  *		phase					other transactions
  *		----------------------	-------------------------------------------
  *		create new tables		continue
- *		copy					continue
+ *		copy all rows			continue
  *		copy changed rows		continue; repeated while there are many
- *		the same once more		writers wait: for a scan of all rows and
- *								the copy of those changed; readers wait,
- *								too, if they never leave the tables free
- *		rename, commit			all wait
+ *		copy changed rows,		writers wait during a scan of all rows and
+ *		for the last time		the copy of the changed ones; if readers
+ *								never leave the tables free, they wait, too
+ *		rename tables, commit	all wait
  *
  * Runs in a backend.
  */
@@ -46,24 +46,27 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * Number of changed rows that are left to the last pass, for which writers
- * wait.
+ * If no more rows than this have changed, they are left to the last pass, for
+ * which writers wait.
  */
 #define FEW_ROWS 2000
 
-/* Attempts at the last pass that let readers continue. */
+/*
+ * This many attempts at the last pass let readers continue. Later attempts
+ * make readers wait as well.
+ */
 #define BESIDE_READERS 3
 
 /*
- * How long to try to begin the last step, in ms, and the pause between
- * attempts, in us.
+ * Attempts to begin the last step are made for PATIENCE ms, with a pause of
+ * PAUSE us between two of them.
  */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000
 
 /*
- * Throw an error unless this transaction is READ COMMITTED and has written
- * nothing. Errors: 25001, 25006.
+ * Throw an error unless this transaction is READ COMMITTED and has not written
+ * anything. Errors: 25001, 25006.
  */
 static void
 need_clean_transaction(void)
@@ -84,8 +87,8 @@ need_clean_transaction(void)
 }
 
 /*
- * Throw an error unless there are undamaged containers on this server that are
- * not distributed. Errors: 55000.
+ * Throw an error unless this server has all containers, undamaged and not
+ * distributed yet. Errors: 55000.
  */
 static void
 require_one_machine(void)
@@ -109,9 +112,9 @@ require_one_machine(void)
 }
 
 /*
- * Prevent changes of the tables' definitions until the transaction ends.
- * Without keep, the old tables are dropped, so VACUUM is kept from their
- * leaves, too, because it would block the DROP.
+ * Prevent changes of the tables' definitions until the transaction ends. If
+ * keep is false, the old tables will be dropped. Then their leaves are locked
+ * so that VACUUM cannot run on them either, because it would block the DROP.
  */
 static void
 hold_layout(bool keep)
@@ -133,8 +136,8 @@ hold_layout(bool keep)
 }
 
 /*
- * Throw an error if a relation has one of the names that are needed. Errors:
- * 42P07.
+ * Throw an error if another relation has a name that the distribution needs.
+ * Errors: 42P07.
  */
 static void
 refuse_names(void)
@@ -155,8 +158,8 @@ refuse_names(void)
 }
 
 /*
- * Create the new tables, with what the owner has added to the old ones. In
- * SPI.
+ * Create the new tables, with the columns, indexes and grants that the owner
+ * has added to the old ones. In SPI.
  */
 static void
 make_tables(Spread *spread)
@@ -171,7 +174,9 @@ make_tables(Spread *spread)
 	spread_carry_rights();
 }
 
-/* Return whether a rename or deletion of a user is in progress. In SPI. */
+/*
+ * Return whether the renaming or deletion of some user is in progress. In SPI.
+ */
 static bool
 users_are_changing(void)
 {
@@ -179,8 +184,9 @@ users_are_changing(void)
 }
 
 /*
- * Throw an error because the last step could not begin in time. jobs: because
- * of renames or deletions. Errors: 55P03.
+ * Throw an error because the last step could not begin in time. If jobs is
+ * true, renames or deletions of users were in progress, otherwise other
+ * transactions had locked the containers. Errors: 55P03.
  */
 static COMPAT_NORETURN void
 give_up(bool jobs)
@@ -194,7 +200,9 @@ give_up(bool jobs)
 					 CALL)));
 }
 
-/* Tell the caller that the last step cannot begin yet and is retried. */
+/*
+ * Tell the caller that the last step cannot begin yet and will be tried again.
+ */
 static void
 tell_waiting(void)
 {
@@ -204,9 +212,8 @@ tell_waiting(void)
 }
 
 /*
- * Copy the rows that have changed since a snapshot, and replace the snapshot
- * by a new one, from which the next pass continues. Returns the number of
- * rows.
+ * Copy the rows that have changed since the snapshot *before. *before becomes
+ * a new snapshot, up to which they are copied. Returns the number of rows.
  */
 static int64
 pass(Spread *spread, Snapshot *before)
@@ -220,10 +227,13 @@ pass(Spread *spread, Snapshot *before)
 }
 
 /*
- * Try the last step: lock out writers, copy the remaining changes, and lock
- * out readers. readers: lock out readers at once. *jobs: renames or deletions
- * are in progress. Returns false, with all locks released, if other
- * transactions hold the tables, or *jobs is true.
+ * Try to lock the containers for the last step. Lock out writers, copy the
+ * rows that have changed since *before, and lock out readers. If readers is
+ * true, lock out readers together with writers.
+ *
+ * Returns false, with all locks released, if other transactions have locked
+ * the containers, or if renames or deletions of users are in progress. In the
+ * latter case *jobs is true.
  */
 static bool
 try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
@@ -243,8 +253,8 @@ try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
 }
 
 /*
- * Copy all items and begin the last step. Returns the time when the last step
- * began.
+ * Copy all items, and lock the containers for the last step. Returns the time
+ * since when writers have been waiting.
  */
 static TimestampTz
 copy_all(Spread *spread)
@@ -272,7 +282,7 @@ copy_all(Spread *spread)
 			give_up(jobs);
 		pg_usleep(PAUSE);
 		CHECK_FOR_INTERRUPTS();
-		/* copy changes made meanwhile, so that writers do not wait for that */
+		/* Copy what has changed meanwhile, while writers do not wait. */
 		(void) pass(spread, &before);
 		began = GetCurrentTimestamp();
 	}
@@ -282,7 +292,8 @@ copy_all(Spread *spread)
 
 /*
  * blogstore.distribute_containers(partitions, keep): distribute the containers
- * of this server over the cluster whose coordinator it is.
+ * of this server over the cluster whose coordinator it is. If keep is true,
+ * the old tables stay under other names.
  *
  * Locks: ShareUpdateExclusiveLock on the containers; at the end ExclusiveLock
  * and then AccessExclusiveLock. Errors: 22004, 22023, 25001, 25006, 42501,
@@ -320,7 +331,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 
-	/* the nodes build new views */
+	/* The nodes will build new views. */
 	owner_begin(&scope);
 	views_abandon();
 	owner_end(&scope);

@@ -21,36 +21,40 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/* Appended to the names of new tables while the old ones still have theirs. */
+/* Appended to the names of the new tables while the old ones have theirs. */
 #define NEW_SUFFIX "_spread"
 
-/* Appended to the names of the old tables afterwards. */
+/* Appended to the names of the old tables once the new ones have theirs. */
 #define OLD_SUFFIX "_one_machine"
 
 /*
- * A leaf whose rows are copied, the table they are copied to, and the columns
- * that identify a row.
+ * A leaf (a table of items of one type) whose rows are copied, the new table
+ * to which they are copied, and the columns that identify a row.
  */
 typedef struct SpreadSource
 {
 	Oid			leaf;
-	const char *target;			/* quoted for SQL */
-	char	   *columns;		/* list for SQL */
+	const char *target;			/* quoted name, for SQL */
+	char	   *columns;		/* list of column names, for SQL */
 	int			nkeys;
 	const char *key[2];
 	Oid			key_type;
-	bool		spread;			/* the target is distributed, by the first key
-								 * column */
+
+	/* True if the target is distributed. Its distribution column is key[0]. */
+	bool		spread;
 } SpreadSource;
 
-/* State of distribute_containers(). */
+/* What distribute_containers() knows and has done. */
 typedef struct Spread
 {
 	Creation	creation;
-	bool		keep;			/* keep the old tables under other names */
+
+	/* True if the old tables are kept, under other names. */
+	bool		keep;
+
 	List	   *sources;		/* list of SpreadSource */
-	int64		copied;			/* rows copied in the first pass */
-	int64		repeated;		/* changed rows copied again */
+	int64		copied;			/* rows that the first pass has copied */
+	int64		repeated;		/* rows that later passes have copied */
 } Spread;
 
 /* distribution_plan.c; called in SPI */
@@ -66,7 +70,10 @@ extern int64 spread_repeat(Spread *spread, Snapshot before, Snapshot now);
 
 /* changed_rows.c */
 
-/* Keys of rows of a leaf, or of all leaves with the same target. */
+/*
+ * The keys of n rows of a leaf, or of all leaves with the same target. room is
+ * the length of the arrays key[].
+ */
 typedef struct ChangedKeys
 {
 	MemoryContext context;

@@ -1,12 +1,13 @@
 /*
  * distribution_plan.c
- *		Which tables are copied to which, what the owner has added to them,
- *		and what prevents a distribution.
+ *		Plans a distribution: which tables are copied to which, what the owner
+ *		has added to them, and what prevents the distribution.
  *
  * The owner may have added columns, indexes and grants to the tables. The new
- * tables get all that they can have. Anything else is rejected in advance, so
- * that it is not lost. This includes everything that would run on the nodes
- * with the rights of the superuser who calls distribute_containers().
+ * tables get all that they can have. Whatever they cannot have is an error at
+ * the beginning, so that it is not lost. The same holds for everything that
+ * would run on the nodes with the rights of the superuser who calls
+ * distribute_containers().
  *
  * Runs in a backend, in SPI, with only pg_catalog in search_path.
  */
@@ -15,6 +16,7 @@
 #include "cluster/distribute/distribute.h"
 #include "cluster/user_items/reference_users.h"
 
+#include "access/relation.h"
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
@@ -22,8 +24,10 @@
 #include "storage/layout/layout.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/plancache.h"
+#include "utils/rel.h"
 
-/* Return the first column of a query's result as texts. */
+/* Return the first column of a query's result as a list of C strings. */
 static List *
 texts_of(const char *sql)
 {
@@ -48,27 +52,42 @@ run_each(const char *sql)
 		(void) create_run_sql(lfirst(lc));
 }
 
-/* Throw an error if a query returns any row. Errors: 0A000. */
+/*
+ * Throw the error that something cannot be carried over to a cluster. Errors:
+ * 0A000.
+ */
+static COMPAT_NORETURN void
+refuse(const char *what)
+{
+	ereport(ERROR,
+			(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+			 errmsg("%s cannot be carried over to a cluster", what),
+			 errhint("Drop it, and create it again afterwards if Citus allows that.")));
+}
+
+/*
+ * Throw an error if a query returns a row. Its first column says what cannot
+ * be carried over to a cluster. Errors: 0A000.
+ */
 static void
 refuse_any(const char *sql)
 {
 	List	   *found = texts_of(sql);
 
 	if (found != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("%s cannot be carried over to a cluster",
-						(char *) linitial(found)),
-				 errhint("Drop it, and create it again afterwards if Citus allows that.")));
+		refuse(linitial(found));
 }
 
-/* All tables whose rows are moved. */
+/* Begins a query: t contains all tables whose rows are moved. */
 #define OLD_TABLES \
 	"WITH t AS (SELECT relid FROM pg_partition_tree('" POSTS_SQL "')" \
 	" UNION SELECT relid FROM pg_partition_tree('" USERS_SQL "')" \
 	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
 
-/* Objects that depend on these tables and would stay with them. */
+/*
+ * Selects the objects of a catalog that depend on these tables. They would
+ * keep using the old tables.
+ */
 #define DEPENDENT(class) \
 	"pg_depend AS d WHERE d.classid = '" class "'::regclass" \
 	" AND d.refclassid = 'pg_class'::regclass AND d.refobjid IN (SELECT relid FROM t)"
@@ -84,13 +103,6 @@ static const char *const obstacles[] = {
 	" WHERE r.oid IN (SELECT d.objid FROM " DEPENDENT("pg_rewrite") ")"
 	" AND r.ev_class <> coalesce(to_regclass('" COUNTS_VIEW_SQL "'), 0)",
 
-	/* posts_with_counts is replaced, which needs the same columns */
-	"SELECT format('view %s', attrelid::regclass) FROM pg_attribute"
-	" WHERE attrelid = to_regclass('" COUNTS_VIEW_SQL "') AND attnum > 0 GROUP BY attrelid"
-	" HAVING string_agg(attname || ' ' || atttypid::regtype, ', ' ORDER BY attnum) <> 'id uuid, type text, post_id uuid,"
-	" user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint,"
-	" creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb'",
-
 	OLD_TABLES "SELECT format('function %s', d.objid::regprocedure) FROM " DEPENDENT("pg_proc"),
 
 	OLD_TABLES "SELECT format('policy %I of %s', polname, polrelid::regclass)"
@@ -104,7 +116,11 @@ static const char *const obstacles[] = {
 	" WHERE (contype IN ('f', 'x') AND (conrelid IN (SELECT relid FROM t) OR confrelid IN (SELECT relid FROM t)))"
 	" OR (contype = 'c' AND conrelid IN ('" USERS_SQL "'::regclass, '" USERNAMES_SQL "'::regclass))",
 
-	/* it would run with the rights of the caller */
+	/*
+	 * A CHECK constraint that uses a function of the owner's would run with
+	 * the rights of the caller. So would an index, a default, and a type's
+	 * functions.
+	 */
 	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
 	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"
 	" WHERE d.classid = 'pg_constraint'::regclass AND d.objid = pg_constraint.oid"
@@ -115,9 +131,6 @@ static const char *const obstacles[] = {
 	" WHERE d.classid = 'pg_class'::regclass AND d.objid = indexrelid"
 	" AND d.refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass))",
 
-	/*
-	 * so would a default, and a function of a type that the owner has created
-	 */
 	OLD_TABLES "SELECT format('default of column %I of %s', a.attname, a.attrelid::regclass) FROM pg_attrdef AS f"
 	" JOIN pg_attribute AS a ON a.attrelid = f.adrelid AND a.attnum = f.adnum"
 	" WHERE f.adrelid IN (SELECT relid FROM t) AND EXISTS (SELECT FROM pg_depend AS d"
@@ -138,14 +151,51 @@ static const char *const obstacles[] = {
 };
 
 /*
- * Throw an error if anything attached to the tables would be lost. Errors:
- * 0A000.
+ * Throw an error if the view posts_with_counts has other columns than
+ * blogstore creates it with. The view is replaced, and a view can only be
+ * replaced by one with the same columns. Errors: 0A000.
+ */
+static void
+refuse_other_counts_view(void)
+{
+	Oid			view = table_lookup(COUNTS_VIEW);
+	SPIPlanPtr	plan;
+	TupleDesc	wanted;
+	Relation	rel;
+	TupleDesc	found;
+	bool		same;
+
+	if (!OidIsValid(view))
+		return;
+	/* the statement is only analyzed, to get the columns of its result */
+	plan = SPI_prepare(create_counts_view_sql + strlen(CREATE_COUNTS_VIEW), 0, NULL);
+	if (plan == NULL)
+		elog(ERROR, "could not prepare the query of %s", COUNTS_VIEW);
+	wanted = ((CachedPlanSource *) linitial(SPI_plan_get_plan_sources(plan)))->resultDesc;
+	rel = relation_open(view, AccessShareLock);
+	found = RelationGetDescr(rel);
+	same = found->natts == wanted->natts;
+	for (int i = 0; same && i < found->natts; i++)
+		same = !TupleDescAttr(found, i)->attisdropped &&
+			TupleDescAttr(found, i)->atttypid == TupleDescAttr(wanted, i)->atttypid &&
+			strcmp(NameStr(TupleDescAttr(found, i)->attname),
+				   NameStr(TupleDescAttr(wanted, i)->attname)) == 0;
+	relation_close(rel, NoLock);
+	SPI_freeplan(plan);
+	if (!same)
+		refuse("view " COUNTS_VIEW_SQL);
+}
+
+/*
+ * Throw an error if the owner has added something to the tables that the new
+ * tables cannot have. Errors: 0A000.
  */
 void
 spread_refuse_obstacles(void)
 {
 	for (int i = 0; i < lengthof(obstacles); i++)
 		refuse_any(obstacles[i]);
+	refuse_other_counts_view();
 }
 
 /* ------------------------------------------------------------------------
@@ -153,8 +203,8 @@ spread_refuse_obstacles(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Add the columns that the owner has added, and the CHECK constraints of
- * posts.
+ * Add to the new tables the columns that the owner has added to the old ones,
+ * and the CHECK constraints of posts.
  */
 void
 spread_carry_columns(void)
@@ -178,8 +228,8 @@ spread_carry_columns(void)
 }
 
 /*
- * WITH queries for the indexes of the old leaves that the new tables lack.
- * They define o, with the name of the new table in o.target.
+ * Begins a query: o contains the indexes of the old leaves that the new tables
+ * lack. o.target is the name of the new table.
  */
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
@@ -198,8 +248,8 @@ spread_carry_columns(void)
 	" ORDER BY old.target, x.def, n.relname) "
 
 /*
- * Create the indexes that the owner has added. Errors: 0A000 if a unique one
- * lacks the distribution column.
+ * Create on the new tables the indexes that the owner has added to the old
+ * ones. Errors: 0A000 if a unique one lacks the distribution column.
  */
 void
 spread_carry_indexes(void)
@@ -212,7 +262,7 @@ spread_carry_indexes(void)
 			 " CASE WHEN o.indisunique THEN 'UNIQUE ' END, o.name, o.target, o.def) FROM o");
 }
 
-/* Grant the privileges that exist on the tables as a whole. */
+/* Grant on the new tables the privileges that roles have on the old ones. */
 void
 spread_carry_rights(void)
 {
@@ -231,8 +281,8 @@ spread_carry_rights(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return a list of the columns that a leaf and its new table have in common,
- * for SQL.
+ * Return the columns that both a leaf and its new table have, as a list for
+ * SQL.
  */
 static char *
 common_columns(Oid leaf, const char *target)
@@ -261,7 +311,7 @@ add_source(Spread *spread, Oid leaf, const char *target, const char *first,
 	spread->sources = lappend(spread->sources, source);
 }
 
-/* Add the leaves of a container for items of a type. */
+/* Plan to copy all leaves of a container that hold items of a type. */
 static void
 add_leaves(Spread *spread, Container container, ItemType type,
 		   const char *target, const char *first, const char *second)
@@ -277,7 +327,8 @@ add_leaves(Spread *spread, Container container, ItemType type,
 }
 
 /*
- * Throw an error if a leaf is of a kind that cannot be copied. Errors: 0A000.
+ * Throw an error if a leaf is not a heap table of one type of item. Errors:
+ * 0A000.
  */
 static void
 check_sources(const Spread *spread)
@@ -294,8 +345,8 @@ check_sources(const Spread *spread)
 }
 
 /*
- * Plan which rows are copied where. Users come first, because items refer to
- * them.
+ * Plan which leaf is copied to which new table. Users come first, because
+ * items refer to them.
  */
 void
 spread_plan_sources(Spread *spread)

@@ -1,16 +1,17 @@
 /*
  * table_swap.c
- *		The last step of a distribution: locking others out and giving the
- *		new tables the names of the old ones.
+ *		The last step of a distribution: locking out other transactions, and
+ *		giving the new tables the names of the old ones.
  *
- * A request locks the table of posts before any leaf
- * (cluster/remote/await_distribution.c). So it is enough to wait for that
- * table: after that, requests hold no other lock, only the worker does. But
- * requests hold it until their transactions end, and later ones queue behind a
- * waiting lock. So this waits only briefly, while it holds nothing that
- * another transaction could wait for. If it fails, it lets the others continue
- * and tries again later. In this way no deadlock can arise, neither on this
- * server nor between nodes.
+ * A request locks the table of posts before any other table
+ * (cluster/remote/await_distribution.c). So once this transaction has locked
+ * the table of posts, only the worker can hold locks of the others. But a
+ * request keeps its lock until its transaction ends, and later requests queue
+ * behind a waiting lock. So this transaction waits for the table of posts for
+ * a tenth of a second only, and holds nothing meanwhile for which other
+ * transactions could wait. If it does not get the lock, it lets the other
+ * transactions continue, and tries again later. No deadlock can arise in this
+ * way, neither on this server nor between nodes.
  *
  * Runs in a backend, in SPI.
  */
@@ -32,21 +33,26 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-/* How long to wait for a lock in the queue, in ms. */
+/* The lock of posts is waited for in the lock's queue for so many ms. */
 #define LOCK_WAIT "100"
 
-/* How long to retry locks without waiting in the queue, in ms. */
+/*
+ * Other locks are tried for so many ms without waiting in their queues: after
+ * the lock of posts, and to lock out readers after writers.
+ */
 #define TRY_REST 100
 #define TRY_READERS 1000
 
-/* Tables to be replaced. The first one is locked before the others. */
+/* The tables that are replaced. The table of posts is locked first. */
 static const char *const replaced[] = {"posts", "users", "usernames"};
 
 /*
- * Return the tables to be locked in the last step, with their partitions if
- * these are to be dropped. The view posts_with_counts is replaced under the
- * same lock. A reader of it locks the view before the table of posts, so the
- * view must not be locked later, with waiting.
+ * Return the tables that the last step locks in a mode. If the old tables are
+ * to be dropped, their partitions are among them.
+ *
+ * The view posts_with_counts, which is replaced, is among them, too. A reader
+ * of the view locks it before the table of posts. If this transaction waited
+ * for the view while it holds the table of posts, the two could deadlock.
  */
 static List *
 tables_to_lock(const Spread *spread, LOCKMODE mode)
@@ -68,9 +74,9 @@ tables_to_lock(const Spread *spread, LOCKMODE mode)
 }
 
 /*
- * Lock a table, waiting in the queue for at most LOCK_WAIT. Returns false if
- * that was in vain. The lock is taken in a subtransaction, so that an error
- * releases it.
+ * Lock a table, and wait for that in the lock's queue for at most LOCK_WAIT
+ * ms. Returns false if the lock is not free by then. The lock is taken in a
+ * subtransaction, so that an error releases it.
  */
 static bool
 lock_for_a_moment(Oid relid, LOCKMODE mode)
@@ -108,7 +114,7 @@ lock_for_a_moment(Oid relid, LOCKMODE mode)
 	return done;
 }
 
-/* Release the locks of a list up to a cell; NULL: all. */
+/* Unlock the tables of a list that come before a cell; all if it is NULL. */
 static void
 unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 {
@@ -123,8 +129,9 @@ unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 }
 
 /*
- * Lock tables without waiting in the queue, retrying for ms milliseconds.
- * Returns false, with none locked, if that was in vain.
+ * Lock all tables of a list, without waiting in the locks' queues. A lock that
+ * is not free is tried again until ms milliseconds have passed. Returns false,
+ * with none of them locked, if that was not enough.
  */
 static bool
 lock_while_free(List *tables, LOCKMODE mode, int ms)
@@ -147,8 +154,10 @@ lock_while_free(List *tables, LOCKMODE mode, int ms)
 }
 
 /*
- * Lock tables. The locks belong to the resource owner of the transaction, not
- * to that of the caller, so that spread_unlock() can release them.
+ * Lock all tables of a list. If wait is true, first wait a moment for the
+ * first one. Returns false, with none of them locked, if one is not free. The
+ * locks belong to the resource owner of the transaction, not to that of the
+ * caller, so that spread_unlock() can release them.
  */
 static bool
 lock_tables(List *tables, LOCKMODE mode, bool wait)
@@ -162,15 +171,18 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 	CurrentResourceOwner = CurTransactionResourceOwner;
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
-		UnlockRelationOid(first, mode);	/* release the second lock on it, or,
-										 * after a failure, the only one */
+		/*
+		 * The first table has been locked twice. If lock_while_free() has
+		 * failed, this unlocks it.
+		 */
+		UnlockRelationOid(first, mode);
 	CurrentResourceOwner = owner;
 	return locked;
 }
 
 /*
- * Lock out writers, or readers, too. Returns false, with no lock held, if
- * other transactions are in the way.
+ * Lock out writers of the containers; if readers is true, also readers.
+ * Returns false, with no lock held, if other transactions have locked them.
  */
 bool
 spread_lock(const Spread *spread, bool readers)
@@ -181,8 +193,8 @@ spread_lock(const Spread *spread, bool readers)
 }
 
 /*
- * Lock out readers, too, after writers. Returns false if readers have never
- * left the tables free.
+ * Lock out readers of the containers, once writers are locked out. Returns
+ * false if readers have never left them free.
  */
 bool
 spread_lock_readers(const Spread *spread)
@@ -211,8 +223,8 @@ rename_table(const char *from, const char *to)
 }
 
 /*
- * Have the view posts_with_counts read the new tables. If it exists, its
- * grants stay; otherwise it is created.
+ * Make the view posts_with_counts read the new tables. An existing view is
+ * replaced and keeps its grants; a missing one is created.
  */
 static void
 renew_counts_view(const Creation *creation)
@@ -222,14 +234,14 @@ renew_counts_view(const Creation *creation)
 	else
 	{
 		(void) create_run_sql(psprintf("CREATE OR REPLACE %s", create_cluster_view_sql));
-		/* Citus has created it on the nodes for the caller */
+		/* Citus has created the view on the nodes as the caller's. */
 		create_give_counts_view(creation);
 	}
 }
 
 /*
- * Rename the new tables to the names of the old ones, and drop the old ones
- * unless they are kept. All of them, and jobs, are locked.
+ * Give the new tables the names of the old ones, and drop the old ones unless
+ * they are kept. The caller has locked all of them, and the table of jobs.
  */
 void
 spread_swap(const Spread *spread)

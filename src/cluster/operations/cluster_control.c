@@ -12,11 +12,13 @@
 #include "requests/requests.h"
 
 /*
- * Call a function, which returns a boolean or nothing, on all nodes that have
- * shards, one after another. *all: whether each has returned true. Returns
- * false, without calling any node, if another node has called this one in this
- * way; the caller then does this node's part. Errors: those of the function;
- * 08006 if a node does not answer.
+ * Call a function on all nodes that have shards, one node after another. It
+ * returns a boolean or nothing. *all becomes true if it has returned true on
+ * each.
+ *
+ * Returns false, without calling any node, if another node has called this one
+ * in the same way; the caller must then do this node's part. Errors: those of
+ * the function; 08006 if a node does not answer.
  */
 bool
 cluster_call_nodes(const char *name, const Oid *types, FunctionCallInfo fcinfo,

@@ -3,7 +3,7 @@
  *		export_documents() on a cluster, which reads the items of all nodes
  *		by Citus.
  *
- * No snapshot covers all nodes. Each shard is read with one snapshot of its
+ * No snapshot covers all nodes, so each shard is read with one snapshot of its
  * own.
  *
  * Runs in backends.
@@ -36,11 +36,12 @@
 	" AND user_id = ANY (@)) AS g ON g.post_id = i.post_id WHERE g.post_id IS NULL"
 
 /*
- * Query for the documents of all items. @ stands for an array of the users
- * whose items are being deleted on any node. Each branch has post_id and joins
- * only by it. So Citus executes all branches per shard, with one snapshot. A
- * post's counts then agree with the comments and likes that are exported with
- * it.
+ * The query for the documents of all posts, comments and likes. @ stands for
+ * an array of the users whose items are being deleted on any node.
+ *
+ * Each branch of the UNION has post_id and joins shards only by it. So Citus
+ * runs the whole query for each shard, with one snapshot. The counts of an
+ * exported post then agree with its exported comments and likes.
  */
 static const char items_sql[] =
 "SELECT item.document FROM ("
@@ -62,8 +63,8 @@ HANGS_ON("comment")
 HANGS_ON("like") ") AS item";
 
 /*
- * Users are read last: the author of every exported item is then there, or has
- * been deleted.
+ * The query for the documents of users. It runs last, so that it finds the
+ * author of every exported item, unless the author has been deleted.
  */
 static const char users_sql[] =
 "SELECT " USER_DOCUMENT_SQL
@@ -71,7 +72,7 @@ static const char users_sql[] =
 USER_ITEMS_SQL ") AS a";
 
 /*
- * Run a statement, replacing each @ by an array of ids, and send its rows to a
+ * Run a query with an array of ids in place of each @, and send its rows to a
  * receiver.
  */
 static void
@@ -93,9 +94,9 @@ send_rows(const char *sql, const char *ids, DestReceiver *dest)
 }
 
 /*
- * Send the documents of all nodes to a receiver. Called in SPI, as the
- * containers' owner. Errors: 55000. Locks: those of tables_lock_for_import();
- * AccessShareLock on the containers.
+ * Send the documents of all items of the cluster to a receiver. Called in SPI,
+ * as the containers' owner. Errors: 55000. Locks: those of
+ * tables_lock_for_import(); AccessShareLock on the containers.
  */
 void
 cluster_export_documents(DestReceiver *dest)

@@ -1,27 +1,28 @@
 /*
  * cluster_import.c
- *		The target of a bulk import on a cluster: the part of the node on
- *		which import() was called.
+ *		Bulk import on a cluster: what the node does on which import() is
+ *		called. node_import.c has what the other nodes do.
  *
- * Sources are read and rows are checked on this node, by the same statements
- * as on a single server. The node asks the others for existing items first,
- * and sends the new ones at the end:
+ * This is the ImportTarget (import/import.h) of a cluster. The node reads the
+ * sources and checks rows by the same statements as a single server. It first
+ * asks the nodes for existing items, and sends them the new items at the end:
  *
- * 1. Shards are held. Each node locks its leaves and reports which users
- *    are being deleted.
- * 2. Users and names are checked against this node's placements, and Citus
- *    writes them on all nodes.
- * 3. Nodes report which of the rows' posts, comments and likes they have.
- * 4. Existing posts that get items are locked on their nodes.
- * 5. New items are spooled, and Citus copies them to their shards. Nodes
- *    create the counters of new posts.
- * 6. Nodes edit existing items that differ.
- * 7. Nodes compare the names of authors with their own, in case a user was
- *    renamed meanwhile.
+ * 1.	The node holds all shards, which keeps them from being moved. Each node
+ *	locks its leaves and reports which users are being deleted.
+ * 2.	Users and names are checked against this node's placements of the
+ *	reference tables, and Citus writes them on all nodes.
+ * 3.	Nodes report which of the rows' posts, comments and likes they have.
+ * 4.	Nodes lock existing posts that get comments or likes.
+ * 5.	New items are spooled to temporary tables, and Citus copies them to
+ *	their shards. Nodes create the counters of new posts.
+ * 6.	Nodes edit existing items that differ.
+ * 7.	Nodes compare the names of authors with their own, in case a user was
+ *	renamed meanwhile.
  *
  * A call to a node takes many rows, which are sorted by shard. All of this is
- * one transaction, which Citus commits on all nodes by two-phase commit.
- * Therefore nodes must not use temporary tables.
+ * one transaction, which Citus commits on all nodes by two-phase commit. A
+ * transaction that is prepared must not use temporary tables, so only this
+ * node uses them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -71,9 +72,10 @@ cluster_own_shard(const char *table)
 }
 
 /*
- * Begin the import. Shards are held from here on, because rows are sorted by
- * shard. Creates temporary tables for existing posts, users being deleted, and
- * new items.
+ * Hold all shards, because rows are sorted by shard from now on. Let
+ * statements read this node's placements of users and names, and copies of
+ * what other nodes have. Create the temporary tables for existing posts, users
+ * being deleted, and new items.
  */
 static void
 nodes_begin(Import *import)
@@ -103,8 +105,8 @@ nodes_begin(Import *import)
 }
 
 /*
- * Make Citus use one connection to each node, so that each statement sees what
- * the previous ones have written.
+ * Make Citus use one connection to each node. Each statement then sees what
+ * the earlier ones have written.
  */
 static void
 use_one_connection(void)
@@ -112,7 +114,7 @@ use_one_connection(void)
 	setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
-/* Lock the leaves on each node. */
+/* Make each node lock its leaves. */
 static void
 nodes_lock(Import *import)
 {
@@ -125,9 +127,7 @@ nodes_lock(Import *import)
 	ship_nothing(import, &call);
 }
 
-/*
- * Fill the temporary table of users whose items are being deleted on any node.
- */
+/* Copy to a temporary table which users are being deleted on any node. */
 static void
 learn_deleting(const Import *import)
 {
@@ -170,9 +170,10 @@ take_post(void *arg, const BlogItem *item)
 }
 
 /*
- * Fill the temporary table of existing posts: those with the ids of imported
- * posts, or (of_children) those on which imported comments and likes are,
- * except new posts.
+ * Copy existing posts from their nodes to a temporary table. If of_children is
+ * false, these are the posts with the ids of imported posts. If it is true,
+ * they are the posts of imported comments and likes that are not copied yet
+ * and that the import does not create.
  */
 static void
 learn_posts(const Import *import, bool of_children)
@@ -206,7 +207,10 @@ nodes_learn(const Import *import, ImportLearn what)
  * Writing
  * ------------------------------------------------------------------------ */
 
-/* Lock on each node the existing posts that must not be deleted. */
+/*
+ * Make the nodes lock the existing posts that must not be deleted during the
+ * import.
+ */
 static void
 nodes_keep_posts(const Import *import, int64 posts)
 {
@@ -219,8 +223,8 @@ nodes_keep_posts(const Import *import, int64 posts)
 }
 
 /*
- * State of spooling new items of a type to a temporary table, which Citus
- * copies from.
+ * The temporary table from which Citus will copy the new items of a type,
+ * while it is filled.
  */
 typedef struct Spool
 {
@@ -260,7 +264,10 @@ spool_items(const Import *import, ItemType type)
 	table_close(table, NoLock);
 }
 
-/* Spool new items of a type, and have Citus copy them to their shards. */
+/*
+ * Write the new items of a type to a temporary table, and make Citus copy them
+ * to their shards. rows is the number of them.
+ */
 static void
 nodes_write(const Import *import, ItemType type, int64 rows)
 {
@@ -294,8 +301,8 @@ take_edited(void *arg, const BlogItem *item)
 }
 
 /*
- * Edit existing posts or comments on their nodes. Returns how many have
- * changed.
+ * Make the nodes edit existing posts or comments that differ. Returns how many
+ * were changed.
  */
 static int64
 nodes_edit(Import *import, ItemType type)
@@ -350,9 +357,9 @@ nodes_edit(Import *import, ItemType type)
 }
 
 /*
- * Return whether an error of another node means that a key already exists. The
- * node reports the constraint only in the message, and its name ends with the
- * number of a shard.
+ * Return whether an error of another node says that a primary key already
+ * exists. Only the message has the name of the constraint, which on a node
+ * ends with the number of a shard.
  */
 static bool
 nodes_key_is_taken(const ErrorData *error)
@@ -362,8 +369,8 @@ nodes_key_is_taken(const ErrorData *error)
 }
 
 /*
- * Check on all nodes that authors still have the names with which their items
- * were written.
+ * Check on all nodes that authors still have the names that the import has
+ * written into their items.
  */
 static void
 compare_names(const Import *import)

@@ -2,31 +2,33 @@
  * cluster_import_sql.c
  *		Statements of a bulk import that are used only on a cluster.
  *
- * The first column of a query's result is the number of the shard that a row
- * belongs to. Rows are sorted by it, and are sent to its node.
+ * @name is a temporary table of the import (import/import_sql.c). The first
+ * column of a query's result, partition, is the number of a row's shard. Rows
+ * are sorted by it, and are sent to the node of the shard.
  */
 #include "postgres.h"
 
 #include "cluster/operations/cluster_import.h"
 
 const char *const import_spread_tables_sql[] = {
-	/* existing posts, as reported by their nodes */
+	/* existing posts, copied from their nodes */
 	("CREATE TEMP TABLE @known_post (type text, post_id uuid, user_id uuid, title text,"
 	 " content text, creation_date timestamptz, hidden boolean, properties jsonb)"
 	 " USING heap ON COMMIT DROP"),
-	/* users whose items are being deleted on any node */
+	/* users who are being deleted on any node */
 	"CREATE TEMP TABLE @deleting (user_id uuid) USING heap ON COMMIT DROP"
 };
 
 const int	import_spread_tables_n = lengthof(import_spread_tables_sql);
 
-/* The posts of rows, to find out which exist. */
+/* Selects the ids of imported posts, to find out which exist. */
 const char *const import_post_keys_sql =
 "SELECT DISTINCT partition, post_id FROM @post WHERE reason IS NULL"
 " ORDER BY partition, post_id";
 
 /*
- * The posts of comments and likes, without new posts and those already known.
+ * Selects the ids of the posts of imported comments and likes, except posts
+ * that the import creates, and those that are in @known_post.
  */
 const char *const import_there_keys_sql =
 "SELECT DISTINCT partition, post_id FROM ("
@@ -38,8 +40,8 @@ const char *const import_there_keys_sql =
 " ORDER BY partition, post_id";
 
 /*
- * The comments and likes of rows, to find out which exist; in the order of
- * CHECK_CHILD (import_sql.c).
+ * Selects the keys of imported comments and likes, to find out which exist.
+ * They are sorted as CHECK_CHILD (import_sql.c) sorts the rows.
  */
 const char *const import_child_keys_sql[N_IMPORTED] = {
 	[ITEM_COMMENT] =
@@ -51,8 +53,8 @@ const char *const import_child_keys_sql[N_IMPORTED] = {
 };
 
 /*
- * Existing posts that get items, or whose items are edited, and which must not
- * be deleted meanwhile.
+ * Selects the existing posts that get comments or likes, or whose comments are
+ * edited. None of them may be deleted during the import.
  */
 const char *const import_lock_keys_sql =
 "SELECT s.partition, k.post_id FROM @count AS k"
@@ -61,8 +63,8 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * The authors of written items, with the names that the items carry. Users
- * that the import itself has written are left out, because no other
+ * Selects the authors of new items, with the names that the items contain.
+ * Users whom the import itself has written are left out, because no other
  * transaction can have changed them.
  */
 const char *const import_given_names_sql =

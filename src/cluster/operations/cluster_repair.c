@@ -1,13 +1,20 @@
 /*
  * cluster_repair.c
- *		repair() on a cluster, on the node on which it is called.
+ *		repair() on a cluster: what the node does on which it is called.
+ *		node_repair.c has what the other nodes do.
  *
- * verify() compares the items of all nodes in one statement. Each node mends
- * the findings about its own items (node_repair.c). Names and the registry are
- * mended by statements here, which Citus executes on the nodes concerned. For
- * copies, the node of a post says what the copy should be and keeps its worker
- * from refreshing copies meanwhile; the copy is then written on the author's
- * home. Only this node calls other nodes. If a called node called others, its
+ * verify() compares the items of all nodes in one statement, and returns
+ * findings: rows that each say what is wrong with one item.
+ *
+ *	findings about			mended by
+ *	--------------------	------------------------------------------------
+ *	a node's own items		that node
+ *	names and the registry	statements here, which Citus runs on the nodes
+ *	copies of posts			the node of the post says what the copy should be,
+ *							and keeps its worker from refreshing copies; the
+ *							node of the author's shard writes it
+ *
+ * Only this node calls other nodes. If a called node called others, its
  * sessions could wait for locks of other sessions of the same transaction.
  *
  * Runs in backends.
@@ -33,17 +40,20 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* Findings sent in one call. */
+/* So many findings, at most, are sent in one call. */
 #define FINDINGS_A_CALL 500
 
-/* Findings to be sent to a node. */
+/* Findings that are sent to a node in one call. */
 typedef struct Parcel
 {
 	int			n;
 	const Finding *finding[FINDINGS_A_CALL];
 } Parcel;
 
-/* Return whether the node of the post mends a finding. */
+/*
+ * Return whether a finding is about an item or a count of a post. The node
+ * that has the post mends it.
+ */
 static bool
 is_of_post(const Finding *f)
 {
@@ -52,8 +62,8 @@ is_of_post(const Finding *f)
 }
 
 /*
- * Return whether a finding is about a copy, or about a post whose copy may
- * differ.
+ * Return whether a finding is about a copy of a post, or about a post, whose
+ * copy may differ as well.
  */
 static bool
 is_of_copy(const Finding *f)
@@ -89,9 +99,7 @@ list_of(Datum *value, int n, Oid type)
  * Items
  * ------------------------------------------------------------------------ */
 
-/*
- * Send findings to a node, which mends them. Returns how many it has mended.
- */
+/* Make a node mend some findings. Returns how many it has mended. */
 static int64
 send_findings(int group, const Parcel *parcel)
 {
@@ -127,7 +135,7 @@ send_findings(int group, const Parcel *parcel)
 }
 
 /*
- * Have a node mend all findings about its items. Returns how many it has
+ * Make a node mend all findings about its items. Returns how many it has
  * mended.
  */
 static int64
@@ -149,8 +157,8 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 	}
 
 	/*
-	 * called even without findings: the node also checks its own tables and
-	 * folds deltas
+	 * The node is called even without findings, because it also checks its own
+	 * tables and folds deltas.
 	 */
 	return mended + send_findings(group, &parcel);
 }
@@ -159,7 +167,10 @@ mend_on_node(int group, const Finding *findings, uint64 n)
  * Copies
  * ------------------------------------------------------------------------ */
 
-/* Ask a node what the copies of some of its posts should be. */
+/*
+ * Ask a node what the copies of some of its posts should be. Returns the
+ * copies.
+ */
 static RemoteItems *
 ask_for_copies(int group, const Parcel *parcel)
 {
@@ -182,7 +193,7 @@ ask_for_copies(int group, const Parcel *parcel)
 	return remote_group_items(group, ITEM_POST, &call);
 }
 
-/* Add a copy to those to be written on a node. */
+/* Add a copy to the copies that will be written on one node. */
 static void
 add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 {
@@ -191,7 +202,7 @@ add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 							   CurrentMemoryContext);
 }
 
-/* Write copies on the homes of their authors. */
+/* Make each node write the copies of the users whose shards it has. */
 static void
 put_copies(RemoteItems *items)
 {
@@ -240,7 +251,10 @@ compare_copies(const void *a, const void *b)
 		x->creation_date > y->creation_date;
 }
 
-/* Refresh the copies of posts on a node group, each copy once. */
+/*
+ * Mend the copies of the posts that a node group has. A copy with several
+ * findings is written once.
+ */
 static void
 mend_copies(int group, const Finding *findings, uint64 n)
 {
@@ -275,9 +289,9 @@ static KeptPlan username_plan = {
 };
 
 /*
- * Mend a finding by a statement if it is mended in this way. Returns whether
- * the finding counts as mended; that includes findings about copies, which are
- * mended later.
+ * Mend a finding if a statement on this node can do that. Returns whether the
+ * finding counts as mended. Findings about copies count, too, although they
+ * are mended later.
  */
 static bool
 mend_by_statement(const Finding *f)
@@ -293,7 +307,10 @@ mend_by_statement(const Finding *f)
 	return false;
 }
 
-/* Mend all findings but missing values. Returns how many were mended. */
+/*
+ * Mend all findings, except those about missing values. Returns how many were
+ * mended.
+ */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
 {
@@ -316,11 +333,13 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 }
 
 /*
- * Run verify() and mend the findings on all nodes. with_views: also those
- * about views. Returns how many were mended. Shards are held before anything
- * is read. Citus uses one connection to each node, so that each statement sees
- * what the previous ones have written. Called as the containers' owner.
- * Errors, locks: those of repair().
+ * Run verify() and mend its findings on all nodes; findings about views only
+ * if with_views is true. Returns how many were mended.
+ *
+ * Shards are held before anything is read, so that none is moved meanwhile.
+ * Citus uses one connection to each node, so that each statement sees what the
+ * earlier ones have written. Called as the containers' owner. Errors, locks:
+ * those of repair().
  */
 int64
 cluster_repair(bool with_views)
@@ -338,7 +357,7 @@ cluster_repair(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* the other repairs would fail because of a missing value */
+	/* The other repairs would fail while a value is missing. */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

@@ -1,13 +1,14 @@
 /*
  * cluster_settled.c
- *		Which findings of verify() are settled on a cluster
- *		(admin/verify_settled.c), that is, are not explained by changes still
- *		to be applied.
+ *		Which findings of verify() are settled on a cluster. A finding is
+ *		settled if it is not explained by changes that a worker still has to
+ *		apply (admin/verify_settled.c).
  *
- * Each node is asked about the posts that it has: before the comparison, up to
- * which turn its worker has applied all changes; afterwards, which of these
- * posts were changed after that turn. While a node does not serve its views,
- * or has copies to send, nothing is settled.
+ * A worker applies changes in turns, which it counts. verify() asks each node
+ * twice about the posts that it has: before the comparison, up to which turn
+ * its worker has applied all changes; afterwards, which of its posts were
+ * changed after that turn. While the views of a node are not ready, or the
+ * node has copies to send to other nodes, nothing is settled.
  *
  * A statement reads different nodes at different moments. So on a cluster
  * every finding about a post has to be settled, even if it is not about the
@@ -33,17 +34,21 @@
 NODE_FUNCTION(views_look, "verify()");
 NODE_FUNCTION(views_unsettled, "verify()");
 
-/* The id of the node that evaluates this. */
+/* Selects the id of the node that runs it. */
 #define THIS_NODE_SQL \
 	"(SELECT n.nodeid FROM pg_catalog.pg_dist_node AS n" \
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
-/* Object with the turn of each node; NULL unless all nodes have answered. */
+/*
+ * Selects an object with the turn of each node; NULL unless all have answered.
+ */
 #define LOOKS_SQL \
 	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
 	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
 
-/* Ids that any node has reported; NULL unless all nodes have answered. */
+/*
+ * Selects the ids that the nodes have reported; NULL unless all have answered.
+ */
 #define UNSETTLED_SQL \
 	"WITH told AS MATERIALIZED (SELECT success, result" \
 	" FROM pg_catalog.run_command_on_all_nodes(%s))" \
@@ -51,8 +56,8 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" ARRAY(SELECT DISTINCT id FROM told, unnest(result::uuid[]) AS id ORDER BY id) END"
 
 /*
- * Run a query that returns one value, in SPI. The value is copied to the
- * memory context outside of SPI.
+ * Run a query that returns one value. Called in SPI; the value is copied to
+ * the memory context of before SPI_connect().
  */
 static Datum
 one_value(const char *sql, bool *isnull)
@@ -66,9 +71,9 @@ one_value(const char *sql, bool *isnull)
 }
 
 /*
- * Ask all nodes up to which turn their workers have applied changes, and store
- * that in *look. Returns false if nothing can be settled. Errors: those of
- * calling a node.
+ * Ask all nodes up to which turn their workers have applied all changes, and
+ * store the answers in *look. Returns false if no finding can be settled.
+ * Errors: those of calling a node.
  */
 bool
 cluster_views_look_begin(ViewsLook *look)
@@ -89,10 +94,11 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Ask all nodes which of the posts are not settled. Returns a sorted array of
- * their ids; an id of zeros in it means that posts were added to lists or
- * removed. Returns NULL if nothing is settled. Called in SPI, as the
- * containers' owner.
+ * Ask all nodes which of some posts have changed since
+ * cluster_views_look_begin(). Findings about these are not settled. Returns a
+ * sorted array of their ids. An id of zeros in it means that posts may have
+ * come into lists or left them. Returns NULL if no finding is settled. Called
+ * in SPI, as the containers' owner.
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -109,9 +115,9 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 }
 
 /*
- * blogstore.views_look(): the turn up to which this node's worker has applied
- * all changes; NULL if it does not serve the views, or has copies to send.
- * Errors: 55000.
+ * blogstore.views_look(): return the turn up to which this node's worker has
+ * applied all changes. NULL means that it does not keep the views ready, or
+ * has copies to send. Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)
@@ -127,10 +133,10 @@ views_look(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.views_unsettled(applied, post_ids): those of the posts that were
- * changed after a turn of this node's worker, and an id of zeros if any post
- * may have been added to lists or removed since; NULL if that is unknown.
- * Errors: 55000.
+ * blogstore.views_unsettled(applied, post_ids): return which of some posts
+ * have changed after a turn of this node's worker. An id of zeros is added if
+ * posts may have come into lists or left them since. NULL means that this is
+ * unknown. Errors: 55000.
  */
 static Datum
 views_unsettled(PG_FUNCTION_ARGS)

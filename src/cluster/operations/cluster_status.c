@@ -1,12 +1,13 @@
 /*
  * cluster_status.c
- *		stat_worker, progress and stat_requests of every node of a cluster.
+ *		The views stat_worker, progress and stat_requests, for every node of
+ *		a cluster.
  *
  * Citus asks each node through a separate connection, outside of the
- * transaction. A node that does not answer is shown with its error and does
- * not affect the others. The answers are JSON, because Citus returns text. The
- * nodes are asked as the containers' owner, who may execute the functions on
- * every node.
+ * transaction. So a node that does not answer is shown with its error, and the
+ * others with their status. The answers are JSON, because Citus returns text.
+ * Nodes are asked as the containers' owner, whom create_containers() allows to
+ * execute the functions on every node.
  *
  * Runs in backends.
  */
@@ -33,14 +34,14 @@ SQL_FUNCTION(get_cluster_status);
 
 #define N_COLUMNS 5				/* node, host, port, node_error, status */
 
-/* Kinds of status, and the functions that return them. */
+/* The kinds of status, and the functions that return them. */
 static const char *const statuses[][2] = {
 	{"worker", "get_worker_status"},
 	{"progress", "get_progress"},
 	{"requests", "get_request_stats"}
 };
 
-/* Return the function for a kind of status. Errors: 22023. */
+/* Return the name of the function for a kind of status. Errors: 22023. */
 static const char *
 function_of(const char *what)
 {
@@ -64,8 +65,8 @@ query_of_node(const char *function)
 }
 
 /*
- * Return the query for the status of all nodes. It reads the status of this
- * node without a connection.
+ * Return the query for the status of all nodes. This node's status is read
+ * without a connection.
  */
 static char *
 query_of_all(const char *function)
@@ -84,7 +85,7 @@ query_of_all(const char *function)
 					query, quote_literal_cstr(query));
 }
 
-/* Allow the owner to execute the status functions on this node. */
+/* Allow the containers' owner to execute the status functions on this node. */
 void
 cluster_status_grant(Oid owner)
 {
@@ -97,7 +98,7 @@ cluster_status_grant(Oid owner)
 	SPI_finish();
 }
 
-/* Add the rows of a query to the result. */
+/* Add the rows of a query to the result of the SQL function. */
 static void
 add_rows(ReturnSetInfo *out, const char *query)
 {
@@ -116,8 +117,9 @@ add_rows(ReturnSetInfo *out, const char *query)
 }
 
 /*
- * blogstore.get_cluster_status(what): the status of each node of the cluster,
- * or the error; without a cluster one row, without a node. Errors: 22023.
+ * blogstore.get_cluster_status(what): return the status of each node of the
+ * cluster, or its error. Without a cluster there is one row, whose columns
+ * about the node are NULL. Errors: 22023.
  */
 static Datum
 get_cluster_status(PG_FUNCTION_ARGS)
@@ -128,7 +130,10 @@ get_cluster_status(PG_FUNCTION_ARGS)
 	OwnerScope	scope;
 
 	InitMaterializedSRF(fcinfo, 0);
-	/* the caller's search_path must not be used with the owner's rights */
+	/*
+	 * The query runs as the owner, so it must not use the caller's
+	 * search_path.
+	 */
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (spread)
 		owner_begin(&scope);

@@ -1,17 +1,19 @@
 /*
  * cluster_verify.c
- *		The source of verify() on a cluster.
+ *		What verify() reads on a cluster.
  *
- * The statement is that for a single server, with some parts replaced. Users
- * are read from a table of their own, which every node has in full. All items
- * of a post are read in one part, because Citus reads each part of a statement
- * with a snapshot of its own on each node; a like inserted between two such
- * snapshots would be counted but not found. The registry is compared by a
- * statement of its own, with the users on the same node.
+ * The statement of verify() is the one for a single server, with some parts
+ * replaced:
  *
- * Each node has a feed of its own, and all feeds must be the same as far as
- * they are shown. Citus reads them through separate connections, as the
- * containers' owner.
+ *	users		are read from a reference table, which every node has
+ *	posts		all items of a post are read in one part of the statement.
+ *				Citus reads each part with a snapshot of its own on each
+ *				node; a like inserted between two such snapshots would be
+ *				counted but not found
+ *	registry	is compared by another statement, with the users on this node
+ *	feed		each node has a feed. Citus reads all of them through
+ *				separate connections, as the containers' owner. They must be
+ *				the same as far as a feed is shown
  *
  * Runs in backends.
  */
@@ -35,13 +37,13 @@
 
 NODE_FUNCTION(views_served, "verify()");
 
-/* Query for a node's feed; NULL if its views are not served. */
+/* Selects a node's feed as JSON; NULL if its views are not ready. */
 #define ROWS_SQL \
 	"SELECT CASE WHEN " BLOGSTORE_SCHEMA ".views_served() THEN coalesce(" \
 	"(SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(f)) FROM (SELECT * FROM " FEED_SQL \
 	" ORDER BY creation_date DESC, id DESC LIMIT %d) AS f), '[]') END"
 
-/* Query for the feeds of all nodes, and the errors of nodes. */
+/* Selects the feeds of all nodes as JSON, and the errors of nodes. */
 #define NODES_SQL \
 	"SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(" \
 	"'node', nodeid, 'rows', result::jsonb)) FILTER (WHERE success AND result <> ''), '[]')::text, " \
@@ -79,15 +81,16 @@ static const char tally_sql[] =
 	" GROUP BY s.post_id)";
 
 /*
- * Names and the registry are read from this node's placements, with one
- * snapshot, because Citus cannot plan statements that read KEYED_NAMES.
+ * Two statements that compare users with the registry of names, filled in by
+ * cluster_verify_source(). They read this node's placements with one snapshot,
+ * because Citus cannot plan statements that read KEYED_NAMES.
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
 
 /*
- * Return the feeds of all nodes whose views are served, as jsonb. Called in
- * SPI, as the containers' owner. Errors: 55000 if a node does not answer.
+ * Return as jsonb the feeds of all nodes whose views are ready. Called in SPI,
+ * as the containers' owner. Errors: 55000 if a node does not answer.
  */
 static Datum
 read_feeds(void)
@@ -111,9 +114,9 @@ read_feeds(void)
 }
 
 /*
- * Fill in what the statement of verify() reads. Called in SPI, as the
- * containers' owner; the caller restores settings. Errors: 55000 if a node
- * does not answer.
+ * Fill in the parts of verify()'s statement for a cluster, and change settings
+ * for it; the caller restores the settings. Called in SPI, as the containers'
+ * owner. Errors: 55000 if a node does not answer.
  */
 void
 cluster_verify_source(VerifySource *source)
@@ -132,8 +135,8 @@ cluster_verify_source(VerifySource *source)
 }
 
 /*
- * blogstore.views_served(): whether this node's views are served. Errors:
- * 55000.
+ * blogstore.views_served(): return whether readers may use this node's views.
+ * Errors: 55000.
  */
 static Datum
 views_served(PG_FUNCTION_ARGS)

@@ -39,7 +39,10 @@
 SQL_FUNCTION(create_node_tables);
 SQL_FUNCTION(node_of);
 
-/* Throw an error. Errors: 55000. */
+/*
+ * Throw the error that the cluster is not ready for an operation. Errors:
+ * 55000.
+ */
 static COMPAT_NORETURN void
 refuse_cluster(const char *problem, const char *hint)
 {
@@ -50,7 +53,10 @@ refuse_cluster(const char *problem, const char *hint)
 			 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
-/* Run a query that returns one value, in SPI; NULL if there is no row. */
+/*
+ * Run a query that returns one value, and return that as text; NULL if there
+ * is no row. In SPI.
+ */
 static char *
 ask(const char *sql)
 {
@@ -61,8 +67,9 @@ ask(const char *sql)
 }
 
 /*
- * Return a description of a node whose blogstore is missing or has another
- * version than this one's; NULL if there is none.
+ * Look for a node that lacks blogstore or has another version of it than this
+ * node. Return a text that names the node and its version; NULL if there is
+ * none.
  */
 static char *
 other_version(void)
@@ -76,9 +83,9 @@ other_version(void)
 }
 
 /*
- * Throw an error unless this is the coordinator of a cluster on which
- * containers can be created. call: the function's name, for hints. Errors:
- * 42501, 55000.
+ * Throw an error unless this node is the coordinator of a cluster on which
+ * containers can be created. call is the function that the user has called,
+ * for hints. Errors: 42501, 55000.
  */
 void
 cluster_require(const char *call)
@@ -117,8 +124,9 @@ cluster_require(const char *call)
  * ------------------------------------------------------------------------ */
 
 /*
- * Create the tables to be distributed and give them to the owner. suffix:
- * appended to the names of tables whose own names are still in use.
+ * Create the tables that will be distributed, and make them the owner's.
+ * suffix is appended to the names of tables while older tables have these
+ * names.
  */
 void
 cluster_make_tables(const Creation *creation, const char *suffix)
@@ -153,8 +161,8 @@ make_unsent(const Creation *creation)
 }
 
 /*
- * Create what is missing of the tables that each node has for itself, and the
- * registry, which is distributed later.
+ * Create what is missing of the tables that each node has for itself, and of
+ * the registry of names, which is distributed later.
  */
 static void
 make_own_tables(const Creation *creation)
@@ -169,9 +177,9 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the owner what nodes need to call each other: they do so as the
- * containers' owner, also on nodes added later. Citus also creates the tables
- * of moved shards and of reference tables as that role.
+ * Grant the owner the rights that nodes need to call each other. They do so as
+ * the containers' owner, and so do nodes that are added later. Citus also
+ * creates the tables of moved shards and of reference tables as the owner.
  */
 static void
 give_owner_rights(Oid owner)
@@ -189,8 +197,8 @@ give_owner_rights(Oid owner)
 }
 
 /*
- * Allow the owner to execute the functions that other nodes' workers call on
- * this node. Citus does not propagate these grants. In SPI.
+ * Allow the owner to execute the functions of this node that the workers of
+ * other nodes call. Citus does not propagate these grants. In SPI.
  */
 static void
 grant_here(const Creation *creation)
@@ -207,8 +215,8 @@ grant_here(const Creation *creation)
 }
 
 /*
- * Have each other node create the tables that it has for itself. Returns how
- * many were created. Errors: 55000 if a node fails.
+ * Make each other node create the tables that a node has for itself. Returns
+ * how many were created. Errors: 55000 if a node fails.
  */
 int
 cluster_make_on_nodes(const Creation *creation)
@@ -230,7 +238,7 @@ cluster_make_on_nodes(const Creation *creation)
 	if (failed != NULL)
 		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
 					   "Solve the problem on that node, and call the function again.");
-	/* tables that a single server does not have */
+	/* A single server does not have these. */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
 	give_owner_rights(creation->owner);
@@ -245,8 +253,8 @@ cluster_make_on_nodes(const Creation *creation)
  * ------------------------------------------------------------------------ */
 
 /*
- * Create what is missing on the coordinator. If posts and users are missing,
- * distribute them.
+ * Create what is missing on the coordinator. If the containers posts and users
+ * are missing, distribute the new ones.
  */
 static void
 make_on_coordinator(const Creation *creation)
@@ -283,11 +291,12 @@ check_containers(const Creation *creation)
 }
 
 /*
- * Create what is missing of the tables of a cluster, on this node and the
- * others, if the containers are to be distributed: if distributed is true, or
- * if it is null and Citus is installed and has other nodes. Otherwise return
- * false without doing anything. Errors: 42501, 42P07, 55000. Locks: those of
- * create_containers().
+ * Create what is missing of a cluster's tables on all nodes, and return true.
+ * If the containers are to be on one machine, do nothing and return false.
+ *
+ * They are distributed if distributed is true. If it is null, they are
+ * distributed if Citus is installed and knows other nodes. Errors: 42501,
+ * 42P07, 55000. Locks: those of create_containers().
  */
 bool
 cluster_create_containers(Creation *creation, NullableDatum distributed)
@@ -311,9 +320,9 @@ cluster_create_containers(Creation *creation, NullableDatum distributed)
 
 /*
  * blogstore.create_node_tables(owner): create the tables that each node of a
- * cluster has for itself. create_containers() on the coordinator calls it.
- * Returns how many tables were created. Errors: 25006, 42704, 42P07; 55000
- * unless this is a node other than the coordinator.
+ * cluster has for itself, and return their number. create_containers() on the
+ * coordinator calls this on the other nodes. Errors: 25006, 42704, 42P07;
+ * 55000 on the coordinator, or outside of a cluster.
  */
 static Datum
 create_node_tables(PG_FUNCTION_ARGS)
@@ -327,14 +336,12 @@ create_node_tables(PG_FUNCTION_ARGS)
 					   "create_containers() on the coordinator calls this function.");
 	memset(&creation, 0, sizeof(creation));
 	creation.owner = PG_GETARG_OID(0);
-	(void) GetUserNameFromId(creation.owner, false);	/* raises 42704 if
-														 * there is no such
-														 * role */
+	(void) GetUserNameFromId(creation.owner, false);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (t != BOOK_USERNAMES)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
-	/* the coordinator creates these */
+	/* The coordinator creates posts and users. */
 	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
 	nest = create_begin();
 	make_own_tables(&creation);
@@ -345,15 +352,15 @@ create_node_tables(PG_FUNCTION_ARGS)
 	SPI_finish();
 
 	/*
-	 * If posts does not exist yet, the coordinator is about to create it, and
-	 * its commit makes the worker look.
+	 * If posts does not exist yet, the coordinator is about to create it. Its
+	 * commit makes this node's worker look for the containers.
 	 */
 	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
 		worker_hooks.containers_created();
 	else
 	{
-		creation.table[BOOK_USERNAMES] = true;	/* the coordinator creates it,
-												 * too */
+		/* The coordinator also creates the registry of names. */
+		creation.table[BOOK_USERNAMES] = true;
 		SPI_connect();
 		create_join_parts(&creation);
 		SPI_finish();
@@ -362,8 +369,8 @@ create_node_tables(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.node_of(post_id): the node that has a post, for clients that
- * connect to it directly. Errors: 22004, 55000.
+ * blogstore.node_of(post_id): return the node that has a post. Clients use it
+ * to connect to that node directly. Errors: 22004, 55000.
  */
 static Datum
 node_of(PG_FUNCTION_ARGS)

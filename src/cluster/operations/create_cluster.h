@@ -1,7 +1,7 @@
 /*
  * create_cluster.h
- *		Statements that create the tables of a cluster, for create_cluster.c
- *		alone.
+ *		Statements that create the tables of a cluster. For create_cluster.c
+ *		only.
  */
 #ifndef BLOGSTORE_CREATE_CLUSTER_H
 #define BLOGSTORE_CREATE_CLUSTER_H

@@ -2,9 +2,10 @@
  * create_cluster_sql.c
  *		Statements that create the tables of a cluster.
  *
- * %1$s is appended to the names of tables whose own names are still in use;
- * %2$d is the number of shards. The leaves have the columns, indexes and
- * settings of the leaves on a single server (admin/create_sql.c).
+ * %1$s is appended to the names of tables while older tables have these names.
+ * %2$d is the number of shards. The leaves, tables of one type of item, have
+ * the columns, indexes and settings of the leaves on a single server
+ * (admin/create_sql.c).
  */
 #include "postgres.h"
 
@@ -25,7 +26,10 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.1)",
 
-	/* Citus requires that a unique index contains the distribution column. */
+	/*
+	 * post_id is in the index because Citus wants the distribution column in
+	 * it.
+	 */
 	"CREATE UNIQUE INDEX posts_post_by_user "
 	"ON " POSTS_SQL "_post (user_id, creation_date, post_id)",
 	"ALTER TABLE " POSTS_SQL "_post REPLICA IDENTITY USING INDEX posts_post_by_user",
@@ -71,7 +75,7 @@ static const char *const tables_sql[] = {
 	"'Container: users, on every node.'"
 };
 
-/* Distributes the tables. The owner already owns the first ones. */
+/* Distribute the tables, which belong to the containers' owner by now. */
 static const char *const spread_sql[] = {
 	"SELECT pg_catalog.create_distributed_table('" POSTS_SQL "%1$s', 'post_id', "
 	"colocate_with => 'none', shard_count => %2$d)",
@@ -94,11 +98,12 @@ static const char *const unsent_sql[] = {
 };
 
 /*
- * The view posts_with_counts on a cluster. A node's jobs name only the users
- * who are being deleted on that node. So posts are left out whose author has no
- * user item, and the remaining comments and likes of such users are counted
- * until they are deleted. All joins are by post_id, so that Citus can evaluate
- * them on each shard.
+ * The view posts_with_counts on a cluster.
+ *
+ * A node knows only which users are being deleted on that node. So the view
+ * leaves out the posts whose author has no user item, and counts the remaining
+ * comments and likes of such users until they are deleted. Posts and deltas
+ * are joined by post_id, so that Citus can run the query on each shard.
  */
 const char	create_cluster_view_sql[] =
 CREATE_COUNTS_VIEW

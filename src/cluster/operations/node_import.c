@@ -1,11 +1,12 @@
 /*
  * node_import.c
- *		Bulk import on a cluster: the part of each node.
+ *		Bulk import on a cluster: what each node does for the node on which
+ *		import() was called (cluster_import.c).
  *
  * serve_post() and similar functions (cluster/remote/serve_request.c) call
  * these functions, in the transaction that Citus runs on this node for the
  * import, as the containers' owner. Each call takes many keys of posts on this
- * node. All locks are held until that transaction ends.
+ * node. Locks are held until that transaction ends.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -42,7 +43,10 @@ NODE_FUNCTION(import_count_posts, "import()");
 NODE_FUNCTION(import_same_names, "import()");
 NODE_FUNCTION(import_edit_items, "import()");
 
-/* Return an argument that is an array of ids, *n of them. Errors: 22023. */
+/*
+ * Return an argument that is an array of ids, and set *n to the number of
+ * them. Errors: 22023.
+ */
 static const pg_uuid_t *
 get_ids(FunctionCallInfo fcinfo, int arg, int *n)
 {
@@ -68,7 +72,7 @@ need_same_length(int a, int b)
 				 errhint("Only import() calls this function.")));
 }
 
-/* Add an item to the rows returned. */
+/* Add an item to the rows that the SQL function returns. */
 static void
 put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 {
@@ -79,8 +83,8 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 }
 
 /*
- * Add a row to the result that reports an edited item. All columns but the id
- * are null.
+ * Report an edited item: return a row of which all columns but the id are
+ * null.
  */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)
@@ -94,8 +98,9 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 }
 
 /*
- * blogstore.import_begin_part(): lock this node's leaves, so that its worker
- * does not rename or delete users' items during the import. Errors: 55000.
+ * blogstore.import_begin_part(): lock this node's leaves, the tables of items,
+ * so that its worker neither renames nor deletes users' items during the
+ * import. Errors: 55000.
  */
 static Datum
 import_begin_part(PG_FUNCTION_ARGS)
@@ -112,8 +117,8 @@ import_begin_part(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_posts(ids, whole): return those of the posts that are on
- * this node; without whole, without their texts.
+ * blogstore.import_posts(ids, whole): return which of some posts are on this
+ * node. Unless whole is true, they are returned without texts and properties.
  */
 static Datum
 import_posts(PG_FUNCTION_ARGS)
@@ -147,7 +152,8 @@ import_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids,
- * user_ids): return those that are on this node, in the order of the keys.
+ * user_ids): return which of some comments or likes are on this node, in the
+ * order of the keys.
  */
 static Datum
 import_children(PG_FUNCTION_ARGS)
@@ -180,8 +186,8 @@ import_children(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_keep_posts(ids): lock posts against deletion. Returns false
- * if one does not exist.
+ * blogstore.import_keep_posts(ids): lock posts so that they are not deleted.
+ * Returns false if one does not exist.
  */
 static Datum
 import_keep_posts(PG_FUNCTION_ARGS)
@@ -208,9 +214,9 @@ import_keep_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_count_posts(ids): create the counters of new posts, and
- * delete what earlier posts with these ids have left. The ids are sorted by
- * shard.
+ * blogstore.import_count_posts(ids): create the counters of new posts, whose
+ * ids are sorted by shard. Counters that earlier posts with these ids have
+ * left behind are deleted.
  */
 static Datum
 import_count_posts(PG_FUNCTION_ARGS)
@@ -225,11 +231,13 @@ import_count_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_same_names(ids, names): return whether users have these
- * names on this node, too. If a rename commits on this node later, its job
- * finds the items that the import has written. If it has committed earlier,
- * its job may already be done, although the node of the import still reads the
- * old name.
+ * blogstore.import_same_names(ids, names): return whether all users have the
+ * given names on this node, too.
+ *
+ * If a rename commits on this node after this check, its job finds the items
+ * that the import has written, and renames them. If it has committed before,
+ * its job may already be done, while the node of the import still read the old
+ * name. The import must fail then.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)
@@ -270,13 +278,13 @@ import_same_names(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_edit_posts(items, now),
- * blogstore.import_edit_comments(items, now): make items on this node equal to
+ * blogstore.import_edit_comments(items, now): make items of this node equal to
  * the given ones. Returns the ids of those that were different.
  *
- * If a post becomes hidden, the worker removes it from the views, as always on
- * a cluster. It cannot be removed here, because a transaction that has locked
- * the views must not lock posts afterwards, and further calls of the import
- * may do that. Errors: 40001, 55000.
+ * A post that becomes hidden is removed from the views by the worker, as by
+ * any command on a cluster. This function cannot do it, because it would have
+ * to lock the views, and the import may lock other posts in later calls. The
+ * views must be locked after all posts. Errors: 40001, 55000.
  */
 static Datum
 import_edit_items(PG_FUNCTION_ARGS)

@@ -1,10 +1,10 @@
 /*
  * node_lookup.c
- *		Bulk import on a cluster: looking up comments or likes on other
- *		nodes.
+ *		Bulk import on a cluster: looks up comments or likes on the nodes.
  *
- * At the beginning, the nodes are asked about all keys of the rows. Their
- * answers are sorted like the rows, so a lookup merely advances in them.
+ * node_lookup_begin() asks the nodes about the keys of all rows at once. Their
+ * answers are sorted like the rows. So to find the item of a row, the lookup
+ * only reads on in the answers.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -23,14 +23,18 @@ typedef struct NodeLookup
 {
 	ItemLookup	pub;
 	ItemType	type;
-	Tuplestorestate *rows;		/* items that the nodes have returned, sorted
-								 * like the rows */
-	TupleTableSlot *slot;		/* the next one */
+
+	/*
+	 * The items that the nodes have returned, sorted like the import's rows.
+	 */
+	Tuplestorestate *rows;
+
+	TupleTableSlot *slot;		/* for reading rows */
 	BlogItem	next;
-	bool		more;			/* false at the end of rows */
+	bool		more;			/* false if there is no next one */
 } NodeLookup;
 
-/* Return the tuple descriptor of rows of items of a type. */
+/* Return the tuple descriptor of items of a type, as nodes return them. */
 TupleDesc
 node_row_desc(ItemType type)
 {
@@ -41,7 +45,7 @@ node_row_desc(ItemType type)
  * Asking nodes
  * ------------------------------------------------------------------------ */
 
-/* Destination of the items that nodes return. */
+/* Where keep_item() stores the items that nodes return. */
 typedef struct Told
 {
 	ItemType	type;
@@ -66,7 +70,9 @@ keep_item(void *arg, const BlogItem *item)
 	tuplestore_puttupleslot(told->rows, told->slot);
 }
 
-/* Ask the nodes which of the rows' comments or likes they have. */
+/*
+ * Ask the nodes which of the imported comments or likes exist. Returns these.
+ */
 static Tuplestorestate *
 ask_nodes(const Import *import, ItemType type)
 {
@@ -88,7 +94,7 @@ ask_nodes(const Import *import, ItemType type)
  * Looking up
  * ------------------------------------------------------------------------ */
 
-/* Read the next item that the nodes have returned. */
+/* Make the next item of the answers the current one, lookup->next. */
 static void
 go_along(NodeLookup *lookup)
 {
@@ -100,7 +106,10 @@ go_along(NodeLookup *lookup)
 		row_item(lookup->slot, prop, n, &lookup->next);
 }
 
-/* Compare two keys in the order of the rows: by shard, post, and other id. */
+/*
+ * Compare two keys as rows are sorted: by shard, post, and the rest of the
+ * key.
+ */
 static int
 compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
 			 const pg_uuid_t *post_b, const pg_uuid_t *other_b)
@@ -146,9 +155,9 @@ node_lookup_end(ItemLookup *self)
 }
 
 /*
- * Ask the nodes which of the rows' comments or likes they have, and begin to
- * look them up. All later calls must use the same memory context. Errors:
- * those of ship_query().
+ * Ask the nodes which of the imported comments or likes exist, and begin to
+ * look them up. All later calls must be made in the same memory context.
+ * Errors: those of ship_query().
  */
 ItemLookup *
 node_lookup_begin(const Import *import, ItemType type)

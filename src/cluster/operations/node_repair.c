@@ -1,10 +1,12 @@
 /*
  * node_repair.c
- *		repair() on a cluster: the part of each node.
+ *		repair() on a cluster: what each node does for the node on which
+ *		repair() was called (cluster_repair.c).
  *
  * serve_post() (cluster/remote/serve_request.c) calls these functions, in the
  * transaction that Citus runs on this node for repair(), as the containers'
- * owner. They mend what is on this node, and call no other node.
+ * owner. They mend what is on this node, and call no other node. A finding is
+ * a row of verify() that says what is wrong with one item.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -35,7 +37,10 @@
 NODE_FUNCTION(repair_part, "repair()");
 NODE_FUNCTION(repair_copies, "repair()");
 
-/* Arguments of repair_part(); each is an array. */
+/*
+ * The arguments of repair_part(). Each is an array with one element for each
+ * finding.
+ */
 enum
 {
 	ARG_PROBLEM,
@@ -47,8 +52,8 @@ enum
 };
 
 /*
- * Finds missing values in tables that only this node has; with the columns of
- * verify_run().
+ * Finds missing values in the tables that each node has for itself. The result
+ * has the columns of verify_run().
  */
 static KeptPlan own_plan = {
 	ON_JOBS | ON_FEED,
@@ -66,7 +71,10 @@ static KeptPlan own_plan = {
 	0, {0}, NULL
 };
 
-/* Mend these findings. Returns how many were mended. */
+/*
+ * Look for missing values in this node's own tables, and mend them. Returns
+ * how many were mended.
+ */
 static int64
 mend_own(void)
 {
@@ -94,9 +102,9 @@ mend_own(void)
 }
 
 /*
- * Return an argument that is an array without nulls. *n: the number of
- * elements that it must have, or -1 before the first array; receives the
- * number. Errors: 22004, 22023.
+ * Return the elements of an argument that is an array without nulls. *n
+ * becomes their number. If *n is not -1, the array must have that length.
+ * Errors: 22004, 22023.
  */
 static Datum *
 get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
@@ -157,9 +165,9 @@ mend_given(FunctionCallInfo fcinfo)
 
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
- * mend findings about items of posts on this node, mend this node's own
- * tables, and fold deltas. Returns one post whose comment_count is the number
- * of findings mended. Errors, locks: those of repair().
+ * mend findings about posts of this node and their items, mend this node's own
+ * tables, and fold deltas. Returns a row of a post whose comment_count is the
+ * number of mended findings. Errors, locks: those of repair().
  */
 static Datum
 repair_part(PG_FUNCTION_ARGS)
@@ -193,9 +201,10 @@ repair_part(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.repair_copies(post_ids, user_ids, dates): return what the copies
- * of posts on this node should be; no title means that there should be none.
- * Returns nothing while this node's views are not ready. The worker refreshes
- * no copy before the transaction ends. Errors: 55000. Locks: the views' lock.
+ * of some posts of this node should be. A row without a title means that there
+ * should be no copy. While this node's views are not ready, nothing is
+ * returned. The worker refreshes no copy before the transaction ends. Errors:
+ * 55000. Locks: the views' lock.
  */
 static Datum
 repair_copies(PG_FUNCTION_ARGS)

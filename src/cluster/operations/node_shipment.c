@@ -1,9 +1,10 @@
 /*
  * node_shipment.c
- *		Bulk import on a cluster: sending rows to the nodes of their shards.
+ *		Bulk import on a cluster: sends rows to the nodes of their shards.
  *
- * One call of a function on a node takes many rows. Each column of the rows is
- * one array argument of the call.
+ * Rows are collected until one call of a function on a node can take many of
+ * them. Each column of the rows becomes an array, which is one argument of the
+ * call.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -25,8 +26,9 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Begin to send rows by calls of one kind. The caller sets ncolumns and type
- * before it adds rows. Memory is allocated in the current context.
+ * Prepare to send rows by calls of one function. The caller sets
+ * ship->ncolumns and ship->type before it adds rows. Memory is allocated in
+ * the current context.
  */
 void
 ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
@@ -41,7 +43,7 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 										  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* Call a function on a node and process its result. */
+/* Call a function on a node group, and process its result. */
 static void
 call_node(const Import *import, const NodeCall *call, int group,
 		  const GroupCall *group_call)
@@ -61,7 +63,7 @@ call_node(const Import *import, const NodeCall *call, int group,
 		call->take(call->arg, &item);
 }
 
-/* Send the rows collected so far. */
+/* Send the collected rows. */
 static void
 ship_send(Shipment *ship)
 {
@@ -102,9 +104,9 @@ ship_send(Shipment *ship)
 }
 
 /*
- * Add a row that belongs to a shard. column: its values, none of them NULL.
- * Sends the rows collected so far if this one is for another node, or there
- * are enough.
+ * Add a row that belongs to a shard. column[] has its values, none of them
+ * NULL. The rows collected before are sent first if they are for another node,
+ * or if there are enough of them.
  */
 void
 ship_row(Shipment *ship, int shard, const Datum *column)
@@ -130,7 +132,7 @@ ship_row(Shipment *ship, int shard, const Datum *column)
 	MemoryContextSwitchTo(old);
 }
 
-/* Send the remaining rows and free the memory of the calls. */
+/* Send the remaining rows, and free their memory. */
 void
 ship_end(Shipment *ship)
 {
@@ -139,8 +141,8 @@ ship_end(Shipment *ship)
 }
 
 /*
- * Send the rows of a query, whose first column is a shard, to the nodes of
- * these. The query is finished before the first call.
+ * Send the rows of a query to the nodes of their shards. The first column of a
+ * row is the number of its shard. The query ends before the first call.
  */
 void
 ship_query(const Import *import, const NodeCall *call, const char *sql)
@@ -166,7 +168,7 @@ ship_query(const Import *import, const NodeCall *call, const char *sql)
 	tuplestore_end(rows);
 }
 
-/* Call a function without rows on each node that has shards. */
+/* Call a function that takes no rows on each node that has shards. */
 void
 ship_nothing(const Import *import, const NodeCall *call)
 {

@@ -1,7 +1,7 @@
 /*
  * node_shipment.h
- *		Bulk import on a cluster: sending rows to nodes. For cluster_import.c
- *		and node_lookup.c alone.
+ *		Bulk import on a cluster: sends rows to nodes. For cluster_import.c
+ *		and node_lookup.c only.
  */
 #ifndef BLOGSTORE_NODE_SHIPMENT_H
 #define BLOGSTORE_NODE_SHIPMENT_H
@@ -9,44 +9,56 @@
 #include "cluster/remote/remote.h"
 #include "import/import.h"
 
-/* Limits of one call: rows, and approximate bytes. */
+/* The most rows, bytes (approximately) and columns that one call takes. */
 #define ROWS_A_CALL 5000
 #define BYTES_A_CALL (4 * 1024 * 1024)
 #define MAX_COLUMNS 3
 
 /*
- * A function to be called on nodes. The columns of the rows are its first
- * arguments.
+ * A function that nodes are called to execute. Its first arguments are the
+ * columns of the rows that are sent.
  */
 typedef struct NodeCall
 {
 	const char *name;
-	bool		flag;			/* it returns a boolean; false means that the
-								 * import is outdated */
-	const char *outdated;		/* why, for the error message */
-	ItemType	type;			/* of the items that it returns, unless flag */
-	int			rows;			/* at most, in one call */
-	bool		more;			/* pass one more argument */
+
+	/*
+	 * True if the function returns a boolean. False then means that another
+	 * transaction has interfered, so that the import must fail.
+	 */
+	bool		flag;
+
+	/* What has happened if it returns false, for the error message. */
+	const char *outdated;
+
+	/* The type of the items that the function returns, unless flag is true. */
+	ItemType	type;
+
+	int			rows;			/* the most rows that one call takes */
+	bool		more;			/* true to pass one more argument */
 	Oid			more_type;
 	Datum		more_value;
-	void		(*take) (void *arg, const BlogItem *item);	/* called for each
-															 * item returned */
+
+	/* Called for each item that the function returns. */
+	void		(*take) (void *arg, const BlogItem *item);
+
 	void	   *arg;
 } NodeCall;
 
-/* Rows being sent to nodes. */
+/* Rows on their way to nodes, sent by calls of one function. */
 typedef struct Shipment
 {
 	const Import *import;
 	const NodeCall *call;
 	int			ncolumns;
 	Oid			type[MAX_COLUMNS];
-	int			group;			/* node group that they are sent to */
+	int			group;			/* the node group for which they are */
 	int			n;
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];
-	MemoryContext context;		/* "blogstore shipped rows": holds the rows of
-								 * one call */
+
+	/* Holds the rows of one call, and is then reset. */
+	MemoryContext context;
 } Shipment;
 
 extern void ship_begin(Shipment *ship, const Import *import, const NodeCall *call);

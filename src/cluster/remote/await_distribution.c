@@ -1,21 +1,21 @@
 /*
  * await_distribution.c
- *		Before a request decides where to run: waiting for a distribution of
- *		the containers, and checking that the transaction's snapshot is not
- *		too old.
+ *		What a request checks before it decides where to run: that no
+ *		distribution of the containers interferes, and that the transaction's
+ *		snapshot is not too old.
  *
  * distribute_containers() (cluster/distribute/) replaces the tables of a
  * single server by those of a cluster while requests run. A request that has
- * begun with the old tables must not meet the new ones. So if this server has
- * Citus and its containers are not distributed, a request first locks the
- * table of posts, as writers do anyway. Then the tables stay as they are until
- * the transaction ends. Servers without Citus take no such lock.
+ * begun with the old tables must not meet the new ones. So on a server that
+ * has Citus, and whose containers are not distributed, a request first locks
+ * the table of posts, as writers do anyway. The tables then stay as they are
+ * until the transaction ends. Servers without Citus take no such lock.
  *
- * Rows of the new tables are newer than a snapshot taken before the
- * distribution. The same is true of the rows of a shard that was moved to this
- * node. Commands take new snapshots anyway, and a query is given a new one. If
- * the isolation level does not allow that, the request fails with a
- * serialization error.
+ * A snapshot from before the distribution does not show the rows of the new
+ * tables. Nor does it show the rows of a shard that was moved to this node
+ * after it was taken. So commands take new snapshots, and a query is given a
+ * new one. If the isolation level does not allow that, the request fails with
+ * a serialization error.
  *
  * Runs in backends and parallel workers.
  */
@@ -33,10 +33,11 @@
 #include "utils/snapmgr.h"
 
 /*
- * Keep the containers from being distributed until the transaction ends, or
- * wait for a distribution in progress. write: the transaction will write
- * items. A server without Citus does this only once per process. Locks: the
- * table of posts, on a server with Citus whose containers are not distributed.
+ * Keep the containers from being distributed until the transaction ends. If
+ * they are being distributed now, wait for that. write says whether the
+ * transaction will write items. On a server without Citus this does nothing,
+ * and is not called again. Locks: the table of posts, on a server with Citus
+ * whose containers are not distributed.
  */
 void
 remote_settle(bool write)
@@ -51,8 +52,8 @@ remote_settle(bool write)
 }
 
 /*
- * Return whether a snapshot does not see the transaction that wrote a catalog
- * row. writer: full xid; 0 if every snapshot sees it.
+ * Return whether a snapshot does not show what a transaction has written.
+ * writer is its full xid, or 0 if every snapshot shows it.
  */
 static bool
 is_hidden_from(Snapshot snapshot, uint64 writer)
@@ -61,14 +62,16 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
-	/* an older xid may have been reused */
+	/* the 32 bits of an older xid may stand for another transaction */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
 
 /*
- * Return whether the active snapshot does not see the transaction "by", which
- * distributed the tables or moved a shard. Errors: 40001 if the transaction
- * cannot take a new snapshot. what: beginning of the error message.
+ * Return whether the query needs a new snapshot, because the active one does
+ * not show what a transaction has written. by is the full xid of that
+ * transaction, which distributed the tables or moved a shard. what begins the
+ * error message. Errors: 40001 if the isolation level does not allow a new
+ * snapshot.
  */
 static bool
 needs_snapshot(uint64 by, const char *what)
@@ -91,8 +94,8 @@ needs_snapshot_for(const Shard *shard)
 }
 
 /*
- * Give a query a new snapshot if the containers were distributed after its own
- * was taken. Errors: 40001 if the isolation level does not allow that.
+ * Give a query a new snapshot if its own is from before the containers were
+ * distributed. Errors: 40001 if the isolation level does not allow that.
  */
 void
 remote_renew_snapshot(RequestScan *scan)
@@ -103,9 +106,9 @@ remote_renew_snapshot(RequestScan *scan)
 }
 
 /*
- * Give a query a new snapshot if a shard was moved to this node after the
- * query's own was taken. The caller holds the shard. Errors: 40001 if the
- * isolation level does not allow that.
+ * Give a query a new snapshot if its own is from before a shard was moved to
+ * this node. The caller holds the shard. Errors: 40001 if the isolation level
+ * does not allow that.
  */
 void
 remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
@@ -115,9 +118,10 @@ remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 }
 
 /*
- * Throw an error if a shard on this node (NULL: any of them) arrived after a
- * snapshot that the transaction must keep. The caller holds the shards.
- * Errors: 40001.
+ * Throw an error if a shard has come to this node after the transaction's
+ * snapshot was taken, and the isolation level does not allow a new snapshot.
+ * If shard is NULL, all shards on this node are checked. The caller holds
+ * them. Errors: 40001.
  */
 void
 remote_require_snapshot(const Shard *shard)

@@ -1,10 +1,10 @@
 /*
  * call_on_node.c
- *		Calling a function of blogstore on one node of a cluster,
- *		independently of a key.
+ *		Calling a function of blogstore on one node of a cluster, which the
+ *		caller names rather than a key.
  *
- * If the caller holds the shards, none of them leaves the node before the
- * transaction ends. If the node no longer has any shard, the call returns
+ * A caller that holds the shards keeps them from leaving the node before the
+ * transaction ends. If the node has no shard any more, the call returns
  * nothing.
  *
  * Runs in backends.
@@ -17,8 +17,8 @@
 #include "access/htup_details.h"
 
 /*
- * Run a call on a node group. Rows are allocated in the current memory
- * context; there are none if the node has no shards.
+ * Call a function on a node group. The rows are allocated in the current
+ * memory context. There are none if the group has no shards.
  */
 static void
 ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
@@ -32,10 +32,7 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 		memset(rows, 0, sizeof(*rows));
 }
 
-/*
- * Call a function that returns items of a type on a node group, and return
- * these.
- */
+/* Call a function on a node group, and return the items that it returns. */
 RemoteItems *
 remote_group_items(int group, ItemType type, const GroupCall *call)
 {
@@ -46,7 +43,10 @@ remote_group_items(int group, ItemType type, const GroupCall *call)
 	return items;
 }
 
-/* Call a function that returns a boolean on a node group, and return that. */
+/*
+ * Call a function on a node group, and return the boolean that it returns;
+ * false if the group has no shards.
+ */
 bool
 remote_group_flag(int group, const GroupCall *call)
 {

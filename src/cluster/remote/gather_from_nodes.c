@@ -1,11 +1,14 @@
 /*
  * gather_from_nodes.c
- *		Queries over all nodes: each node is asked for its part, and the
- *		parts are merged here.
+ *		Queries whose items are on all nodes: each node is asked for its part
+ *		of the result, and the parts are merged here.
  *
- * Citus routes a call by a key, so a node is addressed by a random key that
- * one of its shards takes. No snapshot covers all nodes; each node returns
- * what it shows at that moment.
+ * Citus routes a call by a key. So to address a node, a call has a random key
+ * that one of the node's shards takes. No snapshot covers all nodes; each node
+ * returns what it shows at that moment.
+ *
+ * A page of a list begins behind its cursor, the date and id of the last row
+ * of the previous page.
  *
  * Runs in backends.
  */
@@ -28,10 +31,10 @@ typedef enum GatherOrder
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
 	ORDER_BY_POST,
-	ORDER_AS_ASKED				/* in the order of the list of ids */
+	ORDER_AS_ASKED				/* in the order of the ids in an argument */
 } GatherOrder;
 
-/* An item from a node, with its sort keys. */
+/* A row that a node has returned, with the values by which rows are sorted. */
 typedef struct Gathered
 {
 	HeapTuple	row;
@@ -40,34 +43,54 @@ typedef struct Gathered
 	int			place;
 } Gathered;
 
+/* A query over all nodes, and the rows that they have returned so far. */
 typedef struct Gathering
 {
 	RemoteCall	call;
 	Oid			types[FUNC_MAX_ARGS];
 	NullableDatum args[FUNC_MAX_ARGS];
 	GatherOrder order;
-	int64		limit;			/* rows of the page; -1 if unlimited */
-	int			size_at;		/* number of the page size argument, or -1 */
-	int			cursor_at;		/* number of the cursor's date argument, which
-								 * its id follows, or -1 */
-	int			asked;			/* rows requested from each node; -1 for all */
-	bool		full;			/* a node returned that many */
-	bool		full_of_ties;	/* and the last one is in the millisecond of
-								 * the cursor */
-	int			ids_at;			/* number of the argument that lists ids, or
-								 * -1 */
-	int			id_column;		/* column by which items are identified */
+	int64		limit;			/* number of rows of the page; -1: no limit */
+
+	/*
+	 * Which of the query's arguments are the page size, the date of the
+	 * cursor, which its id follows, and the list of ids; -1 if it has none.
+	 */
+	int			size_at;
+	int			cursor_at;
+	int			ids_at;
+
+	/* How many rows each node is asked for; -1 for all. */
+	int			asked;
+
+	/* True if a node has returned that many, so that it may have more. */
+	bool		full;
+
+	/*
+	 * True if the last row of such a node is in the millisecond of the
+	 * cursor. See first_of_page().
+	 */
+	bool		full_of_ties;
+
+	int			id_column;		/* number of the column that identifies rows */
 	int			date_column;
-	Datum	   *ids;			/* requested ids */
+
+	/* The ids in the argument at ids_at. */
+	Datum	   *ids;
 	bool	   *no_id;
 	int			nids;
-	TupleDesc	desc;			/* of the rows in found */
+
+	/* The collected rows. */
+	TupleDesc	desc;
 	Gathered   *found;
 	int			n;
 	int			room;
 } Gathering;
 
-/* Return the number of a property's column in rows of items, from 1. */
+/*
+ * Return the number of the column, from 1, that has a property in rows of
+ * items of a type.
+ */
 static int
 column_of(ItemType type, Property prop)
 {
@@ -80,7 +103,10 @@ column_of(ItemType type, Property prop)
 	return 0;
 }
 
-/* Return a boolean argument; false if it is NULL or missing. */
+/*
+ * Return a boolean argument; false if it is NULL or if the call has fewer
+ * arguments.
+ */
 static bool
 flag(const Gathering *gather, int arg)
 {
@@ -88,7 +114,10 @@ flag(const Gathering *gather, int arg)
 		DatumGetBool(gather->args[arg].value);
 }
 
-/* Set the order of a query's items and the number of rows to return. */
+/*
+ * Find out from the name and arguments of a query in which order it returns
+ * items, and how many.
+ */
 static void
 set_order(Gathering *gather, const char *name)
 {
@@ -136,15 +165,17 @@ set_order(Gathering *gather, const char *name)
 }
 
 /*
- * Return a random key that a shard of a node group takes. Returns false if the
- * group has no shard.
+ * Set *key to a random key that a shard of a node group takes. Returns false
+ * if the group has no shard.
  */
 bool
 remote_key_of_group(int group, pg_uuid_t *key)
 {
 	Shard		shard;
 
-	/* Each shard takes more than a thousandth of all keys. */
+	/*
+	 * Each shard takes more than a thousandth of all keys, so this finds one.
+	 */
 	for (int tries = 0; tries < 100000; tries++)
 	{
 		*key = *DatumGetUUIDP(DirectFunctionCall1(gen_random_uuid, (Datum) 0));
@@ -155,8 +186,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Reduce the list of ids in the arguments to those on a node group. Returns
- * false if none is left.
+ * Replace the argument that lists ids by the ids that a node group has.
+ * Returns false if it has none.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -179,7 +210,10 @@ set_ids_of_group(Gathering *gather, int group)
 	return n > 0;
 }
 
-/* Return the cursor of the page, its date and id, or NULL. */
+/*
+ * Return the page's cursor, two arguments with its date and id; NULL if there
+ * is none.
+ */
 static const NullableDatum *
 cursor_of(const Gathering *gather)
 {
@@ -192,8 +226,8 @@ cursor_of(const Gathering *gather)
 }
 
 /*
- * Return whether a date is within the millisecond of the cursor, whose date
- * may have been rounded down to milliseconds.
+ * Return whether a date is in the cursor's millisecond. A client that keeps
+ * only milliseconds has rounded the cursor's date down.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
@@ -204,7 +238,7 @@ is_tie(const Gathering *gather, TimestampTz date)
 	return cursor != NULL && begin % 1000 == 0 && date >= begin && date - begin < 1000;
 }
 
-/* Add the rows that a node has returned. */
+/* Collect the rows that a node has returned. */
 static void
 keep(Gathering *gather, const RemoteRows *rows)
 {
@@ -236,7 +270,7 @@ keep(Gathering *gather, const RemoteRows *rows)
 	}
 }
 
-/* Return the list of node groups that have shards. */
+/* Return the list of the node groups that have shards. */
 List *
 remote_groups(void)
 {
@@ -249,8 +283,8 @@ remote_groups(void)
 }
 
 /*
- * Ask all nodes that have shards. Returns false if a shard is being moved; the
- * caller tries again.
+ * Ask all nodes that have shards for their parts. Returns false if one of
+ * their shards is being moved; the caller then tries again.
  */
 static bool
 ask_all(Gathering *gather)
@@ -298,8 +332,8 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Return the rows in the order of the requested ids, repeating rows of
- * repeated ids.
+ * Put the collected rows into *rows, in the order of the ids in the argument.
+ * If an id is repeated there, so is its row.
  */
 static void
 take_as_asked(const Gathering *gather, RemoteRows *rows)
@@ -321,10 +355,12 @@ take_as_asked(const Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Return the index of the first item of the page. If the cursor's date may
- * have been rounded down, each node begins with the whole millisecond
- * (requests/page_start.c), because only one node knows the cursor's row. Items
- * up to that row do not belong to the page.
+ * Return the index of the page's first item among the collected ones.
+ *
+ * If the cursor's date may have been rounded down, each node returns items
+ * from the beginning of that millisecond (requests/page_start.c), because only
+ * one node knows the cursor's row. Items up to that row do not belong to the
+ * page.
  */
 static int
 first_of_page(const Gathering *gather)
@@ -339,8 +375,8 @@ first_of_page(const Gathering *gather)
 }
 
 /*
- * Sort the rows of all nodes and select the page. Returns 0, or how many rows
- * to request from each node if these did not suffice.
+ * Sort the collected rows, and put the page into *rows. Returns 0 if the rows
+ * suffice, otherwise how many rows each node must be asked for instead.
  */
 static int
 put_in_order(Gathering *gather, RemoteRows *rows)
@@ -362,7 +398,10 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 	rows->row = palloc(sizeof(HeapTuple) * Max(gather->n, 1));
 	for (int i = first; i < gather->n && (gather->limit < 0 || rows->n < gather->limit); i++)
 		rows->row[rows->n++] = gather->found[i].row;
-	/* rows that a node did not return sort behind its last one */
+	/*
+	 * A full node may have more rows, which sort behind the ones it has
+	 * returned.
+	 */
 	if (first > 0 && gather->full && gather->asked < gather->limit + first)
 		return gather->limit + first;
 	if (first == 0 && gather->full_of_ties)
@@ -371,9 +410,8 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Run a query on all nodes that have shards, and merge their items. name: the
- * name of the request. type: the type of the items. Returns the items,
- * allocated in the current memory context.
+ * Run a query of some name on all nodes that have shards, and merge the items
+ * that they return. The result is allocated in the current memory context.
  *
  * Errors: those of the query; 40001 if a shard arrived after the transaction's
  * snapshot was taken. Locks: all shards of posts, against being moved or
@@ -407,7 +445,7 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 	items->type = type;
 	held = container_hold_all(CONTAINER_POSTS);
 	remote_require_snapshot(NULL);
-	/* rows of unsuccessful attempts are freed */
+	/* Rows of an attempt that has to be repeated are freed. */
 	look = AllocSetContextCreate(CurrentMemoryContext, "blogstore parts of a list",
 								 ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(look);
@@ -430,9 +468,9 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a part of a request on a node group. Rows are in the current memory
- * context. Returns false if the group no longer has any shard. Errors: 55000,
- * and those of the request.
+ * Run a part of a request on a node group. The rows are allocated in the
+ * current memory context. Returns false if the group no longer has any shard.
+ * Errors: 55000, and those of the request.
  */
 bool
 remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
@@ -450,11 +488,13 @@ remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Call a function that returns a boolean on all nodes that have shards, one
- * after another. *all: whether each returned true. writes: the function writes
- * items, so shards are held until the transaction ends. A caller that waits
- * for workers must not hold them: a move might wait for the caller's lock
- * while the worker waits for the move.
+ * Call a function on all nodes that have shards, one after another. It returns
+ * a boolean. *all becomes true if it has returned true on each.
+ *
+ * If the function writes items, writes must be true. Shards are then held
+ * until the transaction ends. A caller that waits for workers must not hold
+ * shards: a move could wait for the caller's lock while the worker waits for
+ * the move.
  */
 void
 remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,

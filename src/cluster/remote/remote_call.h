@@ -1,6 +1,6 @@
 /*
  * remote_call.h
- *		Declarations shared by the files of cluster/remote/ alone.
+ *		Declarations for the files of cluster/remote/ only.
  */
 #ifndef BLOGSTORE_REMOTE_CALL_H
 #define BLOGSTORE_REMOTE_CALL_H
@@ -11,7 +11,7 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 
-/* Rows returned by another node, in the caller's memory context. */
+/* Rows that another node has returned. */
 typedef struct RemoteRows
 {
 	TupleDesc	desc;
@@ -26,29 +26,42 @@ struct RemoteItems
 	int			next;
 };
 
-/* A request to be run on another node. */
+/* A request, or a part of one, that is run on another node. */
 typedef struct RemoteCall
 {
-	const char *serve;			/* serve_post() or a similar function,
-								 * depending on the type of the result */
-	const char *name;			/* name of the request's function */
-	pg_uuid_t	key;			/* decides which node runs it */
-	bool		part;			/* this is one of several parts, one per
-								 * node */
-	bool		reads;			/* it only reads, and only items of the key */
+	/*
+	 * The SQL function that runs the request there. Each type of result has
+	 * one, such as serve_post().
+	 */
+	const char *serve;
+
+	const char *name;			/* the request's own function */
+	pg_uuid_t	key;			/* the node with this key's shard runs it */
+
+	/* True if this is one of several parts of a request, one for each node. */
+	bool		part;
+
+	/* True if the request only reads, and only items of the key. */
+	bool		reads;
+
 	int			nargs;
 	const Oid  *types;
 	NullableDatum *args;
 } RemoteCall;
 
-/* What is known of a command's function. */
+/* What the catalogs say about the function of a command. */
 typedef struct Command
 {
 	Oid			function;
 	NameData	name;
-	int			key;			/* number of the argument post_id, or -1 */
-	const char *serve;			/* NULL if another node cannot return its
-								 * result */
+	int			key;			/* which argument is post_id; -1 if none is */
+
+	/*
+	 * The SQL function that runs the command on another node; NULL if none
+	 * returns its type of result.
+	 */
+	const char *serve;
+
 	int			nargs;
 	Oid			types[FUNC_MAX_ARGS];
 } Command;

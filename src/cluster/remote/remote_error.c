@@ -1,17 +1,18 @@
 /*
  * remote_error.c
- *		The fields of an error that another node raises.
+ *		Passing on the fields of an error that another node raises.
  *
  * Citus passes on the SQLSTATE, message, detail, hint and context of an error,
  * but not the fields schema, table, column and constraint, by which programs
- * recognize an error (base/error_fields.h). So the serving node adds these
- * fields to the hint, as its last line, and the asking node removes that line
- * again:
+ * recognize an error (base/error_fields.h). So the node that serves a request
+ * adds a last line with these fields to the hint:
  *
  *		Fields:<TAB>schema<TAB>table<TAB>column<TAB>constraint
  *
+ * The node that has sent the request takes the line off and sets the fields.
+ *
  * The serving node adds the line even if all fields are empty. A hint may end
- * in text of the caller that looks like such a line. The asking node reads
+ * in text of the user's that looks like such a line. The asking node reads
  * only the last line, which the serving node has added.
  *
  * Runs in backends.
@@ -26,7 +27,7 @@
 #define FIELDS "Fields:"
 #define N_FIELDS 4
 
-/* The longest hint that is sent, in bytes. */
+/* A longer hint is cut to this many bytes. */
 #define MAX_HINT 65536
 
 static char **
@@ -41,9 +42,9 @@ field(ErrorData *error, int number)
 }
 
 /*
- * Return whether a field can be sent: it must be set, be shorter than
- * NAMEDATALEN, and contain no control characters. Most names of objects meet
- * this. A RAISE statement can set a field to any text.
+ * Return whether a field can be sent. It must be set, be shorter than
+ * NAMEDATALEN, and contain no control characters. Most names of objects are
+ * like this, but a RAISE statement can set a field to any text.
  */
 static bool
 can_be_sent(const char *name)
@@ -57,8 +58,8 @@ can_be_sent(const char *name)
 }
 
 /*
- * Raise the current error again, with the line in its hint. Called in
- * PG_CATCH() on the serving node; the caller has switched to a memory context
+ * Raise the current error again, with its fields in its hint. Called in
+ * PG_CATCH() on the serving node. The caller has switched to a memory context
  * other than ErrorContext.
  */
 void
@@ -87,8 +88,8 @@ remote_error_send(void)
 }
 
 /*
- * Set an error's fields from the line at the end of its hint, and take the
- * line off.
+ * Set an error's fields from the last line of its hint, and take that line
+ * off.
  */
 static void
 take_fields(ErrorData *error)
@@ -114,9 +115,9 @@ take_fields(ErrorData *error)
 }
 
 /*
- * Raise the current error again, with the fields that another node has sent.
- * Called in PG_CATCH() on the asking node; the caller has switched to a memory
- * context other than ErrorContext.
+ * Raise the current error again, with the fields that the serving node has
+ * sent. Called in PG_CATCH() on the asking node. The caller has switched to a
+ * memory context other than ErrorContext.
  */
 void
 remote_error_receive(void)

@@ -30,8 +30,8 @@
 #include "utils/uuid.h"
 
 /*
- * Return whether a query has the arguments that decide where it runs. If not,
- * the query is run here and raises the error.
+ * Return whether a query has the arguments that decide where it runs. A query
+ * that lacks them runs on this node, where it raises the error.
  */
 static bool
 may_be_asked(const char *name, FunctionCallInfo fcinfo)
@@ -46,7 +46,8 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return whether a node has refused a query because its copies are not ready.
+ * Return whether a node has refused a query because its copies of posts are
+ * not ready.
  */
 static bool
 copies_are_refused(const RemoteRows *rows)
@@ -59,9 +60,9 @@ copies_are_refused(const RemoteRows *rows)
 }
 
 /*
- * Begin a query of this node's items. If it reads the copies of a user's
- * posts, and another node has deleted the user, return nothing: this node may
- * not have deleted the copies yet.
+ * Begin a query of this node's items. If the query reads the copies of a
+ * user's posts, and the user no longer exists, it returns nothing: another
+ * node may have deleted the user, and this node not yet the copies.
  */
 static void
 begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -77,9 +78,9 @@ begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a query on the node that has a key. Returns the items in the current
- * memory context, or NULL if that node's copies are not ready. Errors: those
- * of the query.
+ * Run a query on the node that has the shard of a key. Returns the items in
+ * the current memory context; NULL if that node's copies of posts are not
+ * ready. Errors: those of the query.
  */
 static RemoteItems *
 ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
@@ -106,10 +107,10 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 }
 
 /*
- * Begin a query by a key, which is a post's or a user's id, on the node that
- * has the key. If the copies there are not ready, all nodes are asked. Errors:
- * 40001, and those of the query. Locks: the key's shard, until the query is
- * open.
+ * Begin a query on the node that has the shard of its key, the id of a post or
+ * user. If the query reads copies of posts that are not ready there, it runs
+ * on all nodes. Errors: 40001, and those of the query. Locks: the key's shard,
+ * until the query is open.
  */
 static void
 begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -141,10 +142,10 @@ begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin a query on this node or on those that have its items. Errors: 40001 if
- * the transaction must keep a snapshot from before the items arrived here;
- * those of the query. Locks: those of the query; the key's shard, until the
- * query is open.
+ * Begin a query on this node, or on the nodes that have its items. Errors:
+ * 40001 if the items have come to this node after a snapshot that the
+ * transaction must keep; those of the query. Locks: those of the query; the
+ * key's shard, until the query is open.
  */
 void
 remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)

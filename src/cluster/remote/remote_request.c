@@ -1,12 +1,13 @@
 /*
  * remote_request.c
- *		Running a request on the node that has its key.
+ *		Running a request on the node that has the shard of its key.
  *
- * The call is SELECT * FROM blogstore.serve_...(key, name, arguments). These
- * functions are distributed functions of Citus with force_delegation, so Citus
- * runs the call within this transaction on the node that has the key's shard.
- * Citus delegates only calls with literal arguments. The call runs as the
- * containers' owner, and no other role may execute these functions.
+ * The call is SELECT * FROM blogstore.serve_...(key, name, arguments, part,
+ * shard). These functions are distributed functions of Citus with
+ * force_delegation, so Citus runs the call within this transaction on the node
+ * that has the key's shard. Citus delegates only calls with literal arguments.
+ * The call runs as the containers' owner, and no other role may execute these
+ * functions.
  *
  * Meanwhile this node holds the shard, so that it is not moved
  * (cluster/citus/held_shards.c). If the other node does not have the shard
@@ -45,14 +46,14 @@
 #include "utils/uuid.h"
 
 /*
- * How long to wait for a shard to be found, in ms. A move blocks writers for
- * some seconds at most.
+ * Calls are repeated for so many ms while no node has the shard. A move blocks
+ * writers for some seconds at most.
  */
 #define GIVE_UP_AFTER 120000
 
 /*
- * Return a call's arguments as an array of text. Errors: 22023 if the text of
- * properties is too long.
+ * Return the arguments of a call as an array of text. Errors: 22023 if the
+ * text of properties is too long.
  */
 static Datum
 arguments_array(const RemoteCall *call)
@@ -83,8 +84,9 @@ arguments_array(const RemoteCall *call)
 }
 
 /*
- * Return which shard, or for a part which set of shards, this node expects at
- * the other one; 0 if there is none.
+ * Return the id of the shard that this node expects at the other one; for a
+ * part of a request, the number of its set of shards (shards_number()); 0 if
+ * there is none. A node that has other shards refuses the call.
  */
 static int64
 where(const RemoteCall *call)
@@ -114,7 +116,7 @@ call_sql(const RemoteCall *call)
 					where(call));
 }
 
-/* Copy the rows that SPI has found to a memory context. */
+/* Copy the rows of SPI's last result to a memory context. */
 static void
 take_rows(RemoteRows *rows, MemoryContext context)
 {
@@ -129,11 +131,13 @@ take_rows(RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Return whether a call needs no transaction on the other node, which would
- * take one round trip to begin and one to end. By default Citus begins one for
- * any call inside a function. A call that reads by one key, with a snapshot of
- * its own, does not need it. If this transaction has already written on that
- * node, Citus uses the existing one, and the call sees what was written.
+ * Return whether a call needs no transaction on the other node. That saves a
+ * round trip to begin one and another to end it. By default Citus begins one
+ * for any call inside a function.
+ *
+ * A call that reads by one key, with a snapshot of its own, needs none. If
+ * this transaction has already written on that node, Citus uses the
+ * transaction that exists there, and the call sees what was written.
  */
 static bool
 needs_no_transaction(const RemoteCall *call)
@@ -142,18 +146,17 @@ needs_no_transaction(const RemoteCall *call)
 }
 
 /*
- * Make Citus use one connection to each node. What a transaction has written
- * on another node is visible only to the connection that wrote it, so other
- * SQL of the session must not open a second one. Sets
- * citus.multi_shard_modify_mode to sequential for the rest of the session,
- * unless it was set explicitly.
+ * Make Citus use one connection to each node for the rest of the session,
+ * unless citus.multi_shard_modify_mode was set explicitly. What a transaction
+ * has written on another node is visible only through the connection that
+ * wrote it. So other SQL statements of the session must not open a second one.
  */
 static void
 keep_to_one_connection(void)
 {
 	static bool kept = false;
 
-	/* a setting cannot be changed in parallel mode */
+	/* Settings cannot be changed in parallel mode. */
 	if (kept || IsInParallelMode())
 		return;
 	SetConfigOption("citus.multi_shard_modify_mode", "sequential", PGC_USERSET,
@@ -162,8 +165,9 @@ keep_to_one_connection(void)
 }
 
 /*
- * Run the statement of a call, as the containers' owner. The rows are copied
- * to a memory context. Errors: those of the other node, with their fields.
+ * Run the SQL statement of a call, as the containers' owner. The rows are
+ * copied to a memory context. Errors: those of the other node, with their
+ * fields.
  */
 static void
 run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
@@ -189,9 +193,10 @@ run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Run a call once. Rows are in the current memory context. Returns false if
- * the node did not have the shard, which is being moved. Errors: 0A000 in a
- * parallel worker; those of the request.
+ * Run a call once. The rows are allocated in the current memory context.
+ * Returns false if the other node has refused the call, because it does not
+ * have the shard or its copies are not ready. Errors: 0A000 in a parallel
+ * worker; those of the request.
  */
 bool
 remote_ask_once(const RemoteCall *call, RemoteRows *rows)
@@ -221,10 +226,10 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Sleep before the caller repeats a request that found no shard, because the
- * shard is being moved. *waited: the caller sets it to 0 before the first
- * pause; it becomes the time of that pause, in ms. Errors: 55000 if that time
- * is more than GIVE_UP_AFTER ms ago.
+ * Sleep before the caller repeats a call because no node had the shard, which
+ * is being moved. The caller sets *waited to 0 before the first pause, and
+ * this function sets it to the time of that pause, in ms. Errors: 55000 after
+ * GIVE_UP_AFTER ms.
  */
 void
 remote_pause(long *waited)
@@ -250,9 +255,10 @@ remote_pause(long *waited)
  * ------------------------------------------------------------------------ */
 
 /*
- * Push a new active snapshot after waiting for a shard, because an older one
- * does not see the rows that came with it. Returns false if the isolation
- * level does not allow that; otherwise the caller calls PopActiveSnapshot().
+ * Push a new active snapshot, because an older one does not show the rows of a
+ * shard that has come meanwhile. The caller must call PopActiveSnapshot().
+ * Returns false, without a new snapshot, if the isolation level does not allow
+ * one.
  */
 bool
 remote_begin_snapshot(void)
@@ -263,7 +269,10 @@ remote_begin_snapshot(void)
 	return true;
 }
 
-/* Run a command on this node. The caller holds its shard. */
+/*
+ * Run a command on this node by its own function. The caller holds the shard
+ * of its post.
+ */
 static Datum
 serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
 {
@@ -276,7 +285,7 @@ serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
 	return result;
 }
 
-/* Return the single row or value that a command has returned. */
+/* Return the row or value that a command has returned on another node. */
 static Datum
 take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 {
@@ -298,10 +307,10 @@ take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a command on the node that has its post: here by its own function, or on
- * another node. create_post() without an id is given one first, because the id
- * decides the node. Errors: 25006, 40001, and those of the command. Locks: the
- * post's shard, until the transaction ends.
+ * Run a command on the node that has its post. On this node that is a call of
+ * its own function. If create_post() is called without an id, it is given one
+ * first, because the id decides the node. Errors: 25006, 40001, and those of
+ * the command. Locks: the post's shard, until the transaction ends.
  */
 Datum
 remote_command(FunctionCallInfo fcinfo, PGFunction here)
@@ -331,7 +340,7 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 		call->args[command.key].isnull = false;
 	}
 	if (call->args[command.key].isnull)
-		return here(call);		/* it raises the error */
+		return here(call);		/* the command raises the error */
 	need_writable(psprintf("%s()", NameStr(command.name)));
 	PreventCommandIfParallelMode(NameStr(command.name));
 	remote = (RemoteCall) {
@@ -353,8 +362,9 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 }
 
 /*
- * Call an internal function with one argument on the node that has a key, and
- * return its boolean result; false also if no node has the key at the moment.
+ * Call a function of blogstore with one argument on the node that has the
+ * shard of a key. Returns the boolean that it returns; false also if no node
+ * has the shard at the moment.
  */
 bool
 remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argument)
@@ -372,8 +382,9 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * Return the posts of an array of ids that are on the node with a key, in the
- * current memory context; NULL if no node has the key at the moment.
+ * Return those posts of an array of ids that are on the node with the shard of
+ * a key. They are allocated in the current memory context. Returns NULL if no
+ * node has the shard at the moment.
  */
 RemoteItems *
 remote_posts(const pg_uuid_t *key, Datum ids)

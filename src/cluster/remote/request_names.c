@@ -1,7 +1,7 @@
 /*
  * request_names.c
- *		Requests by name: their functions, on which nodes their items are,
- *		and the row types of results.
+ *		Looking up requests by name: their functions, whether all nodes have
+ *		their items, and the row types of results.
  *
  * Runs in backends.
  */
@@ -27,8 +27,8 @@
 #include "utils/syscache.h"
 
 /*
- * Return the name of the function that serves requests returning rows of a
- * type.
+ * Return the name of the SQL function that serves requests whose results are
+ * rows of a type.
  */
 const char *
 remote_serve_function(ItemType type)
@@ -48,9 +48,8 @@ remote_serve_function(ItemType type)
 }
 
 /*
- * Names of all functions that a node may ask another to run. The list is
- * fixed, because a role that can create functions in the schema could
- * otherwise add to it.
+ * The functions that a node may ask another to run. The list is fixed, because
+ * a role that may create functions in the schema could otherwise add to it.
  */
 static const char *const served[] = {
 	"create_post", "edit_post", "delete_post", "hide_post", "publish_post",
@@ -69,7 +68,7 @@ static const char *const served[] = {
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
 };
 
-/* Return the index of a name in served, or -1. */
+/* Return the index of a name in served[], or -1. */
 static int
 served_number(const char *name)
 {
@@ -83,7 +82,7 @@ served_number(const char *name)
  * Cache of functions, valid until a function changes
  * ------------------------------------------------------------------------ */
 
-/* A function found by name and number of arguments. */
+/* A function that was found by its name and number of arguments. */
 typedef struct FoundFunction
 {
 	Oid			function;
@@ -103,8 +102,8 @@ functions_invalidate(void)
 }
 
 /*
- * Return the memory context of the cache, after emptying it if a function has
- * changed.
+ * Return the memory context of the cache. If a function has changed, the cache
+ * is emptied first.
  */
 static MemoryContext
 known_begin(void)
@@ -127,8 +126,8 @@ known_begin(void)
 }
 
 /*
- * Look up a C function of the extension in the catalogs. Returns InvalidOid if
- * there is none.
+ * Look up a C function of the extension in the catalogs, and set types[] to
+ * the types of its arguments. Returns InvalidOid if there is none.
  */
 static Oid
 look_up_function(const char *name, int nargs, Oid *types)
@@ -155,7 +154,7 @@ look_up_function(const char *name, int nargs, Oid *types)
 }
 
 /*
- * Add a function to the cache, unless a function has changed during the
+ * Add a function to the cache, unless some function has changed during the
  * lookup.
  */
 static void
@@ -176,9 +175,9 @@ keep_function(int number, Oid function, int nargs, const Oid *types)
 }
 
 /*
- * Return the function with a name and nargs arguments, and in types their
- * types. Only functions of the extension itself are accepted, because the
- * function runs as the containers' owner. Errors: 42883.
+ * Return the function with a name and nargs arguments, and set types[] to
+ * their types. Only functions of the extension itself are accepted, because
+ * the function will run as the containers' owner. Errors: 42883.
  */
 Oid
 remote_find_function(const char *name, int nargs, Oid *types)
@@ -210,7 +209,10 @@ remote_find_function(const char *name, int nargs, Oid *types)
 	return found;
 }
 
-/* Return the serve function for a result type, or NULL if there is none. */
+/*
+ * Return the name of the SQL function that serves requests with a type of
+ * result, or NULL.
+ */
 static const char *
 serve_of_result(Oid result)
 {
@@ -226,7 +228,7 @@ serve_of_result(Oid result)
 	return NULL;
 }
 
-/* Read what is needed of a command's function from the catalogs. */
+/* Read from the catalogs what is needed of the function of a command. */
 static void
 look_up_command(Oid function, Command *command)
 {
@@ -255,7 +257,10 @@ look_up_command(Oid function, Command *command)
 	ReleaseSysCache(tuple);
 }
 
-/* Return what is known of a command's function, from the cache if possible. */
+/*
+ * Set *command to what the catalogs say about the function of a command. It is
+ * cached.
+ */
 void
 remote_command_of(Oid function, Command *command)
 {
@@ -282,7 +287,7 @@ remote_command_of(Oid function, Command *command)
 	MemoryContextSwitchTo(old);
 }
 
-/* Return the composite type of rows of items of a type. */
+/* Return the composite type of items, such as blogstore.post_item. */
 Oid
 remote_row_type(ItemType type)
 {
@@ -297,14 +302,17 @@ remote_row_type(ItemType type)
 	return found;
 }
 
-/* Return whether a query reads copies of posts, which may not be ready. */
+/*
+ * Return whether a query reads copies of posts. They are views, and may not be
+ * ready.
+ */
 bool
 remote_reads_copies(const char *name)
 {
 	return strcmp(name, "list_user_posts") == 0;
 }
 
-/* Return whether a query's result consists of parts on all nodes. */
+/* Return whether the items that a query returns are on all nodes. */
 bool
 remote_is_of_all_nodes(const char *name)
 {
@@ -318,7 +326,7 @@ remote_is_of_all_nodes(const char *name)
 	return false;
 }
 
-/* Return an item as a row to be sent to another node. */
+/* Make a row of an item, to send it to another node. */
 Datum
 remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
 {
@@ -335,7 +343,7 @@ remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
 	return HeapTupleGetDatum(heap_form_tuple(desc, value, isnull));
 }
 
-/* Read an item from a row that another node has sent. */
+/* Make an item of a row that another node has sent. */
 void
 remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc, HeapTuple row)
 {

@@ -4,9 +4,8 @@
  *
  * serve_post() and similar functions, one for each row type of results, are
  * distributed functions of Citus that only the containers' owner may execute.
- * They call the request's own function, with arguments converted from text.
- * They run in the transaction that Citus has begun on this node for the
- * transaction of the sender.
+ * They convert arguments from text and call the request's own function. They
+ * run in the transaction that Citus has begun on this node for the sender's.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -39,10 +38,10 @@
 
 SQL_FUNCTION(serve);
 
-/* Common beginning of the application_name of Citus's connections. */
+/* The application_name of Citus's connections begins with this. */
 #define CITUS_APPLICATION "citus_internal"
 
-/* Convert texts to a call's arguments. */
+/* Set the arguments of a call from their texts. */
 static void
 set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 {
@@ -67,7 +66,10 @@ set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 	}
 }
 
-/* Add the result of a command, a row or one value, to the rows returned. */
+/*
+ * Add the result of a command, a row or one value, to the rows that the SQL
+ * function returns.
+ */
 static void
 add_result(ReturnSetInfo *out, Datum result, bool isnull)
 {
@@ -92,7 +94,10 @@ add_result(ReturnSetInfo *out, Datum result, bool isnull)
 	}
 }
 
-/* Add all rows that a query has returned. */
+/*
+ * Add all rows that a query has returned to those that the SQL function
+ * returns.
+ */
 static void
 add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 {
@@ -106,7 +111,10 @@ add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 	ExecDropSingleTupleTableSlot(slot);
 }
 
-/* Call a request's function and add its result to the rows returned. */
+/*
+ * Call the function of a request, and add its result to the rows that the SQL
+ * function returns.
+ */
 static void
 call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 {
@@ -149,8 +157,10 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 }
 
 /*
- * Add the row that refuses a request: either its key is on another node, or
- * (copies) this node's copies are not ready.
+ * Refuse a request by returning a row without an item. If copies is true, the
+ * reason is that this node's copies of posts are not ready, and the row has
+ * only a type. Otherwise the reason is that the key's shard is on another
+ * node, and the row has only NULLs.
  */
 static void
 add_refusal(ReturnSetInfo *out, bool copies)
@@ -168,13 +178,13 @@ add_refusal(ReturnSetInfo *out, bool copies)
 }
 
 /*
- * Return whether this serves another node's worker.
+ * Return whether the sender of a request is the worker of another node.
  *
- * Citus gives such calls no distributed transaction, so its deadlock detector
- * does not see them. The worker holds locks on its own node, on views and
- * shards, for which a lock holder here may be waiting. So, as on its own node,
- * the worker must wait only briefly; it then releases all locks and tries
- * again. Reads of clients have no distributed transaction either
+ * Citus gives the calls of workers no distributed transaction, so its deadlock
+ * detector does not see them. The worker holds locks of views and shards on
+ * its own node, for which a session may wait that holds a lock here. So, as on
+ * its own node, the worker must wait only briefly; it then releases all locks
+ * and tries again. Clients' reads have no distributed transaction either
  * (remote_request.c), but they return rows of several columns.
  */
 static bool
@@ -186,7 +196,8 @@ serves_worker(const ReturnSetInfo *out)
 }
 
 /*
- * Return whether a key's shard is on this node and has the given id (0: any).
+ * Return whether the shard of a key is on this node and has a given id; 0
+ * stands for any.
  */
 static bool
 is_shard(const pg_uuid_t *key, int64 id)
@@ -198,9 +209,10 @@ is_shard(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Like is_shard(), but if the answer would be no, first wait for a move or
- * split in progress. After a split, the sender may already see the new shards
- * when this node does not. A write to the old shard would be lost.
+ * Return whether the shard of a key is on this node and has a given id; 0
+ * stands for any. If it seems not to, wait first for a move or split in
+ * progress. After a split, the sender may already see the new shards when this
+ * node does not, and a write to the old shard would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)
@@ -217,9 +229,9 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether this node has the set of shards that the sender of a part
- * expects (0: any). After a move, the sender may already see the new placement
- * when this node does not.
+ * Return whether this node has the set of shards that the sender of a part of
+ * a request expects, as a number of shards_number(); 0 stands for any. After a
+ * move, the sender may already see the new placement when this node does not.
  */
 static bool
 is_group(const pg_uuid_t *key, int64 number)
@@ -233,10 +245,11 @@ is_group(const pg_uuid_t *key, int64 number)
 }
 
 /*
- * Return whether a key's items are on this node, in the expected shard. A read
- * without a distributed transaction (remote_request.c) does not wait for a
- * move, because Citus could not detect a deadlock that includes it. The sender
- * repeats the call instead.
+ * Return whether the items of a key are on this node, in the expected shard.
+ *
+ * A read without a distributed transaction (remote_request.c) does not wait
+ * for a move, because Citus could not detect a deadlock that includes it. The
+ * sender repeats the call instead.
  */
 static bool
 is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
@@ -248,9 +261,10 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Throw an error if the requested items arrived here after the transaction's
- * snapshot was taken. The isolation level is that of the sender. A part that
- * returns no items reads none. Errors: 40001.
+ * Throw an error if the requested items have come to this node after the
+ * transaction's snapshot was taken, and the isolation level, which is the
+ * sender's, requires that snapshot. A part of a request that returns no items
+ * (items is false) reads none. Errors: 40001.
  */
 static void
 require_snapshot(const pg_uuid_t *key, bool part, bool items)
@@ -265,11 +279,12 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
 
 /*
  * Serve blogstore.serve_post(key, request, arguments, part, shard) or a
- * similar function: return the rows of a request on the key's items, or of
- * this node's part of a request. If the key's items are on another node or in
- * another shard, or the node has other shards than expected, the result is one
- * row of NULLs. If the request needs copies that are not ready, it is one row
- * with only a type.
+ * similar function. Returns the rows of a request on the key's items; if part
+ * is true, this node's part of the rows.
+ *
+ * A row of NULLs refuses the request: the key's items are on another node or
+ * in another shard, or this node has other shards than the sender expects. A
+ * row with only a type means that the request needs copies that are not ready.
  *
  * Locks: those of the request; the sender holds the key's shard. Errors: those
  * of the request; 22004, 40001, 42883, 55000; 55P03 for a worker.
@@ -309,8 +324,9 @@ serve_call(FunctionCallInfo fcinfo)
 }
 
 /*
- * blogstore.serve_post() and similar functions, see serve_call(). Errors:
- * those of serve_call(), with their fields in the hint (remote_error.c).
+ * blogstore.serve_post() and similar functions, described at serve_call().
+ * Errors: those of serve_call(), with their fields in the hint
+ * (remote_error.c).
  */
 static Datum
 serve(PG_FUNCTION_ARGS)

@@ -1,6 +1,7 @@
 /*
  * source_sent_items.c
- *		An item source that returns items which other nodes have sent.
+ *		A source of items for queries (ItemSource in requests/requests.h) that
+ *		returns the items which other nodes have sent.
  *
  * Runs in backends and the worker.
  */
@@ -10,7 +11,10 @@
 #include "requests/requests.h"
 #include "storage/blog_item.h"
 
-/* Read the next item. Returns false at the end. */
+/*
+ * Set *item to the next item that other nodes have sent. Returns false at the
+ * end.
+ */
 bool
 remote_items_next(RemoteItems *items, BlogItem *item)
 {
@@ -27,7 +31,9 @@ sent_items_next(RequestScan *scan, BlogItem *item)
 	return remote_items_next(scan->state, item);
 }
 
-/* Free the list. Its rows are in the memory context of the query. */
+/*
+ * Free the list of items. Its rows are freed with the query's memory context.
+ */
 static void
 sent_items_close(RequestScan *scan)
 {
@@ -39,8 +45,8 @@ static const ItemSource sent_items = {
 };
 
 /*
- * Make a query return items that other nodes have sent. All of them belong to
- * its page.
+ * Make a query return items that other nodes have sent. All of them must
+ * belong to the query's page.
  */
 void
 query_sent_items(RequestScan *scan, RemoteItems *items)

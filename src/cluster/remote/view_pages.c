@@ -1,12 +1,15 @@
 /*
  * view_pages.c
- *		Pages of the views on a cluster: whether this node's feed has all
- *		rows of a page, and where a page of a user's posts begins.
+ *		Pages of lists that are read from the views on a cluster: whether this
+ *		node's feed has all rows of a page, and where a page of a user's posts
+ *		begins.
  *
- * Each node keeps its newest posts in every feed, as many as the feed is to
- * show. So of the rows in a feed, that many are certain to be the newest of
- * all nodes, and rows may be missing behind them. If the feed has fewer rows,
- * there are no other posts.
+ * Each node keeps its newest posts in the feed of every node, as many as a
+ * feed shows. So that many of a feed's rows, from the newest on, are the
+ * newest posts of all nodes. Behind them, rows may be missing. If the feed has
+ * fewer rows, there are no other posts.
+ *
+ * A cursor is the date and id of the row behind which a page begins.
  *
  * Runs in backends.
  */
@@ -25,9 +28,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many rows of the feed, from the newest on, are certain to be
- * complete. On a standby, whose setting may differ from the primary's, the
- * size in view_state is used.
+ * Return how many rows of this node's feed, from the newest on, are certainly
+ * the newest posts of all nodes. A standby uses the size in view_state,
+ * because its setting may differ from the primary's.
  */
 static int64
 rows_that_count(void)
@@ -46,8 +49,8 @@ rows_that_count(void)
 }
 
 /*
- * Count the rows before a place (all rows if it is not valid); at_it:
- * including the row at the place. Stops at "enough".
+ * Count the feed's rows before a place, or all rows if the place is not valid.
+ * If at_it is true, a row at the place counts. Counting stops at "enough".
  */
 static int64
 rows_before(const Cursor *place, bool at_it, int64 enough)
@@ -75,16 +78,16 @@ rows_before(const Cursor *place, bool at_it, int64 enough)
 }
 
 /*
- * The date of a cursor may have been rounded down to milliseconds
- * (requests/page_start.c). If this node's feed has the cursor's row, set its
- * exact date. Returns false if it does not.
+ * Set the exact date of a cursor from the cursor's row in this node's feed.
+ * The client may have rounded the date down to milliseconds
+ * (requests/page_start.c). Returns false if the feed does not have the row.
  */
 static bool
 find_place(Cursor *before)
 {
 	BlogItem	row;
 	Datum		key = UUIDPGetDatum(&before->id);
-	/* infinite dates must not be added to */
+	/* the test excludes infinite dates, to which nothing can be added */
 	bool		found = before->valid && !TIMESTAMP_NOT_FINITE(before->date) && item_get(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
 		.partition = FEED_PARTITION, .path = PATH_KEY, .key = &key, .nkeys = 1
@@ -97,8 +100,8 @@ find_place(Cursor *before)
 }
 
 /*
- * Return whether this node's feed has all rows of a page (size -1: to the
- * end).
+ * Return whether this node's feed has all rows of a page. A page of size -1
+ * extends to the end of the list.
  */
 static bool
 has_page(const ListPage *page)
@@ -107,13 +110,13 @@ has_page(const ListPage *page)
 	int64		rows = rows_that_count();
 
 	/*
-	 * The number of rows may have grown since the caller checked that the
-	 * views are served, so check that again.
+	 * The feed size may have been raised since the caller checked that the
+	 * views are ready, so check that again.
 	 */
 	pg_read_barrier();
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
-	/* a page from the newest row on, or one towards it */
+	/* First a page towards older rows, then one towards newer rows. */
 	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
 		(!page->before.valid ||
 		 rows_before(&page->before, true, rows) + page->size <= rows))
@@ -125,8 +128,8 @@ has_page(const ListPage *page)
 }
 
 /*
- * Begin list_feed() on the node that the client has called. Read the page from
- * this node's feed if the feed has all of it, otherwise from all nodes.
+ * Begin list_feed() on the node that the client has called. If this node's
+ * feed has the whole page, it is read from there, otherwise from all nodes.
  * Errors: those of the query.
  */
 void
@@ -145,9 +148,9 @@ remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return in *date the date of a user's post by its id, if the date is at or
- * after from and before end. The date is read from the copy, because the post
- * may be on another node.
+ * Set *date to the date of a user's post with an id. Returns whether the date
+ * was found, at or after "from" and before "end". It is read from the copy of
+ * the post, because the post may be on another node.
  */
 bool
 remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,

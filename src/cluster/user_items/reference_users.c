@@ -3,10 +3,10 @@
  *		User items on a cluster, which are in a Citus reference table.
  *
  * They are written by SQL statements, which Citus executes on all nodes in one
- * transaction. Readers open the local shard, as they open a leaf on a single
- * server. Each node's worker learns from the change feed that a user was
- * renamed or deleted (views/change_feed/output_plugin.c), and updates the
- * items on its node.
+ * transaction. Readers open the shard on their own node, as they open a leaf
+ * on a single server. Each node's worker learns from the change feed that a
+ * user was renamed or deleted (views/change_feed/output_plugin.c), and updates
+ * the items on its node.
  *
  * Runs in backends, as the containers' owner; reference_users_follow() in the
  * worker.
@@ -62,9 +62,9 @@ need_table(void)
 }
 
 /*
- * Run a statement on the table of users and return the number of rows found or
- * changed. The parameters of the statement are the first nargs of: user_id,
- * username, creation_date, properties.
+ * Run a statement on the table of users. Its parameters are the first nargs of
+ * user_id, username, creation_date and properties. Returns the number of rows
+ * found or changed.
  */
 static uint64
 run(const char *sql, int nargs, const BlogItem *user)
@@ -106,7 +106,7 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 }
 
 /*
- * Call a function with a user's id on all nodes that have items, in this
+ * Call a function on all nodes that have items, with a user's id, in this
  * transaction.
  */
 static void
@@ -123,8 +123,9 @@ call_all(const char *name, const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user. own_id: the caller has chosen the id, so an earlier user may
- * have had it. Returns false if there is a user with this id.
+ * Insert a user. own_id is true if the id was chosen by the caller of
+ * create_user(), so that an earlier user may have had it. Returns false if
+ * there is a user with this id.
  */
 bool
 reference_user_insert(const BlogItem *user, bool own_id)
@@ -143,7 +144,7 @@ reference_user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Copy a column of the row that SPI has found into an item, in a given memory
+ * Copy a column of SPI's last result into a property of an item, in a memory
  * context.
  */
 static void
@@ -164,10 +165,10 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 }
 
 /*
- * Lock the names before a user is renamed or deleted. Citus lets only one
- * transaction at a time modify a reference table. create_user() first claims
- * the name and then inserts the user. Taking the locks in the same order here
- * avoids deadlocks.
+ * Lock the registry of names before a user is renamed or deleted. Citus lets
+ * only one transaction at a time modify a reference table. create_user() first
+ * claims the name and then inserts the user; the same order here avoids
+ * deadlocks.
  */
 static void
 lock_names(void)
@@ -176,7 +177,10 @@ lock_names(void)
 					 " WHERE username_key = '' FOR UPDATE", 0, NULL);
 }
 
-/* Lock a user on all nodes and read it. Returns false if there is none. */
+/*
+ * Lock a user on all nodes, and read the user into *user. Returns false if
+ * there is none.
+ */
 bool
 reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 {
@@ -208,7 +212,7 @@ reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 	return found;
 }
 
-/* Update name and properties of a locked user. */
+/* Write the name, date and properties of a locked user. */
 void
 reference_user_update(const BlogItem *user)
 {
@@ -218,7 +222,7 @@ reference_user_update(const BlogItem *user)
 }
 
 /*
- * Delete a locked user and release the name. After the commit, all nodes hide
+ * Delete a locked user, and release the name. After the commit, all nodes hide
  * the user's items.
  */
 void
@@ -234,9 +238,9 @@ reference_user_delete(const BlogItem *user)
 }
 
 /*
- * Queue jobs for users that were renamed or deleted on any node, so that the
- * items on this node follow. Called in the worker, in a transaction with an
- * active snapshot.
+ * Queue jobs on this node for users that were renamed or deleted on any node,
+ * so that the items on this node follow. Called in the worker, in a
+ * transaction with an active snapshot.
  */
 void
 reference_users_follow(const pg_uuid_t *users, int n)
@@ -253,8 +257,8 @@ reference_users_follow(const pg_uuid_t *users, int n)
 }
 
 /*
- * blogstore.begin_user_deletion(user_id): the part of delete_user() that each
- * node of a cluster does. Errors: 55000.
+ * blogstore.begin_user_deletion(user_id): do what each node of a cluster does
+ * for delete_user(). Errors: 55000.
  */
 static Datum
 begin_user_deletion(PG_FUNCTION_ARGS)
@@ -266,7 +270,8 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Arrivals of shards whose items were not all compared with their authors yet.
+ * Finds jobs of shards that have come to this node, as long as not all of
+ * their items were compared with their authors.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -276,9 +281,9 @@ static KeptPlan pending_arrivals_plan = {
 };
 
 /*
- * Return whether a shard was moved to this node and not all its items were
- * compared with their authors yet. The node that had it before may have been
- * deleting a user's items, and cannot continue that.
+ * Return whether a shard has come to this node, and not all of its items were
+ * compared with their authors yet. The node that had the shard before may have
+ * been deleting a user's items, and cannot continue that.
  */
 static bool
 shards_pending(void)
@@ -289,15 +294,17 @@ shards_pending(void)
 	applied_position_read(&position);
 
 	/*
-	 * 0: the worker has not stored yet which shards the views are built from
+	 * The layout is 0 until the worker has stored from which shards the views
+	 * were built.
 	 */
 	return (position.layout != 0 && position.layout != container_layout()) ||
 		plan_run(&pending_arrivals_plan, &views, NULL, true) > 0;
 }
 
 /*
- * blogstore.revive_user(user_id): the part of create_user() that each node of
- * a cluster does if the caller has chosen the id. Errors: 40001, 55000.
+ * blogstore.revive_user(user_id): do what each node of a cluster does for
+ * create_user() if its caller has chosen the id. Deletes the items on this
+ * node that an earlier user with that id has left. Errors: 40001, 55000.
  */
 static Datum
 revive_user(PG_FUNCTION_ARGS)
@@ -310,9 +317,7 @@ revive_user(PG_FUNCTION_ARGS)
 		deletion_revive(user_id);
 	else if (shards_pending())
 	{
-		/*
-		 * the snapshot of the transaction may not show the items that arrived
-		 */
+		/* The transaction's snapshot may not show the items of the shard. */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
@@ -325,9 +330,9 @@ revive_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.deleting_users(): returns the ids of users whose items on this
- * node are being deleted, as rows of likes in which all other columns are
- * NULL. Errors: 55000.
+ * blogstore.deleting_users(): return the users whose items on this node are
+ * being deleted, as rows of likes in which all columns but the id are NULL.
+ * Errors: 55000.
  */
 static Datum
 deleting_users(PG_FUNCTION_ARGS)
@@ -340,7 +345,7 @@ deleting_users(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	memset(isnull, true, sizeof(isnull));
-	isnull[0] = false;			/* the id is the first column */
+	isnull[0] = false;			/* the first column is the id */
 	PushActiveSnapshot(GetLatestSnapshot());
 	ids = jobs_deleting(&n);
 	for (int i = 0; ids != NULL && i < n; i++)

@@ -1,8 +1,8 @@
 /*
  * reference_users.h
- *		User items on a cluster, which every node has in full. The functions
- *		that are members of ClusterCalls are described in
- *		storage/layout/cluster_calls.h.
+ *		User items on a cluster, in a table that every node has in full.
+ *		storage/layout/cluster_calls.h describes the functions that are members
+ *		of ClusterCalls.
  */
 #ifndef BLOGSTORE_REFERENCE_USERS_H
 #define BLOGSTORE_REFERENCE_USERS_H
