@@ -4,16 +4,19 @@
  *		from it.
  *
  * When a shard arrives, the node that had it before may not have finished its
- * work on it. A job of kind ARRIVAL does that work here, for one shard. First
- * a sweep (model/user_changes/user_items_sweep.c) gives each item of the shard
- * the current name of its author. An item without an author was left by an
- * unfinished deletion of that user, and is deleted. Then the job refreshes the
- * copies of the shard's posts, wherever these are, and the copies that arrived
- * with the shard. Whenever shards have arrived or left, the feed is rewritten.
+ * work on the shard. A job of kind ARRIVAL does that work here, for one shard:
  *
- * The worker remembers only in memory which shards were here. If a new worker
- * finds other shards than the last one stored (change_feed.layout), any of
- * them may have arrived, and it queues jobs for all.
+ * 1.	A sweep (model/user_changes/user_items_sweep.c) gives each item of the
+ *	shard the current name of its author. An item without an author was left
+ *	by an unfinished deletion of that user, and is deleted.
+ * 2.	The job refreshes the copies of the shard's posts, on whichever nodes
+ *	they are, and the copies that arrived with the shard.
+ * 3.	The feed is rewritten, as it is when a shard leaves.
+ *
+ * The worker knows only in memory which shards were here. If a new worker
+ * finds other shards than those from which the views were built
+ * (change_feed.layout), any of them may have arrived, and it queues jobs for
+ * all.
  *
  * Runs in the worker.
  */
@@ -28,15 +31,24 @@
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 
-/* Items relabelled, and posts or copies checked, in one transaction. */
+/*
+ * So many items are given names, and so many posts or copies are checked, in
+ * one transaction.
+ */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500
 
-static Oid *known = NULL;		/* tables of the shards known to be here, in
-								 * TopMemoryContext; NULL if unknown */
+/*
+ * The tables of the shards that were here when the worker last looked, in
+ * TopMemoryContext; NULL if it has not looked yet.
+ */
+static Oid *known = NULL;
 static int	n_known = 0;
 
-/* Return the tables of the shards on this node, in TopMemoryContext. */
+/*
+ * Return the tables of the shards that are on this node now, in
+ * TopMemoryContext.
+ */
 static Oid *
 list_here(int *n)
 {
@@ -60,9 +72,10 @@ note(Oid *here, int n)
 }
 
 /*
- * Remember the shards that are here, unless they are already known. layout:
- * the partitions that the views are kept with; if those here now differ, they
- * remain unknown. Called in each turn, outside of a transaction.
+ * Remember which shards are here, unless that is known already. layout stands
+ * for the partitions from which the views are kept. If other partitions are
+ * here now, nothing is remembered, so that they all count as just arrived.
+ * Called in each turn, outside of a transaction.
  */
 void
 arrivals_note(int64 layout)
@@ -75,7 +88,7 @@ arrivals_note(int64 layout)
 		return;
 	apply_begin(&scope, APPLY_STATE);
 	here = list_here(&n);
-	/* a shard that arrives later changes the layout */
+	/* A shard that arrives later changes the layout. */
 	if (container_layout() == layout)
 		note(here, n);
 	else
@@ -93,9 +106,9 @@ is_known(Oid shard)
 }
 
 /*
- * Queue a job for each shard that has arrived, and one for those that have
- * left. If the known shards are NULL, all may have arrived. Afterwards the
- * current ones are known.
+ * Queue a job for each shard that has arrived since the worker last looked,
+ * and one job for those that have left. If the worker has not looked yet, all
+ * shards count as arrived. Then remember which shards are here.
  */
 static void
 queue_arrivals(void)
@@ -111,8 +124,8 @@ queue_arrivals(void)
 }
 
 /*
- * Treat all shards on this node as just arrived. Called in a transaction, as
- * the containers' owner.
+ * Queue jobs as if all shards on this node had just arrived. Called in a
+ * transaction, as the containers' owner.
  */
 void
 arrivals_queue_all(void)
@@ -122,8 +135,8 @@ arrivals_queue_all(void)
 }
 
 /*
- * React to shards that have arrived or left: restart running sweeps and queue
- * arrivals.
+ * React to shards that have arrived or left: restart sweeps that are in
+ * progress, and queue jobs for the shards.
  */
 void
 nodes_partitions_changed(void)
@@ -145,11 +158,12 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
 }
 
 /*
- * Relabel a chunk of the items of an arrived shard. Returns false at the end
- * of a pass. An item without an author is deleted only when all transactions
- * that were writing users at the start of the sweep have ended. Until then,
- * one of them may have created the author without having committed on this
- * node.
+ * Give the names of their authors to a chunk of the items of an arrived shard.
+ * Returns false at the end of a pass over the shard.
+ *
+ * An item without an author is deleted only when all transactions that were
+ * writing users at the start of the sweep have ended. Until then, one of them
+ * may have created the author without having committed on this node.
  */
 static bool
 relabel_chunk(Job *job, Sweep *sweep)
@@ -161,11 +175,14 @@ relabel_chunk(Job *job, Sweep *sweep)
 	};
 
 	if (work.partition == NO_PARTITION)
-		return false;			/* the shard has been moved away again */
+		return false;			/* the shard has left this node */
 	return sweep_go_on(job, sweep, &work);
 }
 
-/* Do a step of an arrival's sweep. At the end, the job enters SWEEP_VIEWS. */
+/*
+ * Do a step of the sweep over an arrived shard. At its end, the job enters the
+ * phase SWEEP_VIEWS.
+ */
 static ClusterStep
 relabel_step(Job *job)
 {
@@ -180,8 +197,9 @@ relabel_step(Job *job)
 }
 
 /*
- * Passes of an arrival in SWEEP_VIEWS: first the posts of the shard, then the
- * copies in the colocated shard of users.
+ * What the job of an arrived shard reads in the phase SWEEP_VIEWS: first the
+ * posts of the shard, then the copies of posts in the colocated shard of
+ * users.
  */
 typedef enum ArrivalPass
 {
@@ -190,9 +208,10 @@ typedef enum ArrivalPass
 } ArrivalPass;
 
 /*
- * Do a chunk of a pass. Returns whether it was the last one. PASS_POSTS
- * refreshes the copies of posts, wherever these are. PASS_COPIES checks
- * whether the posts of copies exist, wherever these are. Rebuilds on each node
+ * Do a chunk of a pass. Returns whether it was the last one.
+ *
+ * PASS_POSTS refreshes the copies of posts, on whichever nodes they are.
+ * PASS_COPIES checks whether the posts of copies exist. A rebuild on each node
  * would not be enough: a copy could move from a node before its rebuild to a
  * node after its rebuild.
  */
@@ -227,11 +246,17 @@ do_pass(Job *job, ArrivalPass pass, int partition)
 	return n < ARRIVAL_CHUNK;
 }
 
-/* Do a chunk of an arrival's copies. Returns whether it was the last one. */
+/*
+ * Do a chunk of both passes over an arrived shard. Returns whether it was the
+ * last one.
+ */
 static bool
 refresh_chunk(Job *job, int partition)
 {
-	/* job->partition, which sweeps over all partitions use, holds the pass */
+	/*
+	 * job->partition holds the pass; only sweeps over all partitions use it
+	 * otherwise.
+	 */
 	if (!do_pass(job, job->partition, partition))
 		return false;
 	if (job->partition == PASS_COPIES)
@@ -242,8 +267,8 @@ refresh_chunk(Job *job, int partition)
 }
 
 /*
- * Do a chunk of an arrival's copies; at the end rewrite the feed and finish
- * the job. The caller holds the views' lock.
+ * Do a chunk of both passes over an arrived shard. After the last one, rewrite
+ * the feed and finish the job. The caller holds the views' lock.
  */
 static void
 arrival_chunk(Job *job)
@@ -263,7 +288,7 @@ arrival_chunk(Job *job)
 }
 
 /*
- * Do a step of a job of kind ARRIVAL. Also delay the end of a user's deletion,
+ * Do a step of a job of kind ARRIVAL. Also keep the job of a user's deletion,
  * which hides the user's posts, until other nodes have removed them from the
  * feed.
  */

@@ -3,9 +3,11 @@
  *		Refreshing the views on a cluster, in place of the functions for a
  *		single server.
  *
- * Each node's worker decodes the changes of the posts on its node, and
- * refreshes what all nodes show of these posts. Every node has all users, and
- * its worker updates the items on its own node when a user changes.
+ * The views are the copies of posts in "users", and the feed. The dirty set
+ * holds the keys of what has changed. Each node's worker decodes the changes
+ * of the posts on its node, and refreshes what all nodes show of these posts.
+ * Every node has all users, and its worker updates the items on its own node
+ * when a user changes.
  *
  * Runs in the worker. The caller is in a transaction that holds the views'
  * lock.
@@ -19,7 +21,10 @@
 
 #include "utils/snapmgr.h"
 
-/* Refresh the copies of posts that were deleted or moved from this node. */
+/*
+ * Refresh the copies of posts that were deleted, or whose shard has left this
+ * node.
+ */
 static void
 refresh_gone(const DirtySet *dirty)
 {
@@ -29,12 +34,14 @@ refresh_gone(const DirtySet *dirty)
 	if (dirty_any_gone(dirty))
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
-	/* otherwise these posts are also in dirty_posts() */
+	/* If the set has nothing else, dirty_posts() has these posts as well. */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);
 }
 
-/* Refresh what a dirty set names. posts: all posts of the set, n of them. */
+/*
+ * Refresh what a dirty set names. posts[] has the keys of the n posts in it.
+ */
 void
 deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 {
@@ -56,8 +63,8 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 }
 
 /*
- * Do a chunk of a rebuild. The shards on this node are held, because after a
- * move another node would decode their changes.
+ * Do a chunk of a rebuild of the copies. The shards on this node are held,
+ * because after a move another node would decode their changes.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)
@@ -65,7 +72,10 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 	bool		whole;
 
 	shards_here_hold();
-	/* a new snapshot, because shards may have arrived while this waited */
+	/*
+	 * A new snapshot is needed, because shards may have arrived during the
+	 * wait.
+	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	whole = copies_build_by(place, done, copies_deliver, copies_look_elsewhere);
 	PopActiveSnapshot();
@@ -74,7 +84,7 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 
 /*
  * Rewrite the rows of this node's posts in the feed, and make all nodes send
- * each other their rows again.
+ * their rows to each other again.
  */
 void
 deliver_feed(void)

@@ -1,25 +1,25 @@
 /*
  * copy_delivery.c
  *		Copies of posts on a cluster: sending them from the node that has the
- *		post to the node that has the author's shard of users, the author's
- *		home.
+ *		post to the author's home, the node that has the author's shard of
+ *		users.
  *
- * A node refreshes the copies of its own posts only. It sends copies whose
- * home is another node there by put_copies(), many in one call. A copy is sent
- * as the current state of its post, so order and repetition do not matter.
- * Meanwhile the shards of the posts are held (shard_hold()), so no other node
- * can send a newer state.
+ * A node refreshes the copies of its own posts only. Copies whose home is
+ * another node are sent there by put_copies(), many in one call. A copy is
+ * sent as its post is now, so order and repetition do not matter. Meanwhile
+ * the sender holds the shards of the posts (container_hold_here()), so no
+ * other node can have a newer post and send it.
  *
  * If a post was deleted and its shard has been moved since, the node that
- * decodes the deletion no longer has the shard. It calls touch_copies() on the
- * node that has it. That node's worker reads the key from its own WAL and
- * refreshes the copy.
+ * decodes the deletion no longer has the shard. It sends the key of the copy
+ * by touch_copies() to the node that has the shard. That node's worker reads
+ * the key from its own WAL and refreshes the copy.
  *
  * The sender holds the views' lock of its own node, and the receiver takes no
  * such lock, so nodes never wait for each other in a circle. What a worker
  * sends is committed on the other node when the call returns. If a node does
  * not take a copy, the copy is sent later (unsent_copies.c), and nothing else
- * waits.
+ * waits for it.
  *
  * Runs in the worker, in a backend for repair(), and in backends that serve
  * put_copies() and touch_copies().
@@ -51,13 +51,20 @@
 NODE_FUNCTION(put_copies, "The worker of another node");
 NODE_FUNCTION(touch_copies, "The worker of another node");
 
-/* Copies sent in one call. */
+/* What is sent to another node. */
+typedef enum Sending
+{
+	SEND_COPIES,				/* copies, to the homes of their authors */
+	SEND_KEYS					/* keys, to the nodes that have the posts */
+} Sending;
+
+/* So many copies or keys, at most, are sent in one call. */
 #define COPIES_A_CALL 200
 
-/* A key to be sent to another node. */
+/* The key of a copy, with the node group to which it, or its copy, is sent. */
 typedef struct KeyElsewhere
 {
-	int			group;			/* node group to send it to */
+	int			group;
 	PostKey		key;
 } KeyElsewhere;
 
@@ -73,8 +80,8 @@ compare_groups(const void *a, const void *b)
 }
 
 /*
- * Sort keys by group and remove duplicates; a batch may name a post both as
- * changed and as counted. Returns the number left.
+ * Sort keys by node group, and remove duplicates: a batch may name a post both
+ * as changed and as counted. Returns how many are left.
  */
 static int
 sort_keys(KeyElsewhere *keys, int n)
@@ -89,7 +96,7 @@ sort_keys(KeyElsewhere *keys, int n)
 	return once;
 }
 
-/* Return how many keys, from the first on, the next call takes. */
+/* Return how many keys, from the first on, can be sent in one call. */
 static int
 count_of_call(const KeyElsewhere *keys, int n)
 {
@@ -101,9 +108,9 @@ count_of_call(const KeyElsewhere *keys, int n)
 }
 
 /*
- * Return what a copy should be as a row for put_copies(). A row without title
- * means that there should be no copy. If many is NULL, the row has only the
- * key, for touch_copies().
+ * Return a row that says what a copy should be, for put_copies(). A row
+ * without a title says that there should be no copy. If many is NULL, the row
+ * has only the key, for touch_copies().
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -122,105 +129,123 @@ copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
 	return remote_row_of_item(&post, ITEM_POST, desc);
 }
 
-/*
- * Call put_copies() or touch_copies() on a node. Returns false if that failed.
- */
-static bool
-send_rows(const char *name, OtherNode *other, const Datum *row, int n)
+/* Return the function that receives what is sent. */
+static const char *
+receiver_of(Sending what)
 {
-	return node_send(other, psprintf("SELECT " BLOGSTORE_SCHEMA ".%s(%s)", name,
-									 ship_literal(row, n)));
+	return what == SEND_COPIES ? "put_copies" : "touch_copies";
 }
 
 /*
- * Send rows to a node from the worker. Rows that it does not take are stored
- * to be sent later. If the node answers but refuses all, send them one by one,
- * because one of them may have caused the error.
+ * Return the container whose shards decide to which nodes something is sent.
+ */
+static Container
+container_of(Sending what)
+{
+	return what == SEND_COPIES ? CONTAINER_USERS : CONTAINER_POSTS;
+}
+
+/* Return the id whose shard decides to which node a key or copy is sent. */
+static const pg_uuid_t *
+id_of(Sending what, const PostKey *key)
+{
+	return what == SEND_COPIES ? &key->user_id : &key->post_id;
+}
+
+/* Call a receiver on a node. Returns false if that failed. */
+static bool
+send_rows(OtherNode *other, Sending what, const Datum *row, int n)
+{
+	return node_send(other, psprintf("SELECT " BLOGSTORE_SCHEMA ".%s(%s)",
+									 receiver_of(what), ship_literal(row, n)));
+}
+
+/*
+ * Send rows to a node from the worker. Rows that the node does not take are
+ * stored, and sent later. If the node answers but refuses all, they are sent
+ * one by one, because one of them may have caused the error.
  */
 static void
-send_or_remember(const char *name, const KeyElsewhere *keys, const Datum *row, int n)
+send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
 {
 	OtherNode  *other = nodes_other(keys[0].group);
 	bool		done = other != NULL && node_may_answer(other) &&
-		send_rows(name, other, row, n);
+		send_rows(other, what, row, n);
 
 	for (int i = 0; i < n && !done; i++)
 		if (n == 1 || other == NULL || other->try_at != 0 ||
-			!send_rows(name, other, &row[i], 1))
+			!send_rows(other, what, &row[i], 1))
 			unsent_add(keys[i].group, &keys[i].key);
 	if (!done && other != NULL)
 		node_lacks(other);
 }
 
 /*
- * Return the id that decides to which node a key is sent: the post's in posts,
- * the author's in users.
+ * Send rows to a node from a backend, in its transaction. They are sent again
+ * while the node does not know yet that it has one of the shards.
  */
-static const pg_uuid_t *
-key_in(Container container, const PostKey *key)
+static void
+send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
 {
-	return container == CONTAINER_POSTS ? &key->post_id : &key->user_id;
+	Oid			type = get_array_type(remote_row_type(ITEM_POST));
+	Datum		rows = PointerGetDatum(ship_array(row, n));
+	long		waited = 0;
+
+	while (!remote_call_flag(receiver_of(what), id_of(what, &keys[0].key), type, rows))
+		remote_pause(&waited);
 }
 
 /*
- * Send copies (CONTAINER_USERS) or keys (CONTAINER_POSTS) to one node. Returns
- * false if the receiver does not know yet that it has one of the shards; the
- * caller tries again then.
+ * Send n copies or keys to one node. The copies are made of the posts that
+ * many reads.
  */
-static bool
-send_copies(Container container, ManyPosts *many, const KeyElsewhere *keys, int n)
+static void
+send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
 {
-	const char *name = container == CONTAINER_POSTS ? "touch_copies" : "put_copies";
 	TupleDesc	desc = ship_desc();
 	Datum	   *row = palloc(sizeof(Datum) * n);
 
 	for (int i = 0; i < n; i++)
 		row[i] = copies_row(many, &keys[i].key, desc);
-	if (!nodes_in_worker())
-		return remote_call_flag(name, key_in(container, &keys[0].key),
-								get_array_type(remote_row_type(ITEM_POST)),
-								PointerGetDatum(ship_array(row, n)));
-	send_or_remember(name, keys, row, n);
-	return true;
+	if (nodes_in_worker())
+		send_from_worker(what, keys, row, n);
+	else
+		send_from_backend(what, keys, row, n);
 }
 
 /*
- * Find the nodes to which keys belong, and send each its copies
- * (CONTAINER_USERS) or keys (CONTAINER_POSTS).
+ * Find out to which nodes copies or keys have to be sent, and send them.
+ * Locks: the shards that decide this are held until the transaction ends, so
+ * that they are not moved.
  */
 static void
-send_all(Container container, KeyElsewhere *keys, int n)
+send_all(Sending what, KeyElsewhere *keys, int n)
 {
-	ManyPosts  *many = container == CONTAINER_USERS ?
+	ManyPosts  *many = what == SEND_COPIES ?
 		many_posts_begin(GetActiveSnapshot()) : NULL;
-	long		waited = 0;
-	int			sent = 0;
+	int			count;
 
-	/* Held shards are not moved until the transaction ends. */
 	for (int i = 0; i < n; i++)
 	{
 		Shard		shard;
 
-		container_hold(container, key_in(container, &keys[i].key), &shard);
+		container_hold(container_of(what), id_of(what, &keys[i].key), &shard);
 		keys[i].group = shard.group;
 	}
 	n = sort_keys(keys, n);
-	while (sent < n)
+	for (int sent = 0; sent < n; sent += count)
 	{
-		int			count = count_of_call(keys + sent, n - sent);
-
-		if (send_copies(container, many, keys + sent, count))
-			sent += count;
-		else
-			remote_pause(&waited);
+		count = count_of_call(keys + sent, n - sent);
+		send_to_node(what, many, keys + sent, count);
 	}
 	if (many != NULL)
 		many_posts_end(many);
 }
 
 /*
- * Send the copies of posts on this node whose home is another node. Returns
- * the keys whose posts and copies are both on this node, *n of them.
+ * Send those copies of this node's posts whose home is another node. Returns
+ * the keys of the posts of this node whose copies are here as well. *n becomes
+ * their number.
  */
 static const PostKey *
 copies_ship(const PostKey *keys, int *n)
@@ -237,15 +262,18 @@ copies_ship(const PostKey *keys, int *n)
 	for (int i = 0; i < *n; i++)
 	{
 		if (!container_hold_here(CONTAINER_POSTS, &keys[i].post_id))
-			continue;			/* another node refreshes its copy */
+			continue;			/* the node of the post refreshes the copy */
 		if (container_hold_here(CONTAINER_USERS, &keys[i].user_id))
 			here[n_here++] = keys[i];
 		else
 			elsewhere[n_elsewhere++].key = keys[i];
 	}
-	/* a new snapshot, because posts may have arrived while this waited */
+	/*
+	 * A new snapshot is needed, because posts may have arrived during the
+	 * wait.
+	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
-	send_all(CONTAINER_USERS, elsewhere, n_elsewhere);
+	send_all(SEND_COPIES, elsewhere, n_elsewhere);
 	PopActiveSnapshot();
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
@@ -254,23 +282,26 @@ copies_ship(const PostKey *keys, int *n)
 }
 
 /*
- * Refresh the copies at n keys, on the nodes that have them. Keys of posts on
- * other nodes are skipped. Locks: holds the shards of posts and copies.
+ * Refresh the copies with n keys, on the nodes that have them. Posts that are
+ * on other nodes are skipped. Locks: holds the shards of posts and copies.
  */
 void
 copies_deliver(const PostKey *keys, int n)
 {
 	keys = copies_ship(keys, &n);
-	/* a new snapshot, because copies may have arrived while this waited */
+	/*
+	 * A new snapshot is needed, because copies may have arrived during the
+	 * wait.
+	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	copies_refresh(keys, n);
 	PopActiveSnapshot();
 }
 
 /*
- * Pass on the keys of deleted or moved posts. If the shard of a post is on
- * another node now, that node is told to refresh the copy. Other shards are
- * held here, for copies_deliver(), which the caller calls next.
+ * Send the keys of deleted or moved posts to the nodes that have their shards
+ * now. Keys whose shards are on this node are not sent. Their shards are held
+ * for copies_deliver(), which the caller calls next.
  */
 void
 copies_pass_on(const PostKey *keys, int n)
@@ -282,13 +313,13 @@ copies_pass_on(const PostKey *keys, int n)
 		if (!container_hold_here(CONTAINER_POSTS, &keys[i].post_id))
 			elsewhere[n_elsewhere++].key = keys[i];
 	if (n_elsewhere > 0)
-		send_all(CONTAINER_POSTS, elsewhere, n_elsewhere);
+		send_all(SEND_KEYS, elsewhere, n_elsewhere);
 	pfree(elsewhere);
 }
 
 /*
- * Send a node some of the copies that it lacks, continuing where the last call
- * stopped. Those that it refuses are stored again. The caller holds the views'
+ * Send some of the copies that a node lacks, beginning where the last call
+ * ended. Copies that it refuses are stored again. The caller holds the views'
  * lock.
  */
 void
@@ -306,10 +337,10 @@ copies_send_unsent(OtherNode *other)
  * ------------------------------------------------------------------------ */
 
 /*
- * Collect in gone those of n keys, all for one node, that have no post there,
- * and return their number. If the worker cannot reach the node, all keys are
- * collected. The node then gets them later (send_or_remember()) and refreshes
- * their copies, whether the posts exist or not.
+ * Store in gone[] those of n keys that have no post, and return their number.
+ * All posts would be on one node. If the worker cannot reach that node, all
+ * keys are stored: send_from_worker() sends them later, and the node refreshes
+ * the copies, whether the posts exist or not.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -346,8 +377,8 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 
 /*
  * Check copies on this node whose posts are on other nodes, and refresh those
- * without a post. Usually the node that had a post reports its deletion; it
- * cannot if it has lost its slot.
+ * without a post. Usually the node that had a post reports its deletion, but
+ * it cannot if it has lost its replication slot.
  */
 void
 copies_look_elsewhere(const PostKey *keys, int n)
@@ -371,7 +402,7 @@ copies_look_elsewhere(const PostKey *keys, int n)
 		container_hold(CONTAINER_POSTS, &keys[i].post_id, &shard);
 		if (OidIsValid(shard.table))
 		{
-			here[n_here++] = keys[i];	/* they have arrived since */
+			here[n_here++] = keys[i];	/* the post has arrived since */
 			continue;
 		}
 		elsewhere[n_elsewhere].group = shard.group;
@@ -393,7 +424,7 @@ copies_look_elsewhere(const PostKey *keys, int n)
  * Receiving
  * ------------------------------------------------------------------------ */
 
-/* Read a copy and its key from a row. Errors: 22004. */
+/* Read a copy and its key from a row that was sent. Errors: 22004. */
 static void
 read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 {
@@ -413,13 +444,13 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 }
 
 /*
- * Write a received copy, or (touch) log its key for this node's worker.
- * Returns the end of the log message.
+ * Write a copy that was sent, or log a key that was sent, for this node's
+ * worker. Returns the end of the log message; InvalidXLogRecPtr for a copy.
  */
 static XLogRecPtr
-take_in(const PostKey *key, const BlogItem *post, bool touch)
+take_in(Sending what, const PostKey *key, const BlogItem *post)
 {
-	if (touch)
+	if (what == SEND_KEYS)
 		return compat_log_message(TOUCH_MARK, (const char *) key, sizeof(*key));
 	copies_put(key, post->isnull[PROP_TITLE] ? NULL : post);
 	return InvalidXLogRecPtr;
@@ -429,18 +460,19 @@ take_in(const PostKey *key, const BlogItem *post, bool touch)
 typedef struct SentRows
 {
 	ArrayType  *rows;
-	Container	container;		/* container whose shards take the keys */
-	bool		all;			/* all of these shards are on this node */
+	Sending		what;
+	bool		all;			/* true if this node has all their shards */
 } SentRows;
 
 /*
- * Write received rows, stopping at the first whose shard is not on this node.
+ * Write the rows that were sent, up to the first whose shard is not on this
+ * node.
  */
 static void
 take_rows(void *arg)
 {
 	SentRows   *sent = arg;
-	Container	container = sent->container;
+	Sending		what = sent->what;
 	Oid			type = ARR_ELEMTYPE(sent->rows);
 	TupleDesc	desc = lookup_rowtype_tupdesc(type, -1);
 	Datum	   *row;
@@ -458,36 +490,39 @@ take_rows(void *arg)
 		if (isnull[i])
 			continue;
 		read_row(&post, &key, DatumGetHeapTupleHeader(row[i]), desc);
-		sent->all = container_hold_here(container, key_in(container, &key));
+		sent->all = container_hold_here(container_of(what), id_of(what, &key));
 		if (!sent->all)
 			break;
-		/* a new snapshot, to see what the previous row has written */
+		/* The new snapshot shows what the previous row has written. */
 		PushActiveSnapshot(GetTransactionSnapshot());
-		touched = take_in(&key, &post, container == CONTAINER_POSTS);
+		touched = take_in(what, &key, &post);
 		PopActiveSnapshot();
 	}
-	/* when its transaction commits, the sender relies on these messages */
+	/*
+	 * When the sender's transaction commits, the sender relies on these
+	 * messages.
+	 */
 	if (touched != InvalidXLogRecPtr)
 		XLogFlush(touched);
 	ReleaseTupleDesc(desc);
 }
 
 /*
- * Serve put_copies() or touch_copies(). Returns false if a row belongs to
- * another node. If a worker has called the function directly, that is an error
- * instead.
+ * Serve put_copies() or touch_copies(). If this node lacks the shard of some
+ * row, return false; if a worker has called the function directly, raise an
+ * error instead.
  */
 static bool
-take_call(FunctionCallInfo fcinfo, Container container)
+take_call(FunctionCallInfo fcinfo, Sending what)
 {
 	bool		held = container_held_by_caller(true);
 	SentRows	sent = {
-		.rows = PG_GETARG_ARRAYTYPE_P(0),.container = container,.all = true
+		.rows = PG_GETARG_ARRAYTYPE_P(0),.what = what,.all = true
 	};
 
 	PG_TRY();
 	{
-		if (!held && container == CONTAINER_USERS)
+		if (!held && what == SEND_COPIES)
 			nodes_take(take_rows, &sent);
 		else
 			take_rows(&sent);
@@ -501,36 +536,35 @@ take_call(FunctionCallInfo fcinfo, Container container)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("a shard of container \"%s\" is not on this node",
-						container_table(container)),
+						container_table(container_of(what))),
 				 errhint("The worker that sent the rows will send them to the node that has the shard."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
 	return sent.all;
 }
 
 /*
- * blogstore.put_copies(copies): updates the copies of posts on this node, or
- * deletes those without title. Returns false if a copy's home is another node.
- * Only nodes of a cluster call this function.
+ * blogstore.put_copies(copies): update the copies of posts on this node, or
+ * delete those that are given without a title. Returns false if a copy's home
+ * is another node. Only nodes of a cluster call this.
  *
- * Locks: as a refresh by the worker, but not the views' lock. Errors: 22004,
- * 55000, 55P03.
+ * Locks: those of a refresh by the worker, but not the views' lock. Errors:
+ * 22004, 55000, 55P03.
  */
 static Datum
 put_copies(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(take_call(fcinfo, CONTAINER_USERS));
+	PG_RETURN_BOOL(take_call(fcinfo, SEND_COPIES));
 }
 
 /*
- * blogstore.touch_copies(copies): makes this node's worker refresh the copies
- * of the posts with these keys, wherever the copies are. Returns false if
- * another node has one of the posts. Only nodes of a cluster call this
- * function.
+ * blogstore.touch_copies(copies): make this node's worker refresh the copies
+ * of the posts with these keys, on whichever nodes they are. Returns false if
+ * another node has one of the posts. Only nodes of a cluster call this.
  *
  * Locks: none. Errors: 22004, 55000.
  */
 static Datum
 touch_copies(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(take_call(fcinfo, CONTAINER_POSTS));
+	PG_RETURN_BOOL(take_call(fcinfo, SEND_KEYS));
 }

@@ -20,14 +20,14 @@
 #include "utils/guc.h"
 #include "utils/typcache.h"
 
-/* Return the tuple descriptor of the rows. */
+/* Return the tuple descriptor of blogstore.post_item. */
 TupleDesc
 ship_desc(void)
 {
 	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(ITEM_POST), -1));
 }
 
-/* Return rows as an array. */
+/* Return n rows of posts as an array. */
 ArrayType *
 ship_array(const Datum *row, int n)
 {
@@ -36,8 +36,8 @@ ship_array(const Datum *row, int n)
 }
 
 /*
- * Return rows as an SQL literal that all nodes read in the same way, whatever
- * their DateStyle.
+ * Return n rows of posts as an SQL literal that all nodes read in the same
+ * way, whatever their DateStyle.
  */
 char *
 ship_literal(const Datum *row, int n)

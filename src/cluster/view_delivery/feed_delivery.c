@@ -3,13 +3,13 @@
  *		The feed on a cluster: sending rows from the node that has a post to
  *		the feeds of all nodes.
  *
- * Every node's feed has the newest posts of each node. The node that has a
- * post's shard sends changes to its rows, in the transaction that changes them
- * in its own feed. It holds the shards meanwhile. So the other nodes have
- * committed these changes before the shard can be moved, and only one node at
- * a time writes a given row. If the node is not sure what another node has, it
- * sends all rows that its shards should have, and the other node deletes all
- * other rows of these shards.
+ * The feed of every node has the newest posts of each node. The node that has
+ * a post's shard sends changes of its rows to the other nodes, in the
+ * transaction that makes the changes in its own feed. It holds the shards
+ * meanwhile. So the other nodes have committed these changes before the shard
+ * can be moved, and only one node at a time writes a row. If the node is not
+ * sure what another node has, it sends all rows that its shards should have,
+ * and the other node deletes the other rows of these shards.
  *
  * Runs in the worker; also in a backend for repair(), which leaves the sending
  * to the worker.
@@ -43,7 +43,10 @@ shards_here_hold(void)
 		for (int i = 0; i < map.n; i++)
 			if (OidIsValid(map.shard[i].table))
 				here[n++] = i;
-		/* locking processes invalidations, after which map must not be used */
+		/*
+		 * Taking locks processes invalidations, after which map must not be
+		 * used.
+		 */
 		for (int i = 0; i < n; i++)
 			shard_hold(&map, here[i]);
 		(void) container_shards(CONTAINER_POSTS);
@@ -61,14 +64,15 @@ is_own(const pg_uuid_t *post_id)
 }
 
 /*
- * Posts of this node that are older than this are neither in the feed nor to
- * be added. Valid while oldest_stamp equals nodes_stamp().
+ * Posts of this node that are older than this do not belong in the feed. This
+ * holds while oldest_stamp equals nodes_stamp().
  */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
 /*
  * Return those of *n posts that are on this node and may belong in the feed.
+ * *n becomes their number.
  */
 static const PostKey *
 concerning_feed(const PostKey *keys, int *n)
@@ -85,7 +89,10 @@ concerning_feed(const PostKey *keys, int *n)
 	return own;
 }
 
-/* Return whether shards may have been moved since the last call. */
+/*
+ * Return whether shards may have been moved since the last call. If so, note
+ * that all rows have to be sent to all nodes.
+ */
 static bool
 shards_have_moved(void)
 {
@@ -98,18 +105,23 @@ shards_have_moved(void)
 	return moved;
 }
 
-/* Changes of the feed in one transaction. */
+/* What a transaction changes in the feed. */
 typedef struct FeedNews
 {
 	const FeedList *wanted;
 	const FeedRow *changed;
 	int			n_changed;
-	const PostKey *posts;		/* posts for which the batch refreshes the
-								 * feed */
+
+	/* The posts that the batch refreshes in the feed. */
+	const PostKey *posts;
+
 	int			n_posts;
 } FeedNews;
 
-/* Return a row that tells other nodes to delete the row of a post. */
+/*
+ * Return a row that tells other nodes to delete a post's row in the feed. It
+ * has no title.
+ */
 static Datum
 gone_row(const pg_uuid_t *post_id, TupleDesc desc)
 {
@@ -138,10 +150,12 @@ call_sql(const Datum *row, int n, const char *ranges)
 }
 
 /*
- * Return a statement that sends the changes, or NULL if there are none. Posts
- * of the batch that have no row are sent as deletions, even if no row was
- * deleted here: an earlier transaction may have sent the row and then have
- * rolled back here.
+ * Return the statement that sends the changes to a node, or NULL if there are
+ * none.
+ *
+ * Posts of the batch that have no row in the feed are sent as deletions, even
+ * if no row was deleted here: an earlier transaction may have sent the row and
+ * then have rolled back here.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -161,7 +175,10 @@ changes_sql(const FeedNews *news)
 	return n == 0 ? NULL : call_sql(row, n, "");
 }
 
-/* Return a statement that sends all rows of the shards on this node. */
+/*
+ * Return the statement that sends to a node all rows of the shards on this
+ * node.
+ */
 static char *
 all_sql(const FeedNews *news)
 {
@@ -182,8 +199,8 @@ all_sql(const FeedNews *news)
 
 /*
  * Send the changes to all other nodes, before they are written here. A node
- * that does not take them gets all rows later. In a backend, the worker is
- * asked to send all rows instead.
+ * that does not take them gets all rows later. A backend asks the worker to
+ * send all rows instead.
  */
 static void
 feed_ship(const FeedNews *news)
@@ -208,18 +225,18 @@ feed_ship(const FeedNews *news)
 	{
 		OtherNode  *other = &others[i];
 
-		if (other->in_sync && changes == NULL)
+		if (other->has_feed && changes == NULL)
 			continue;
-		if (!other->in_sync && all == NULL && node_may_answer(other))
+		if (!other->has_feed && all == NULL && node_may_answer(other))
 			all = all_sql(news);
 		node_got_feed(other, node_may_answer(other) &&
-					  node_send(other, other->in_sync ? changes : all));
+					  node_send(other, other->has_feed ? changes : all));
 	}
 }
 
 /*
  * Write the differences between the feed and what it should hold, here and on
- * the other nodes. posts: the posts of the batch.
+ * the other nodes. posts[] has the posts of the batch.
  */
 static void
 write_differences(const FeedList *there, const FeedList *wanted,
@@ -233,8 +250,8 @@ write_differences(const FeedList *there, const FeedList *wanted,
 }
 
 /*
- * Rewrite the rows of this node's posts in the feed, whatever it holds, and
- * send them to nodes that need them.
+ * Rewrite the rows of this node's posts in the feed, and send all rows to the
+ * nodes that may lack some.
  */
 void
 feed_deliver_all(void)
@@ -243,7 +260,7 @@ feed_deliver_all(void)
 	FeedList	wanted;
 
 	shards_here_hold();
-	/* a new snapshot, because a shard may have arrived while this waited */
+	/* A new snapshot is needed: a shard may have arrived during the wait. */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	(void) shards_have_moved();
 	feed_read(&there, is_own);
@@ -270,7 +287,7 @@ feed_deliver(const PostKey *keys, int n)
 	keys = concerning_feed(keys, &n);
 	if (n == 0 && !moved)
 		return;
-	/* a new snapshot, because a shard may have arrived while this waited */
+	/* A new snapshot is needed: a shard may have arrived during the wait. */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	feed_read(&there, is_own);
 	if (moved)

@@ -32,10 +32,17 @@ NODE_FUNCTION(put_feed, "The worker of another node");
 /* Rows that another node has sent. */
 typedef struct SentFeed
 {
-	BlogItem   *post;			/* without title: delete the row */
+	/* the rows; one without a title deletes the post's row */
+	BlogItem   *post;
+
 	int			n;
-	Datum	   *range;			/* ranges of hash values: first, last, first,
-								 * last, ... */
+
+	/*
+	 * The ranges of hash values of the sender's shards: first, last, first,
+	 * last, and so on.
+	 */
+	Datum	   *range;
+
 	int			n_range;
 } SentFeed;
 
@@ -52,7 +59,10 @@ in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 	return false;
 }
 
-/* Update or insert the row of a post; without title, delete it. */
+/*
+ * Insert or update the row of a post in the feed. If the row that was sent has
+ * no title, delete the post's row.
+ */
 static void
 take_row(ItemWriter *writer, const BlogItem *sent)
 {
@@ -72,7 +82,9 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 		item_writer_update(writer, sent);
 }
 
-/* Delete rows of posts in the ranges that were not sent. */
+/*
+ * Delete the rows of posts whose hash is in a range, and that were not sent.
+ */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
 {
@@ -95,7 +107,7 @@ delete_others(ItemWriter *writer, const SentFeed *sent)
 	}
 }
 
-/* Read the posts that were sent. Errors: 22004. */
+/* Read the rows that were sent. Errors: 22004. */
 static BlogItem *
 posts_of(ArrayType *rows, int *n)
 {
@@ -127,7 +139,7 @@ posts_of(ArrayType *rows, int *n)
 	return post;
 }
 
-/* Write what was sent. */
+/* Write the rows that were sent. */
 static void
 take_feed(void *arg)
 {
@@ -146,9 +158,10 @@ take_feed(void *arg)
 }
 
 /*
- * blogstore.put_feed(rows, ranges): updates rows of this node's feed, or
- * deletes those without title. Rows of posts whose hash is in a range, and
- * that are not given, are deleted, too. Called by the workers of other nodes.
+ * blogstore.put_feed(rows, ranges): insert or update rows of this node's feed,
+ * or delete those without a title. Rows of posts whose hash is in a range, and
+ * that are not among the given ones, are deleted, too. The workers of other
+ * nodes call this.
  *
  * Locks: the rows. Errors: 22004, 55000, 55P03.
  */
@@ -158,7 +171,7 @@ put_feed(PG_FUNCTION_ARGS)
 	SentFeed	sent;
 	bool	   *isnull;
 
-	/* this node will ask for the rows when it has a feed */
+	/* Once this node has a feed, it asks for the rows. */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();
 	sent.post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &sent.n);

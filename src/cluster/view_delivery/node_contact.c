@@ -1,27 +1,24 @@
 /*
  * node_contact.c
- *		What a worker on a cluster knows about the other nodes: whether they
- *		have received what it sends, and whether it has received what they
- *		send.
+ *		What a worker on a cluster knows about the other nodes: what each of
+ *		them still has to get from it, and whether it has got all from them.
  *
  * Each worker sends to every other node its rows of the feed there
  * (feed_delivery.c), and the copies of posts whose authors' home is there
- * (copy_delivery.c). If a node cannot be reached, the worker notes what it
- * lacks and continues: copies in a table (unsent_copies.c), and for the feed
- * that all rows have to be sent. It tries the node again after a pause.
+ * (copy_delivery.c). If a node cannot be reached, the worker notes what the
+ * node lacks, and continues: copies in a table (unsent_copies.c), and for the
+ * feed that all rows have to be sent. It tries the node again after a pause.
  *
- * Every second each worker reports to all others, by tell_node(), whether they
- * have all of its copies and feed rows. With the report it sends a question, a
- * number that asks them to report, too. When a worker needs all feed rows
- * again, it increases its question; a node answers a question once it has sent
- * all its rows. A node serves its views while every node that has shards has
- * answered the last question and continues to report. If a node cannot be
- * reached, its last report stays valid, because its posts cannot be changed
- * either.
+ * Every second each worker reports to all others, by calling tell_node() on
+ * them, whether they have all of its copies and rows of the feed. With the
+ * report it sends a question, a number that asks for their reports. When a
+ * worker needs all rows of the feed again, it increases its question. A node
+ * answers a question once it has sent all its rows.
  *
- *		in_sync			the node has all rows of the feed from here
- *		lacks			it lacks copies; the table has their keys
- *		confirmed		this node has all that the other one has to send
+ * A worker lets readers use the views of its node while every node that has
+ * shards has answered its last question and continues to report. If a node
+ * cannot be reached, its last report stays valid, because its posts cannot be
+ * changed either.
  *
  * Runs in the worker; tell_node() in backends to which other nodes have
  * connected.
@@ -47,39 +44,50 @@
 NODE_FUNCTION(tell_node, "The worker of another node");
 
 /*
- * Interval between reports, and how long a node's report is believed while the
- * node answers, in ms.
+ * A worker reports every TELL_EVERY ms. The report of a node that answers is
+ * believed for BELIEVE_FOR ms.
  */
 #define TELL_EVERY 1000
 #define BELIEVE_FOR 3000
 
-/* Pause before a node that could not be reached is tried again, in ms. */
+/*
+ * The shortest and the longest pause before a node that could not be reached
+ * is tried again, in ms.
+ */
 #define FIRST_PAUSE 1000
 #define LONGEST_PAUSE 10000
 
 /* A statement that fails only if the connection does. */
 #define PING "SELECT 1"
 
-/* Makes a node check all its copies, as in rebuild_views(). */
+/* Makes a node check all its copies, as rebuild_views() does. */
 #define LOOK \
 	"INSERT INTO " JOBS_SQL " (id, kind) VALUES (pg_catalog.gen_random_uuid(), 'rebuild')"
 
 static OtherNode others[MAX_OTHER_NODES];
 static int	n_others = 0;
 static TimestampTz looked_at = 0;
-static int64 question = 0;		/* number of this node's last question */
-static int64 asked = 0;			/* number of the question last sent to all
-								 * nodes */
+
+/* This node's last question, and the last one that it has sent to all. */
+static int64 question = 0;
+static int64 asked = 0;
+
+/* Grows whenever all rows of the feed have to be sent again. */
 static uint64 unsure = 1;
-static bool sending = false;	/* this transaction has sent rows of the
-								 * feed */
-static bool asking = false;		/* after this transaction's commit, all nodes
-								 * are to send all rows again */
-static bool losing = false;		/* rows sent by other nodes may have been
-								 * lost */
+
+/* True if this transaction has sent rows of the feed. */
+static bool sending = false;
 
 /*
- * Begin a new question. The views are not served until all have answered it.
+ * True if the commit of this transaction makes all nodes send all rows of the
+ * feed again; and true if rows that they have sent before may be lost then.
+ */
+static bool asking = false;
+static bool losing = false;
+
+/*
+ * Begin a new question. Readers do not use the views until all nodes have
+ * answered it.
  */
 static void
 ask(void)
@@ -90,21 +98,22 @@ ask(void)
 
 /*
  * Ask all nodes to send all their rows of the feed again, and send this
- * node's. rows_lost: rows sent by other nodes may be missing, so their earlier
- * reports are void.
+ * node's. If rows_lost is true, rows that other nodes have sent may be missing
+ * here, and their earlier reports are void.
  */
 static void
 ask_anew(bool rows_lost)
 {
 	for (int i = 0; i < n_others && rows_lost; i++)
-		others[i].confirmed = false;
+		others[i].has_sent_all = false;
 	ask();
 	nodes_unsure();
 }
 
 /*
- * If a transaction that sent rows of the feed rolls back here, the other nodes
- * have rows that this one does not. All rows have to be sent then.
+ * At the end of a transaction: if it has sent rows of the feed and rolls back,
+ * the other nodes have rows that this one does not, so all rows have to be
+ * sent again. If it commits, ask the questions that wait for the commit.
  */
 static void
 transaction_end(XactEvent event, void *arg)
@@ -142,8 +151,9 @@ nodes_sending(void)
 
 /*
  * When this transaction commits, ask all nodes to send all rows of the feed
- * again. rows_lost: rows sent by other nodes may be missing. If a node is
- * away, the views wait for it then. Called in the worker.
+ * again. If rows_lost is true, rows that other nodes have sent may be missing
+ * here; the views then wait even for a node that is away. Called in the
+ * worker.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -154,8 +164,8 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * Call take(arg) to write what another node has sent. The writes are marked,
- * so that no worker decodes them. Lock waits are short, and the commit is
+ * Call take(arg), which writes what another node has sent. The writes are
+ * marked, so that no worker decodes them. Lock waits are short. The commit is
  * flushed, because the sender does not send again.
  */
 void
@@ -176,36 +186,39 @@ nodes_in_worker(void)
 	return entry != NULL && entry->pid == MyProcPid;
 }
 
-/* Publish whether anything is still to be sent, for wait_for_views(). */
+/*
+ * Publish whether this node still has something to send. wait_for_views()
+ * waits for that.
+ */
 static void
 show_unsent(void)
 {
 	bool		unsent = false;
 
 	for (int i = 0; i < n_others; i++)
-		unsent |= !others[i].in_sync || others[i].lacks || others[i].to_look;
+		unsent |= !others[i].has_feed || others[i].lacks_copies || others[i].must_look;
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
-/* Record whether a node has received all that was sent of the feed. */
+/* Note whether a node has all rows of the feed that this node has to send. */
 void
 node_got_feed(OtherNode *other, bool got)
 {
-	other->in_sync = got;
+	other->has_feed = got;
 	show_unsent();
 }
 
-/* Record that a node lacks copies. */
+/* Note that a node lacks copies of posts. */
 void
 node_lacks(OtherNode *other)
 {
-	other->lacks = true;
+	other->lacks_copies = true;
 	show_unsent();
 }
 
 /*
- * Note that all rows of the feed have to be sent to all nodes. In a backend,
- * the worker is asked to do that.
+ * Note that all rows of the feed have to be sent to all nodes. A backend asks
+ * the worker to do that.
  */
 void
 nodes_unsure(void)
@@ -216,12 +229,15 @@ nodes_unsure(void)
 		return;
 	}
 	for (int i = 0; i < n_others; i++)
-		others[i].in_sync = false;
+		others[i].has_feed = false;
 	unsure++;
 	show_unsent();
 }
 
-/* Return a number that grows whenever rows have to be sent again. */
+/*
+ * Return a number that grows whenever all rows of the feed have to be sent
+ * again.
+ */
 uint64
 nodes_stamp(void)
 {
@@ -229,10 +245,10 @@ nodes_stamp(void)
 }
 
 /*
- * Have all other nodes check their copies, because posts may have been deleted
+ * Make all other nodes check their copies, because posts may have been deleted
  * here without being reported. nodes_look() tells each node when it answers.
- * Until then the slot is not confirmed, so that a new worker learns of it
- * again. Called in a transaction.
+ * Until all are told, the worker's slot is not confirmed, so that a new worker
+ * would learn of it, too. Called in a transaction.
  */
 void
 nodes_have_all_look(void)
@@ -241,7 +257,7 @@ nodes_have_all_look(void)
 	int			n = nodes_others(&list);
 
 	for (int i = 0; i < n; i++)
-		list[i].to_look = true;
+		list[i].must_look = true;
 	if (n > 0)
 		worker_hold_position(true);
 	show_unsent();
@@ -259,7 +275,10 @@ has_shards(int group)
 	return false;
 }
 
-/* Read the list of other nodes, keeping what is known of those that remain. */
+/*
+ * Read the list of other nodes. What is known of a node that was in the list
+ * before is kept.
+ */
 static void
 look_at_nodes(void)
 {
@@ -287,8 +306,8 @@ look_at_nodes(void)
 }
 
 /*
- * Return the other nodes, reading the list again after TELL_EVERY. Called in a
- * transaction.
+ * Set *list to the other nodes, and return their number. After TELL_EVERY ms,
+ * the list is read again. Called in a transaction.
  */
 int
 nodes_others(OtherNode **list)
@@ -312,7 +331,10 @@ nodes_other(int group)
 	return NULL;
 }
 
-/* Return whether a node may be contacted now. */
+/*
+ * Return whether a node may be contacted now: it was reached the last time, or
+ * the pause after a failure is over.
+ */
 bool
 node_may_answer(const OtherNode *other)
 {
@@ -323,11 +345,12 @@ node_may_answer(const OtherNode *other)
 }
 
 /*
- * Note that a node could not be reached. The pause before the next attempt
- * grows with each failure and with the time that the attempt took.
+ * Note that a node could not be reached since some time. The pause before the
+ * next attempt grows with each failure, and with the time that the attempt
+ * took.
  */
 static void
-node_is_away(OtherNode *other, TimestampTz since)
+note_away(OtherNode *other, TimestampTz since)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -339,8 +362,9 @@ node_is_away(OtherNode *other, TimestampTz since)
 
 /*
  * Run a statement on a node, as the containers' owner and in a transaction of
- * its own, unless the node was unreachable just now. Returns false if it was
- * not run, or failed. Called in a transaction.
+ * its own. Returns false if the statement failed, or if the node could not be
+ * reached or was not tried, because the pause after a failure is not over.
+ * Called in a transaction.
  */
 bool
 node_send(OtherNode *other, const char *sql)
@@ -354,10 +378,10 @@ node_send(OtherNode *other, const char *sql)
 		return false;
 	node.host = other->host;
 	done = cluster_send(&node, owner, sql);
-	/* find out whether the statement failed or the connection */
+	/* Find out whether the statement failed or the connection. */
 	if (!done && (strcmp(sql, PING) == 0 || !cluster_send(&node, owner, PING)))
 	{
-		node_is_away(other, began);
+		note_away(other, began);
 		return false;
 	}
 	other->try_at = 0;
@@ -368,7 +392,7 @@ node_send(OtherNode *other, const char *sql)
 	return done;
 }
 
-/* Return whether a node answers. Called in a transaction. */
+/* Find out whether a node answers. Called in a transaction. */
 bool
 node_answers(OtherNode *other)
 {
@@ -376,9 +400,9 @@ node_answers(OtherNode *other)
 }
 
 /*
- * Return whether there is a new question of this node, a question of another
- * node that this node has not answered, or a request to send all rows of the
- * feed.
+ * Return whether the worker has to contact other nodes now: it has a new
+ * question, another node has asked one, a node that was away has reported, or
+ * a backend has asked for all rows of the feed to be sent.
  */
 bool
 nodes_have_asked(void)
@@ -390,17 +414,43 @@ nodes_have_asked(void)
 		NodeNews	news;
 
 		if (node_news_of(others[i].node.group, &news) &&
-			(others[i].try_at == 0 ? news.asks != others[i].asked :
+			(others[i].try_at == 0 ? news.asks != others[i].question :
 			 news.heard_at > others[i].away_at))
 			return true;
 	}
 	return false;
 }
 
+/* Try a node again if the last attempt to reach it has failed. */
+static void
+try_again(OtherNode *other, const NodeNews *news)
+{
+	if (other->try_at == 0)
+		return;
+	/* a node that has reported since can be reached: do not wait */
+	if (news->heard_at > other->away_at)
+		other->try_at = looked_at;
+	(void) node_send(other, PING);
+}
+
 /*
- * Process the questions of other nodes, and try those that could not be
- * reached. Returns whether all rows of the feed have to be sent to a node that
- * answers. Called in a transaction.
+ * Take note of a node's question. If it is new, all rows of the feed have to
+ * be sent to that node.
+ */
+static void
+take_question(OtherNode *other, const NodeNews *news)
+{
+	if (news->asks == other->question)
+		return;
+	other->question = news->asks;
+	other->has_feed = false;
+}
+
+/*
+ * Take note of the questions of other nodes, try those again that could not be
+ * reached, and tell those that have to check their copies. Returns whether all
+ * rows of the feed have to be sent to some node that can be reached. Called in
+ * a transaction.
  */
 bool
 nodes_look(void)
@@ -420,42 +470,38 @@ nodes_look(void)
 		NodeNews	news;
 		bool		heard = node_news_of(other->node.group, &news);
 
-		/* a node that has reported is reachable again */
-		if (other->try_at != 0 && heard && news.heard_at > other->away_at)
-			other->try_at = looked_at;
-		if (other->try_at != 0)
-			(void) node_send(other, PING);
-		if (other->to_look)
-			other->to_look = !node_send(other, LOOK);
-		untold |= other->to_look;
-		if (heard && news.asks != other->asked)
-		{
-			other->asked = news.asks;
-			other->in_sync = false;
-		}
-		wanted |= !other->in_sync && other->try_at == 0;
+		try_again(other, &news);
+		if (other->must_look)
+			other->must_look = !node_send(other, LOOK);
+		if (heard)
+			take_question(other, &news);
+		untold |= other->must_look;
+		wanted |= !other->has_feed && other->try_at == 0;
 	}
 	worker_hold_position(untold);
 	show_unsent();
 	return wanted;
 }
 
-/* Return a node that answers and lacks copies, or NULL. */
+/*
+ * Return a node that can be reached and lacks copies, or NULL. A node that has
+ * just refused a statement is left alone for a moment.
+ */
 OtherNode *
 nodes_lacking(void)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
 	for (int i = 0; i < n_others; i++)
-		if (others[i].lacks && others[i].try_at == 0 &&
+		if (others[i].lacks_copies && others[i].try_at == 0 &&
 			clock_passed(others[i].refused_at, now, FIRST_PAUSE))
 			return &others[i];
 	return NULL;
 }
 
 /*
- * Send this node's report and question to all nodes. kept: this node's views
- * are up to date for its own posts. Called in a transaction.
+ * Send this node's report and question to all nodes. kept says whether this
+ * node's views are up to date for its own posts. Called in a transaction.
  */
 void
 nodes_tell(bool kept)
@@ -466,20 +512,20 @@ nodes_tell(bool kept)
 	for (int i = 0; i < n_others; i++)
 	{
 		OtherNode  *other = &others[i];
-		bool		fine = kept && other->in_sync && !other->lacks;
+		bool		fine = kept && other->has_feed && !other->lacks_copies;
 
 		(void) node_send(other,
 						 psprintf("SELECT " BLOGSTORE_SCHEMA ".tell_node(%d, %d, " INT64_FORMAT ", " INT64_FORMAT ")",
 								  here, fine ? blogstore_feed_size : 0,
-								  other->in_sync ? other->asked : 0, question));
+								  other->has_feed ? other->question : 0, question));
 	}
 	show_unsent();
 }
 
 /*
  * Return whether every node with shards has sent all that it has to send, and
- * continues to report. If so, also publish the feed size that all nodes keep.
- * For a node that is away, its last report counts.
+ * continues to report. If so, also publish how many newest posts all nodes
+ * keep in the feeds. For a node that is away, its last report counts.
  */
 bool
 nodes_confirm(void)
@@ -497,23 +543,23 @@ nodes_confirm(void)
 		if (heard && news.answers == question && news.keeps >= blogstore_feed_size &&
 			!TimestampDifferenceExceeds(news.heard_at, other->answered_at, BELIEVE_FOR))
 		{
-			other->confirmed = true;
+			other->has_sent_all = true;
 			other->keeps = news.keeps;
 		}
 		else if (other->try_at == 0)
-			other->confirmed = false;	/* it answers, but does not report that
-										 * it keeps its part */
+			/* The node answers, but does not report that it keeps its part. */
+			other->has_sent_all = false;
 		if (!other->has_shards)
 			continue;
-		if (!other->confirmed)
+		if (!other->has_sent_all)
 			all = false;
 		size = Min(size, other->keeps);
 	}
 	if (all && entry != NULL)
 	{
 		/*
-		 * rows were added while the views were served; only new snapshots see
-		 * them
+		 * Rows were added to the feed while readers used it. Only new
+		 * snapshots show them.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);
@@ -524,8 +570,8 @@ nodes_confirm(void)
 }
 
 /*
- * blogstore.tell_node(node_group, keeps, answers, asks): the report of another
- * node's worker, see struct NodeNews. Locks: none. Errors: 55000.
+ * blogstore.tell_node(node_group, keeps, answers, asks): store the report of
+ * another node's worker; NodeNews describes it. Locks: none. Errors: 55000.
  */
 static Datum
 tell_node(PG_FUNCTION_ARGS)

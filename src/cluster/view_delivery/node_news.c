@@ -1,11 +1,11 @@
 /*
  * node_news.c
- *		The last reports of other nodes, in shared memory.
+ *		The last report of each other node of a cluster, in shared memory.
  *
- * Each node's worker reports to all others every second
- * (cluster/view_delivery/node_contact.c). A backend that serves tell_node()
- * stores the report here for the worker of its database. Reports to an earlier
- * worker are void.
+ * Each node's worker reports to all others every second, by calling
+ * tell_node() on them (node_contact.c says what it reports). A backend that
+ * serves the call stores the report here for the worker of its database. A new
+ * worker does not use the reports to an earlier one.
  *
  * The set-up runs in the postmaster, the rest in the worker and in backends to
  * which other nodes have connected.
@@ -20,18 +20,26 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-/* Reports to one worker. */
+/* The reports to one worker. */
 typedef struct NewsOfWorker
 {
-	int			pid;			/* of the worker; reports to an earlier one are
-								 * void */
-	pg_atomic_uint32 resend;	/* all rows of the feed have to be sent to all
-								 * nodes */
+	/*
+	 * The worker's pid. If another worker has started since, the reports are
+	 * void.
+	 */
+	int			pid;
+
+	/*
+	 * Not 0 if a backend asks the worker to send all rows of the feed to all
+	 * nodes.
+	 */
+	pg_atomic_uint32 resend;
+
 	NodeNews	node[MAX_OTHER_NODES];
 } NewsOfWorker;
 
-static NewsOfWorker *all_news = NULL;	/* indexed by the number of the
-										 * worker's entry */
+/* indexed by the number of a worker's entry */
+static NewsOfWorker *all_news = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
@@ -64,8 +72,8 @@ news_startup(void)
 }
 
 /*
- * Install the hooks that request and initialize the shared memory. Called once
- * when the library is preloaded.
+ * Install the hooks that request and initialize the shared memory. Called
+ * once, when the library is preloaded.
  */
 void
 node_news_init(void)
@@ -82,7 +90,7 @@ news_of(const WorkerEntry *entry)
 	return &all_news[entry - launch_shared->entry];
 }
 
-/* Return the report of a node group, making room if there is none. */
+/* Return the place of a node group's report. If there is none, make one. */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
 {
@@ -97,7 +105,7 @@ place_of(NewsOfWorker *news, int group)
 		if (oldest == NULL || place->heard_at < oldest->heard_at)
 			oldest = place;
 	}
-	/* reuse the oldest, probably of a node that no longer exists */
+	/* The node of the oldest report probably no longer exists. */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
 	oldest->group = group;
@@ -105,8 +113,8 @@ place_of(NewsOfWorker *news, int group)
 }
 
 /*
- * Store a report of another node. Wakes the worker if the report differs from
- * the last one.
+ * Store the report of another node, and wake the worker if the report differs
+ * from that node's last one.
  */
 void
 node_news_take(const NodeNews *news)
@@ -134,7 +142,10 @@ node_news_take(const NodeNews *news)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* Return the last report of a node group. Returns false if there is none. */
+/*
+ * Set *news to the last report of a node group. Returns false if there is
+ * none.
+ */
 bool
 node_news_of(int group, NodeNews *news)
 {
@@ -168,8 +179,8 @@ feed_ask_worker(void)
 }
 
 /*
- * Return whether the worker is asked to send all rows of the feed. take: also
- * clear that request.
+ * Return whether a backend has asked the worker to send all rows of the feed.
+ * If take is true, the request is cleared.
  */
 bool
 feed_is_asked_for(bool take)

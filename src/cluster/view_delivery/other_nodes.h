@@ -1,6 +1,6 @@
 /*
  * other_nodes.h
- *		Declarations shared by the files of cluster/view_delivery/ alone.
+ *		Declarations for the files of cluster/view_delivery/ only.
  */
 #ifndef BLOGSTORE_OTHER_NODES_H
 #define BLOGSTORE_OTHER_NODES_H
@@ -13,28 +13,47 @@
 /* What this node's worker knows of another node; see node_contact.c. */
 typedef struct OtherNode
 {
-	ClusterNode node;			/* its host is NULL, see host */
+	ClusterNode node;			/* node.host is NULL; the name is in host */
 	char		host[256];
 	bool		has_shards;
-	bool		in_sync;		/* it has all rows of the feed from here */
-	bool		to_look;		/* it still has to be told to check its
-								 * copies */
-	bool		lacks;			/* it lacks copies; unsent_copies.c has their
-								 * keys, */
-	int			lacks_of;
-	pg_uuid_t	sent_up_to;		/* key after which the next ones are sent */
-	bool		confirmed;		/* this node has all that it has to send, */
-	int			keeps;			/* namely this many of its newest posts */
-	int64		asked;			/* its last question known here */
-	TimestampTz answered_at;	/* when it last answered a statement */
-	TimestampTz refused_at;		/* when it last refused a statement */
-	TimestampTz try_at;			/* when to try it again; 0 if it can be
-								 * reached */
-	TimestampTz away_at;		/* when it could not be reached */
+
+	/* True if it has all rows of the feed that this node has to send. */
+	bool		has_feed;
+
+	/* True if it still has to be told to check its copies of posts. */
+	bool		must_look;
+
+	/*
+	 * True if it lacks copies of posts. unsent_copies.c stores their keys
+	 * under the number of a node group, and sends them in order; sent_up_to
+	 * is the last key that was sent.
+	 */
+	bool		lacks_copies;
+	int			unsent_group;
+	pg_uuid_t	sent_up_to;
+
+	/* True if it has sent all that it has to send to this node. */
+	bool		has_sent_all;
+
+	/* How many of its newest posts it keeps in every feed. */
+	int			keeps;
+
+	int64		question;		/* its last question that this node knows */
+
+	/* When it last answered a statement, and when it last refused one. */
+	TimestampTz answered_at;
+	TimestampTz refused_at;
+
+	/*
+	 * If it could not be reached: when to try again, since when, and the
+	 * pause before the next attempt, in ms. try_at is 0 if it was reached.
+	 */
+	TimestampTz try_at;
+	TimestampTz away_at;
 	long		pause;
 } OtherNode;
 
-/* node_contact.c: what is known of other nodes */
+/* node_contact.c: what this node's worker knows of other nodes */
 extern bool nodes_in_worker(void);
 extern int	nodes_others(OtherNode **list);
 extern OtherNode *nodes_other(int group);
@@ -55,18 +74,23 @@ extern OtherNode *nodes_lacking(void);
 extern void nodes_tell(bool kept);
 extern bool nodes_confirm(void);
 
-/* node_news.c: reports of other nodes */
+/* node_news.c: the reports of other nodes */
 #define MAX_OTHER_NODES 63
 
+/* The report of another node. A question is a number; see node_contact.c. */
 typedef struct NodeNews
 {
 	bool		used;
-	int			group;			/* of the reporting node */
-	int64		answers;		/* last question of this node that it has
-								 * answered */
+	int			group;			/* the group of the reporting node */
+	int64		answers;		/* this node's last question that it answers */
 	int64		asks;			/* its own last question */
-	int			keeps;			/* number of its newest posts that it keeps in
-								 * the feeds; 0 if they are not up to date */
+
+	/*
+	 * How many of its newest posts it keeps in every feed; 0 if it does not
+	 * keep the feeds up to date.
+	 */
+	int			keeps;
+
 	TimestampTz heard_at;
 } NodeNews;
 
@@ -81,7 +105,7 @@ extern void copies_pass_on(const PostKey *keys, int n);
 extern void copies_look_elsewhere(const PostKey *keys, int n);
 extern void copies_send_unsent(OtherNode *other);
 
-/* unsent_copies.c: keys to be sent later */
+/* unsent_copies.c: keys of copies that are sent later */
 extern void unsent_add(int group, const PostKey *key);
 extern void unsent_look(OtherNode *others, int n);
 extern PostKey *unsent_take(OtherNode *other, int *n);
@@ -96,7 +120,7 @@ extern char *ship_literal(const Datum *row, int n);
 extern ArrayType *ship_array(const Datum *row, int n);
 extern TupleDesc ship_desc(void);
 
-/* arrived_shards.c: shards moved to this node */
+/* arrived_shards.c: shards that were moved to this node */
 extern void arrivals_note(int64 layout);
 extern void arrivals_queue_all(void);
 

@@ -1,13 +1,13 @@
 /*
  * unsent_copies.c
- *		Copies that could not be sent to another node of a cluster. Their
- *		keys are in the table blogstore.unsent.
+ *		Copies of posts that could not be sent to another node of a cluster.
+ *		Their keys are in the table blogstore.unsent.
  *
- * A key is inserted by the transaction that should have sent its copy. A later
- * transaction deletes the key and sends the copy again (copies_deliver()). It
- * sends the current state of the post to the node that is now the author's
- * home. If the shard of the post has been moved, it sends the key to the node
- * that has it.
+ * The transaction that should have sent a copy inserts its key. A later
+ * transaction deletes the key and sends the copy again (copies_deliver()): the
+ * current state of the post goes to the node that has the author's shard by
+ * then. If the shard of the post has been moved, the key goes to the node that
+ * has it, and that node refreshes the copy.
  *
  * Runs in the worker.
  */
@@ -21,7 +21,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-/* Copies sent again in one transaction. */
+/* So many copies are sent again in one transaction. */
 #define SENT_AT_ONCE 200
 
 static KeptPlan add_plan = {
@@ -63,12 +63,12 @@ unsent_add(int group, const PostKey *key)
 	(void) plan_run(&add_plan, values, NULL, false);
 }
 
-/* Find out which of n nodes lack copies. */
+/* Note for each of n other nodes whether it lacks copies. */
 void
 unsent_look(OtherNode *others, int n)
 {
 	for (int i = 0; i < n; i++)
-		others[i].lacks = false;
+		others[i].lacks_copies = false;
 	if (!bookkeeping_first_row(BOOK_UNSENT, NULL, NULL))
 		return;
 	SPI_connect();
@@ -80,27 +80,28 @@ unsent_look(OtherNode *others, int n)
 														SPI_tuptable->tupdesc, 1, &isnull));
 		int			at = 0;
 
-		/* a group without a node: its shards were moved to others */
+		/* If the group has no node, its shards were moved to others. */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
 		if (n == 0)
 			break;
-		others[at].lacks = true;
-		others[at].lacks_of = group;
+		others[at].lacks_copies = true;
+		others[at].unsent_group = group;
 	}
 	SPI_finish();
 }
 
 /*
- * Delete from the table some keys of copies that a node lacks, beginning
- * behind the last one taken, and return them, *n of them.
+ * Delete some keys of copies that a node lacks from the table, and return
+ * them. *n becomes their number. The next call continues behind the last of
+ * them.
  */
 PostKey *
 unsent_take(OtherNode *other, int *n)
 {
 	MemoryContext context = CurrentMemoryContext;
 	Datum		values[] = {
-		Int32GetDatum(other->lacks_of), Int64GetDatum(SENT_AT_ONCE),
+		Int32GetDatum(other->unsent_group), Int64GetDatum(SENT_AT_ONCE),
 		UUIDPGetDatum(&other->sent_up_to)
 	};
 	pg_uuid_t	last = other->sent_up_to;

@@ -1,11 +1,10 @@
 /*
  * view_delivery.h
  *		Delivery of the views on a cluster: copies of posts and rows of the
- *		feed are sent from the node that has a post to the nodes that show
- *		it.
+ *		feed are sent from the node that has a post to the nodes that show it.
  *
- * The functions that are members of ClusterCalls are described in
- * storage/layout/cluster_calls.h.
+ * storage/layout/cluster_calls.h describes the functions that are members of
+ * ClusterCalls.
  */
 #ifndef BLOGSTORE_VIEW_DELIVERY_H
 #define BLOGSTORE_VIEW_DELIVERY_H

@@ -1,8 +1,8 @@
 /*
  * worker_nodes.c
- *		The cluster's part of each turn of a worker: sending other nodes what
- *		they lack, reporting to them, and serving the views while all of them
- *		report.
+ *		What a worker on a cluster does for the other nodes in each turn: it
+ *		sends them what they lack, reports to them, and lets readers use the
+ *		views while all nodes report.
  *
  * Runs in the worker.
  */
@@ -16,7 +16,10 @@
 
 #include "utils/timestamp.h"
 
-/* Interval between contacts with the other nodes, in ms, if nothing is new. */
+/*
+ * If nothing is new, the worker contacts the other nodes at this interval, in
+ * ms.
+ */
 #define SEE_TO_NODES 1000
 
 static void
@@ -32,8 +35,8 @@ send_copies(void *arg)
 }
 
 /*
- * Send other nodes what they lack, copies in parts. Returns whether more can
- * be sent at once.
+ * Send other nodes the rows of the feed and some of the copies that they lack.
+ * Returns whether there are more copies to send.
  */
 static bool
 send_what_lacks(void)
@@ -52,7 +55,10 @@ send_what_lacks(void)
 		apply_run(APPLY_VIEWS, send_copies, lacking, NULL) == APPLY_DONE;
 }
 
-/* The last report: when it was sent, and whether the views were kept. */
+/*
+ * When this worker has sent its last report to the other nodes, and whether
+ * that said that its views are kept up to date.
+ */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
 
@@ -73,9 +79,10 @@ tell(bool kept)
 }
 
 /*
- * Do the cluster's part of a turn. It contacts other nodes at intervals, and
- * when something is new. Then it serves the views, or stops serving them,
- * depending on their reports. Returns whether more is to be sent at once.
+ * Do what a worker on a cluster does for the other nodes in a turn. It
+ * contacts them at intervals, and when something is new. Then it lets readers
+ * use the views, or stops that, depending on their reports. Returns whether
+ * more is to be sent at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -102,10 +109,10 @@ nodes_turn(Worker *worker)
 }
 
 /*
- * Have the names in all items compared with their authors, because renames and
- * deletions of users may have been lost with the slot. first: there was no
- * slot before, so all users are relabelled. Otherwise all shards are treated
- * as just arrived.
+ * Have the names in all items of this node compared with their authors,
+ * because renames and deletions of users may have been lost with the slot. If
+ * first is true, there was no slot before, and all users are treated as
+ * renamed. Otherwise all shards are treated as just arrived.
  */
 static void
 look_at_all_names(bool first)
@@ -121,9 +128,9 @@ look_at_all_names(bool first)
 }
 
 /*
- * Have all nodes check their copies (copies_look_elsewhere()), because the
- * lost slot may have had deletions of posts. Errors: 08006 if a node cannot be
- * reached.
+ * Make all nodes check whether the posts of their copies exist
+ * (copies_look_elsewhere()), because deletions of posts may have been lost
+ * with the slot. Errors: 08006 if a node cannot be reached.
  */
 static void
 have_all_look(void)
@@ -138,7 +145,10 @@ have_all_look(void)
 	apply_end(&scope);
 }
 
-/* React to changes lost with a slot. first: there was no slot before. */
+/*
+ * React to changes that were lost with a slot. first is true if there was no
+ * slot before.
+ */
 void
 nodes_changes_lost(bool first)
 {
@@ -148,7 +158,8 @@ nodes_changes_lost(bool first)
 }
 
 /*
- * Return whether this node has yet to get its placement of the table of users.
+ * Return whether this node does not have its placement of the table of users
+ * yet.
  */
 static bool
 users_are_to_come(void)
