@@ -11,8 +11,8 @@
  *	3.	count the new items of each post, and lock the posts that already
  *		existed
  *	4.	write posts with their counts, then comments and likes
- *	5.	for posts that already existed, write the counts as deltas
- *		(model/post_counts/count_delta.c)
+ *	5.	for posts that already existed, write the counts as deltas, rows that
+ *		are added to a post's counts (model/post_counts/count_delta.c)
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
  * The checks read committed items. If another transaction writes the same key
@@ -361,7 +361,7 @@ import_staged(Import *import)
 	bool		wrote = false;
 
 	import_phase_begin(&phase);
-	/* Triggers and other code of the owner can run from here on. */
+	/* Triggers and other code of the tables' owner can run from here on. */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		if (import->tally[t].read > 0)

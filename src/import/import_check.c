@@ -83,7 +83,7 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
-/* Write the partial count of the post that is being counted. */
+/* Write the count of the post whose new rows are being counted to @part. */
 static void
 write_part(CheckReceiver *receiver)
 {

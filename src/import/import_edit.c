@@ -29,7 +29,10 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* Edits the items whose rows it receives. */
+/*
+ * Receives rows of existing items that differ from the source, and edits these
+ * items.
+ */
 typedef struct EditReceiver
 {
 	DestReceiver pub;

@@ -116,7 +116,9 @@ lookup_here(const Import *import, ItemType type)
 typedef struct PostCounters
 {
 	Tuplestorestate *posts;		/* the ids of the posts */
-	TupleTableSlot *post;		/* a slot for one id */
+
+	/* a slot for reading and writing one of them */
+	TupleTableSlot *post;
 } PostCounters;
 
 /* Record the id of a written post. */
@@ -229,7 +231,7 @@ typedef struct ItemsHere
 {
 	ItemType	type;
 	BulkInsert *bulk;
-	PostCounters counters;		/* used only for posts */
+	PostCounters counters;		/* used if type is ITEM_POST */
 } ItemsHere;
 
 static void

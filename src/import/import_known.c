@@ -24,7 +24,9 @@ struct KnownItems
 
 	ItemType	type;
 
-	/* true if the import replaces other contents */
+	/*
+	 * True if the import replaces the contents of existing items that differ.
+	 */
 	bool		update;
 
 	ItemLookup *lookup;

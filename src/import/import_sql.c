@@ -243,9 +243,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS o"
 
 /*
- * The checks of each type. A user whose name another user has, or an earlier
- * row gets, is rejected here, unless that other user may give the name up;
- * import_refuse_names_sql and import_pass_names_sql decide about that.
+ * The checks of each type. A user's name is refused here if another user has
+ * it, or if another row gets it. If the other user may give it up,
+ * import_refuse_names_sql and import_pass_names_sql decide later.
  */
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
@@ -419,13 +419,13 @@ const char *const import_reject_sql[N_IMPORTED] = {
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* Adds up the partial counts of each post. */
+/* Adds up the counts of each post that import_check.c has written to @part. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
 " FROM @part GROUP BY post_id, fresh";
 
-/* Counts the existing posts whose counts change. */
+/* Counts the existing posts that get visible comments or likes. */
 const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
 

@@ -108,8 +108,8 @@ shards_hold(const void *map, int number)
 }
 
 /*
- * Hold the shard with the copies of a user's posts if it is on this node.
- * Returns whether it is.
+ * Hold the shard of "users" with the copies of a user's posts, if that shard
+ * is on this node. Returns whether it is there.
  */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)
@@ -197,7 +197,7 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 		if (container_shard(container, key, shard) &&
 			shard_of_key(container_shards(container), key) == number)
 			return;
-		shard_let_go(&map, number); /* split during the wait */
+		shard_let_go(&map, number); /* the shard was split while this waited */
 	}
 }
 
@@ -209,9 +209,9 @@ container_let_go(Container container, const Shard *shard)
 }
 
 /*
- * Hold the shard that takes a key if it is on this node. Returns whether it
- * is. If this process serves another node's request, that node holds the
- * shard, and this function does not lock it.
+ * Hold the shard that takes a key, if that shard is on this node. Returns
+ * whether it is there. If this process serves another node's request, that
+ * node holds the shard, and this function does not lock it.
  */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)
@@ -230,9 +230,10 @@ container_hold_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Return whether the shard that takes a key is on this node. The calling node
- * holds the shard. If this node seems not to have it, wait for the lock of a
- * move: the move may have committed on the calling node but not yet here.
+ * Return whether the shard that takes a key is on this node. Another node
+ * holds the shard and has called this one. If this node seems not to have the
+ * shard, wait for the lock of a move: the move may have committed on the
+ * calling node, but not on this one yet.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)
@@ -247,7 +248,10 @@ container_is_here(Container container, const pg_uuid_t *key)
 	return OidIsValid(shard.table);
 }
 
-/* Hold all shards of a container. Returns their number. */
+/*
+ * Lock all shards of a container against being moved or split. Returns their
+ * number.
+ */
 int
 container_hold_all(Container container)
 {
@@ -265,7 +269,7 @@ container_hold_all(Container container)
 	}
 }
 
-/* Release the first n shards of a container. */
+/* Release the locks of the first n shards of a container. */
 void
 container_let_go_all(Container container, int n)
 {

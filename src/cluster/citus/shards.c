@@ -42,12 +42,12 @@
  */
 #define CITUS_PLACEMENT_ACTIVE 1
 
-/* A scan of a catalog of Citus. */
+/* A scan of one of Citus's catalogs. */
 typedef struct CatalogScan
 {
 	Relation	rel;
 	SysScanDesc scan;
-	HeapTuple	tuple;			/* current row */
+	HeapTuple	tuple;			/* the row that catalog_next() has found */
 } CatalogScan;
 
 static Oid

@@ -76,8 +76,8 @@ spread_copy(Spread *spread, Snapshot snapshot)
  * ------------------------------------------------------------------------ */
 
 /*
- * When so many keys of changed rows are collected, the rows are copied before
- * another leaf is scanned.
+ * When more keys of changed rows than this are collected, the rows are copied
+ * before another leaf is scanned.
  */
 #define MANY_KEYS 200000
 
@@ -96,7 +96,7 @@ typedef struct Pending
 	List	   *come;
 
 	int64		n;
-	int64		rows;			/* number of changed rows copied so far */
+	int64		rows;			/* number of changed rows already copied */
 } Pending;
 
 static void
@@ -161,7 +161,7 @@ delete_some(const ChangedKeys *gone, const int *which, int n)
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
-	/* Citus finds the shard by the first condition. */
+	/* Citus finds the shard by the condition with ANY. */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
 									   source->target, UNNEST(source),
 									   source->key[0], same_key(source)),

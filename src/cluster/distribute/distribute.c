@@ -282,7 +282,10 @@ copy_all(Spread *spread)
 			give_up(jobs);
 		pg_usleep(PAUSE);
 		CHECK_FOR_INTERRUPTS();
-		/* Copy what has changed meanwhile, while writers do not wait. */
+		/*
+		 * Copy what has changed during the pause. Writers do not wait for that
+		 * yet.
+		 */
 		(void) pass(spread, &before);
 		began = GetCurrentTimestamp();
 	}

@@ -52,7 +52,7 @@ typedef struct Spread
 	/* True if the old tables are kept, under other names. */
 	bool		keep;
 
-	List	   *sources;		/* list of SpreadSource */
+	List	   *sources;		/* what is copied, a list of SpreadSource */
 	int64		copied;			/* rows that the first pass has copied */
 	int64		repeated;		/* rows that later passes have copied */
 } Spread;

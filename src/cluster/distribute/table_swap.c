@@ -33,12 +33,16 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-/* The lock of posts is waited for in the lock's queue for so many ms. */
+/*
+ * How long, in ms, this transaction waits for the lock of the table of posts
+ * in that lock's queue.
+ */
 #define LOCK_WAIT "100"
 
 /*
- * Other locks are tried for so many ms without waiting in their queues: after
- * the lock of posts, and to lock out readers after writers.
+ * How long, in ms, this transaction tries to take the other locks without
+ * waiting in their queues: TRY_REST after it has locked the table of posts,
+ * TRY_READERS to lock out readers after writers.
  */
 #define TRY_REST 100
 #define TRY_READERS 1000
@@ -114,7 +118,10 @@ lock_for_a_moment(Oid relid, LOCKMODE mode)
 	return done;
 }
 
-/* Unlock the tables of a list that come before a cell; all if it is NULL. */
+/*
+ * Unlock the tables of a list that come before a cell; all of them if the cell
+ * is NULL.
+ */
 static void
 unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 {
@@ -203,7 +210,7 @@ spread_lock_readers(const Spread *spread)
 					   AccessExclusiveLock, false);
 }
 
-/* Release the locks of spread_lock(). */
+/* Release the locks that spread_lock() has taken. */
 void
 spread_unlock(const Spread *spread, bool readers)
 {

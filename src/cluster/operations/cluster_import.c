@@ -223,8 +223,8 @@ nodes_keep_posts(const Import *import, int64 posts)
 }
 
 /*
- * The temporary table from which Citus will copy the new items of a type,
- * while it is filled.
+ * A temporary table of new items that is being filled. Citus will copy them
+ * from there.
  */
 typedef struct Spool
 {

@@ -40,7 +40,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* So many findings, at most, are sent in one call. */
+/* The most findings that are sent in one call. */
 #define FINDINGS_A_CALL 500
 
 /* Findings that are sent to a node in one call. */
@@ -72,7 +72,7 @@ is_of_copy(const Finding *f)
 		strcmp(f->container, "feed") != 0;
 }
 
-/* Return whether the post of a finding is on a node group. */
+/* Return whether a node group has the post that a finding is about. */
 static bool
 is_on(const Finding *f, int group)
 {
@@ -157,8 +157,9 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 	}
 
 	/*
-	 * The node is called even without findings, because it also checks its own
-	 * tables and folds deltas.
+	 * The node is called even if there is no finding about its items, because
+	 * it also checks its own tables, and adds deltas (changes of counts) to
+	 * counts.
 	 */
 	return mended + send_findings(group, &parcel);
 }
@@ -357,7 +358,7 @@ cluster_repair(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* The other repairs would fail while a value is missing. */
+	/* Mending other findings would fail while a value is missing. */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

@@ -40,14 +40,16 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
 /*
- * Selects an object with the turn of each node; NULL unless all have answered.
+ * Selects an object that says for each node up to which turn its worker has
+ * applied all changes; NULL unless all nodes have answered.
  */
 #define LOOKS_SQL \
 	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
 	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
 
 /*
- * Selects the ids that the nodes have reported; NULL unless all have answered.
+ * Selects the ids of posts that the nodes have reported as changed; NULL
+ * unless all nodes have answered.
  */
 #define UNSETTLED_SQL \
 	"WITH told AS MATERIALIZED (SELECT success, result" \

@@ -238,7 +238,7 @@ cluster_make_on_nodes(const Creation *creation)
 	if (failed != NULL)
 		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
 					   "Solve the problem on that node, and call the function again.");
-	/* A single server does not have these. */
+	/* A single server does not have the table of unsent copies. */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
 	give_owner_rights(creation->owner);

@@ -29,9 +29,9 @@ typedef struct NodeLookup
 	 */
 	Tuplestorestate *rows;
 
-	TupleTableSlot *slot;		/* for reading rows */
+	TupleTableSlot *slot;		/* the slot into which rows are read */
 	BlogItem	next;
-	bool		more;			/* false if there is no next one */
+	bool		more;			/* false if all rows have been read */
 } NodeLookup;
 
 /* Return the tuple descriptor of items of a type, as nodes return them. */
@@ -45,7 +45,7 @@ node_row_desc(ItemType type)
  * Asking nodes
  * ------------------------------------------------------------------------ */
 
-/* Where keep_item() stores the items that nodes return. */
+/* Where keep_item() stores the items that the nodes return. */
 typedef struct Told
 {
 	ItemType	type;

@@ -166,8 +166,9 @@ mend_given(FunctionCallInfo fcinfo)
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
  * mend findings about posts of this node and their items, mend this node's own
- * tables, and fold deltas. Returns a row of a post whose comment_count is the
- * number of mended findings. Errors, locks: those of repair().
+ * tables, and add all deltas (changes of counts) to counts. Returns a row of a
+ * post whose comment_count is the number of mended findings. Errors, locks:
+ * those of repair().
  */
 static Datum
 repair_part(PG_FUNCTION_ARGS)

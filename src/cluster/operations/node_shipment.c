@@ -63,7 +63,7 @@ call_node(const Import *import, const NodeCall *call, int group,
 		call->take(call->arg, &item);
 }
 
-/* Send the collected rows. */
+/* Send the rows that ship_row() has collected. */
 static void
 ship_send(Shipment *ship)
 {
@@ -132,7 +132,7 @@ ship_row(Shipment *ship, int shard, const Datum *column)
 	MemoryContextSwitchTo(old);
 }
 
-/* Send the remaining rows, and free their memory. */
+/* Send the last rows that ship_row() has collected, and free the memory. */
 void
 ship_end(Shipment *ship)
 {

@@ -35,7 +35,7 @@ typedef struct NodeCall
 	ItemType	type;
 
 	int			rows;			/* the most rows that one call takes */
-	bool		more;			/* true to pass one more argument */
+	bool		more;			/* true if the function takes one more */
 	Oid			more_type;
 	Datum		more_value;
 
@@ -52,7 +52,7 @@ typedef struct Shipment
 	const NodeCall *call;
 	int			ncolumns;
 	Oid			type[MAX_COLUMNS];
-	int			group;			/* the node group for which they are */
+	int			group;			/* the node group to which rows are sent */
 	int			n;
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];

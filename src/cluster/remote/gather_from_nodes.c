@@ -75,12 +75,12 @@ typedef struct Gathering
 	int			id_column;		/* number of the column that identifies rows */
 	int			date_column;
 
-	/* The ids in the argument at ids_at. */
+	/* The ids in that argument, if there is one. */
 	Datum	   *ids;
 	bool	   *no_id;
 	int			nids;
 
-	/* The collected rows. */
+	/* The rows that nodes have returned. */
 	TupleDesc	desc;
 	Gathered   *found;
 	int			n;

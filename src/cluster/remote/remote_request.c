@@ -46,8 +46,8 @@
 #include "utils/uuid.h"
 
 /*
- * Calls are repeated for so many ms while no node has the shard. A move blocks
- * writers for some seconds at most.
+ * How long, in ms, calls are repeated while no node has the shard. A move
+ * blocks writers for some seconds at most.
  */
 #define GIVE_UP_AFTER 120000
 
@@ -255,8 +255,8 @@ remote_pause(long *waited)
  * ------------------------------------------------------------------------ */
 
 /*
- * Push a new active snapshot, because an older one does not show the rows of a
- * shard that has come meanwhile. The caller must call PopActiveSnapshot().
+ * Push a new active snapshot, because an older one may not show the rows of a
+ * shard that was moved to this node. The caller must call PopActiveSnapshot().
  * Returns false, without a new snapshot, if the isolation level does not allow
  * one.
  */

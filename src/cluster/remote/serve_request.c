@@ -38,7 +38,7 @@
 
 SQL_FUNCTION(serve);
 
-/* The application_name of Citus's connections begins with this. */
+/* The text with which the application_name of Citus's connections begins. */
 #define CITUS_APPLICATION "citus_internal"
 
 /* Set the arguments of a call from their texts. */

@@ -123,9 +123,9 @@ call_all(const char *name, const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user. own_id is true if the id was chosen by the caller of
- * create_user(), so that an earlier user may have had it. Returns false if
- * there is a user with this id.
+ * Insert a user. own_id is true if the application has chosen the id, so that
+ * an earlier user may have had it. Returns false if there is a user with this
+ * id.
  */
 bool
 reference_user_insert(const BlogItem *user, bool own_id)
@@ -167,8 +167,8 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 /*
  * Lock the registry of names before a user is renamed or deleted. Citus lets
  * only one transaction at a time modify a reference table. create_user() first
- * claims the name and then inserts the user; the same order here avoids
- * deadlocks.
+ * writes the registry and then the table of users. A rename or deletion that
+ * took the two tables in the other order could deadlock with it.
  */
 static void
 lock_names(void)

@@ -32,7 +32,7 @@
 #include "utils/memutils.h"
 
 /*
- * So many items are given names, and so many posts or copies are checked, in
+ * How many items are given names, and how many posts or copies are checked, in
  * one transaction.
  */
 #define RELABEL_CHUNK 1000
@@ -74,8 +74,8 @@ note(Oid *here, int n)
 /*
  * Remember which shards are here, unless that is known already. layout stands
  * for the partitions from which the views are kept. If other partitions are
- * here now, nothing is remembered, so that they all count as just arrived.
- * Called in each turn, outside of a transaction.
+ * here now, nothing is remembered, so that they all count as just arrived. The
+ * worker calls this in each of its turns, outside of a transaction.
  */
 void
 arrivals_note(int64 layout)
@@ -158,7 +158,7 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
 }
 
 /*
- * Give the names of their authors to a chunk of the items of an arrived shard.
+ * Give the names of their authors to some more items of an arrived shard.
  * Returns false at the end of a pass over the shard.
  *
  * An item without an author is deleted only when all transactions that were
@@ -208,7 +208,8 @@ typedef enum ArrivalPass
 } ArrivalPass;
 
 /*
- * Do a chunk of a pass. Returns whether it was the last one.
+ * Do the next part of a pass over an arrived shard. Returns whether it was the
+ * last one.
  *
  * PASS_POSTS refreshes the copies of posts, on whichever nodes they are.
  * PASS_COPIES checks whether the posts of copies exist. A rebuild on each node
@@ -247,8 +248,8 @@ do_pass(Job *job, ArrivalPass pass, int partition)
 }
 
 /*
- * Do a chunk of both passes over an arrived shard. Returns whether it was the
- * last one.
+ * Do the next part of the two passes over an arrived shard. Returns whether it
+ * was the last one.
  */
 static bool
 refresh_chunk(Job *job, int partition)
@@ -267,8 +268,8 @@ refresh_chunk(Job *job, int partition)
 }
 
 /*
- * Do a chunk of both passes over an arrived shard. After the last one, rewrite
- * the feed and finish the job. The caller holds the views' lock.
+ * Do the next part of the two passes over an arrived shard. After the last
+ * part, rewrite the feed and finish the job. The caller holds the views' lock.
  */
 static void
 arrival_chunk(Job *job)

@@ -40,7 +40,8 @@ refresh_gone(const DirtySet *dirty)
 }
 
 /*
- * Refresh what a dirty set names. posts[] has the keys of the n posts in it.
+ * Refresh all that a dirty set, the keys of what has changed, says. posts[]
+ * has the keys of the n posts in it.
  */
 void
 deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
@@ -63,8 +64,9 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 }
 
 /*
- * Do a chunk of a rebuild of the copies. The shards on this node are held,
- * because after a move another node would decode their changes.
+ * Rebuild the next part of the copies. Returns whether it was the last one.
+ * The shards on this node are held, because after a move another node would
+ * decode their changes.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)

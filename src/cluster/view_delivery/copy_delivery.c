@@ -54,11 +54,13 @@ NODE_FUNCTION(touch_copies, "The worker of another node");
 /* What is sent to another node. */
 typedef enum Sending
 {
-	SEND_COPIES,				/* copies, to the homes of their authors */
-	SEND_KEYS					/* keys, to the nodes that have the posts */
+	/* to the nodes that have their authors' shards */
+	SEND_COPIES,
+
+	SEND_KEYS					/* to the nodes that have the posts' shards */
 } Sending;
 
-/* So many copies or keys, at most, are sent in one call. */
+/* The most copies or keys that are sent in one call. */
 #define COPIES_A_CALL 200
 
 /* The key of a copy, with the node group to which it, or its copy, is sent. */
@@ -80,8 +82,8 @@ compare_groups(const void *a, const void *b)
 }
 
 /*
- * Sort keys by node group, and remove duplicates: a batch may name a post both
- * as changed and as counted. Returns how many are left.
+ * Sort keys by node group, and remove duplicates: a post may be named both as
+ * changed and as counted. Returns how many are left.
  */
 static int
 sort_keys(KeyElsewhere *keys, int n)
@@ -243,9 +245,9 @@ send_all(Sending what, KeyElsewhere *keys, int n)
 }
 
 /*
- * Send those copies of this node's posts whose home is another node. Returns
- * the keys of the posts of this node whose copies are here as well. *n becomes
- * their number.
+ * Send the copies of this node's posts to their authors' nodes. Returns the
+ * keys of the posts whose authors' node is this one, so that nothing was sent.
+ * *n becomes their number.
  */
 static const PostKey *
 copies_ship(const PostKey *keys, int *n)
@@ -544,8 +546,8 @@ take_call(FunctionCallInfo fcinfo, Sending what)
 
 /*
  * blogstore.put_copies(copies): update the copies of posts on this node, or
- * delete those that are given without a title. Returns false if a copy's home
- * is another node. Only nodes of a cluster call this.
+ * delete those that are given without a title. Returns false if another node
+ * has the shard of a copy. Only nodes of a cluster call this.
  *
  * Locks: those of a refresh by the worker, but not the views' lock. Errors:
  * 22004, 55000, 55P03.

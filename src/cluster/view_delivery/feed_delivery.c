@@ -112,7 +112,7 @@ typedef struct FeedNews
 	const FeedRow *changed;
 	int			n_changed;
 
-	/* The posts that the batch refreshes in the feed. */
+	/* The posts for which the transaction refreshes the feed. */
 	const PostKey *posts;
 
 	int			n_posts;
@@ -153,9 +153,9 @@ call_sql(const Datum *row, int n, const char *ranges)
  * Return the statement that sends the changes to a node, or NULL if there are
  * none.
  *
- * Posts of the batch that have no row in the feed are sent as deletions, even
- * if no row was deleted here: an earlier transaction may have sent the row and
- * then have rolled back here.
+ * Posts that the transaction refreshes, and that have no row in the feed, are
+ * sent as deletions, even if no row was deleted on this node: an earlier
+ * transaction may have sent the row and then have rolled back on this node.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -235,8 +235,8 @@ feed_ship(const FeedNews *news)
 }
 
 /*
- * Write the differences between the feed and what it should hold, here and on
- * the other nodes. posts[] has the posts of the batch.
+ * Write the differences between the feed and what it should hold, on this node
+ * and the other ones. posts[] has the posts that the transaction refreshes.
  */
 static void
 write_differences(const FeedList *there, const FeedList *wanted,

@@ -21,7 +21,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-/* So many copies are sent again in one transaction. */
+/* How many copies are sent again in one transaction. */
 #define SENT_AT_ONCE 200
 
 static KeptPlan add_plan = {
@@ -80,7 +80,10 @@ unsent_look(OtherNode *others, int n)
 														SPI_tuptable->tupdesc, 1, &isnull));
 		int			at = 0;
 
-		/* If the group has no node, its shards were moved to others. */
+		/*
+		 * A group without a node has lost its shards to others; any of them
+		 * will do.
+		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
 		if (n == 0)

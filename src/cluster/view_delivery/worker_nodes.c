@@ -79,10 +79,10 @@ tell(bool kept)
 }
 
 /*
- * Do what a worker on a cluster does for the other nodes in a turn. It
+ * Do what the worker does for the other nodes in each of its turns. It
  * contacts them at intervals, and when something is new. Then it lets readers
- * use the views, or stops that, depending on their reports. Returns whether
- * more is to be sent at once.
+ * use the views, or stops that, depending on the nodes' reports. Returns
+ * whether more is to be sent at once.
  */
 bool
 nodes_turn(Worker *worker)

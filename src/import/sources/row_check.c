@@ -68,7 +68,7 @@ source_type(ItemType type, Oid source, StagedColumn column)
 static bool
 is_empty(Datum text)
 {
-	/* this reads the length without detoasting */
+	/* the length is read without detoasting */
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 

@@ -98,7 +98,7 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 			continue;
 		of = source_type(type, source, c);
 		if (!OidIsValid(of))
-			/* dropped meanwhile: reading the source will fail */
+			/* the column was dropped: reading the source will fail */
 			continue;
 		is_key[c] = is_key_type(of);
 		if (of != UUIDOID && !is_key[c])

@@ -75,7 +75,7 @@ typedef struct ImportTally
 	int64		read;
 	int64		rejected;
 	int64		present;		/* exist with the row's values */
-	int64		updated;		/* exist with other values, are updated */
+	int64		updated;		/* exist with other values, to be updated */
 	int64		written;
 } ImportTally;
 

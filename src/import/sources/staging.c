@@ -53,7 +53,7 @@ typedef struct StageReceiver
 
 	SourceKeys	keys;			/* used if the source has no documents */
 	TempWriter *row[N_IMPORTED];
-	TempWriter *rejected;		/* writes type, reason and item */
+	TempWriter *rejected;		/* writes rows of type, reason and item */
 	MemoryContext context;		/* reset after each row */
 } StageReceiver;
 
@@ -62,7 +62,7 @@ static const char *const staged_type[N_READ] = {
 	"bool", "timestamptz", "uuid", "text"
 };
 
-/* Return what messages call the items of a type. */
+/* Return the word for several items of a type, for messages. */
 const char *
 plural_name(ItemType type)
 {
@@ -347,7 +347,7 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* Free everything after the last row. */
+/* Free the receiver's writers and memory after the last row. */
 static void
 receiver_shutdown(DestReceiver *self)
 {
