@@ -354,71 +354,92 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
+ * Lock and open a leaf that the cache has found in a partition, and check that
+ * it can be used. Returns whether the leaf is open. If not, *problem says why
+ * it cannot be used. *problem stays NULL if the cache was out of date; the
+ * caller then looks the leaf up again.
+ */
+static bool
+leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
+			  const LeafWanted *wanted, int partition, LOCKMODE lockmode,
+			  LayoutProblem **problem)
+{
+	bool		to_write = lockmode != AccessShareLock;
+	Relation	rel = open_leaf_table(leaf->relid, lockmode);
+
+	if (rel == NULL)
+	{
+		cc->valid = false;
+		return false;
+	}
+
+	/*
+	 * Altering an attached function does not lock the leaf, so taking the lock
+	 * has not made this session learn of it.
+	 */
+	if (to_write && leaf->attached)
+		AcceptInvalidationMessages();
+	if (!leaf_learn(cc, rel, wanted->container, wanted->type, partition,
+					wanted->path))
+	{
+		table_close(rel, lockmode);
+		return false;
+	}
+	*problem = leaf_problem(leaf, rel, wanted->container, to_write);
+	if (*problem == NULL && to_write)
+		*problem = leaf_attached_problem(leaf, rel);
+	if (*problem != NULL)
+	{
+		table_close(rel, lockmode);
+		return false;
+	}
+	open->rel = rel;
+	open->lockmode = lockmode;
+	memcpy(open->attno, leaf->attno, sizeof(open->attno));
+	memcpy(open->index, leaf->index, sizeof(open->index));
+	open->attached = leaf->attached;
+	return true;
+}
+
+/*
  * Open the leaf that is described by wanted. Errors: 55000 if there is none or
  * it cannot be used. Locks: lockmode on the leaf; to write, also
  * RowExclusiveLock on the container's root.
  *
- * Locking the leaf is enough, because dropping or detaching a partition locks
- * its leaves too. The cache may have been out of date before the lock was
- * acquired, so the leaf is looked up again until its cached state is valid
- * under the lock.
+ * A lock on the leaf is enough, because dropping or detaching a partition
+ * locks its leaves, too. The cache may have been out of date before the lock
+ * was acquired. So the leaf is looked up again until what the cache says of it
+ * is valid under the lock.
  */
 void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 {
-	Container	container = wanted->container;
-	ItemType	type = wanted->type;
+	bool		to_write = lockmode != AccessShareLock;
 	int			partition = wanted->partition;
 	LayoutProblem *problem = NULL;
 	bool		held = false;
 
-	if (lockmode != AccessShareLock)
-		container_lock(container, true);
+	if (to_write)
+		container_lock(wanted->container, true);
 	while (problem == NULL)
 	{
 		CachedContainer *cc;
 		CachedLeaf *leaf;
-		Relation	rel;
 
-		partition = layout_place(&cc, container, type, wanted->key, partition);
-		if (lockmode != AccessShareLock && !held &&
-			partitions_hold(&cc->partitions, partition))
+		partition = layout_place(&cc, wanted->container, wanted->type,
+								 wanted->key, partition);
+		if (to_write && !held && partitions_hold(&cc->partitions, partition))
 		{
+			/* The partition may have moved until it was held. */
 			held = true;
-			continue;			/* look up the partition again: it may have
-								 * moved before */
+			continue;
 		}
-		leaf = leaf_find(cc, container, type, partition, &problem);
+		leaf = leaf_find(cc, wanted->container, wanted->type, partition,
+						 &problem);
 		CHECK_FOR_INTERRUPTS();
-		if (leaf == NULL)
-			break;
-		rel = open_leaf_table(leaf->relid, lockmode);
-		/*
-		 * altering an attached function does not lock the leaf, so learn of it
-		 * here
-		 */
-		if (rel != NULL && lockmode != AccessShareLock && leaf->attached)
-			AcceptInvalidationMessages();
-		if (rel == NULL)
-			cc->valid = false;
-		else if (!leaf_learn(cc, rel, container, type, partition,
-							 wanted->path))
-			table_close(rel, lockmode);
-		else if ((problem = leaf_problem(leaf, rel, container,
-										 lockmode != AccessShareLock)) != NULL)
-			table_close(rel, lockmode);
-		else if (lockmode != AccessShareLock &&
-				 (problem = leaf_attached_problem(leaf, rel)) != NULL)
-			table_close(rel, lockmode);
-		else
-		{
-			open->rel = rel;
-			open->lockmode = lockmode;
-			memcpy(open->attno, leaf->attno, sizeof(open->attno));
-			memcpy(open->index, leaf->index, sizeof(open->index));
-			open->attached = leaf->attached;
+		if (leaf != NULL &&
+			leaf_try_open(open, cc, leaf, wanted, partition, lockmode, &problem))
 			return;
-		}
 	}
 	layout_problem_raise(problem);
 }
