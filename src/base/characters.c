@@ -1,11 +1,12 @@
 /*
  * characters.c
- *		Cuts texts between two characters of the database's encoding.
+ *		Measures and cuts texts by whole characters.
  *
- * A database with encoding SQL_ASCII accepts any bytes and returns them
- * unchanged. Most clients send and expect UTF-8, and fail on an incomplete
- * character. So in such a database, a valid UTF-8 sequence counts as a
- * character, and so does any other byte.
+ * The encoding is that of the database. A database with encoding SQL_ASCII
+ * accepts any bytes and returns them unchanged, but most clients send and
+ * expect UTF-8, and fail on an incomplete character. So in such a database a
+ * valid UTF-8 sequence counts as one character, and every other byte counts as
+ * one.
  *
  * Runs in any process.
  */
@@ -21,7 +22,10 @@ is_ascii_database(void)
 	return GetDatabaseEncoding() == PG_SQL_ASCII;
 }
 
-/* Return the maximal length of a character in bytes. */
+/*
+ * Return the maximal length in bytes of a character in the database's
+ * encoding.
+ */
 int
 character_longest(void)
 {
@@ -30,8 +34,8 @@ character_longest(void)
 }
 
 /*
- * Return the length in bytes of the character at text. In a multibyte encoding
- * it may exceed end - text, if the text is cut.
+ * Return the length in bytes of the character at text. If the text ends at end
+ * within this character, the result may exceed end - text.
  */
 int
 character_bytes(const char *text, const char *end)
@@ -46,8 +50,9 @@ character_bytes(const char *text, const char *end)
 }
 
 /*
- * Return the length in bytes of the first characters of a text. characters:
- * how many.
+ * Return the length in bytes of the first characters of a text, or of the
+ * whole text if it is shorter. bytes: the length of the text; characters: how
+ * many.
  */
 int
 characters_clip(const char *text, int bytes, int characters)
@@ -62,9 +67,8 @@ characters_clip(const char *text, int bytes, int characters)
 }
 
 /*
- * Return the length of a text that must not be longer than limit, cut to whole
- * characters. The text may itself be the beginning of a longer one, so that it
- * may end within a character.
+ * Return how many bytes of a text fit into limit bytes, without cutting a
+ * character. The text may itself end within a character.
  */
 int
 bytes_clip(const char *text, int bytes, int limit)
@@ -86,8 +90,8 @@ bytes_clip(const char *text, int bytes, int limit)
 }
 
 /*
- * Copy a message to a buffer of size bytes, cutting it to whole characters and
- * terminating it.
+ * Copy a message into a buffer of size bytes, and terminate it. A message that
+ * is too long is cut to whole characters.
  */
 void
 message_copy(char *to, const char *message, size_t size)

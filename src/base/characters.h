@@ -1,6 +1,6 @@
 /*
  * characters.h
- *		Cuts texts between two characters of the database's encoding.
+ *		Measures and cuts texts by whole characters.
  */
 #ifndef BLOGSTORE_CHARACTERS_H
 #define BLOGSTORE_CHARACTERS_H

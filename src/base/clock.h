@@ -1,11 +1,12 @@
 /*
  * clock.h
- *		Timeouts that tolerate a clock that is set back.
+ *		Checks of timeouts that still expire if the system clock is set back.
  *
- * If the clock has been set back, a recorded start may be in the future, and a
- * planned moment may be farther ahead than intended. In both cases the timeout
- * counts as expired, so that no process waits for as long as the clock was set
- * back. Runs in any process.
+ * If an administrator sets the clock back, a start time that was recorded
+ * before may lie in the future, and a planned time may lie farther ahead than
+ * it was planned. The functions here treat such a timeout as expired.
+ * Otherwise a process would wait for as long as the clock was set back. Runs
+ * in any process.
  */
 #ifndef BLOGSTORE_CLOCK_H
 #define BLOGSTORE_CLOCK_H
@@ -13,8 +14,8 @@
 #include "utils/timestamp.h"
 
 /*
- * Return whether pause milliseconds have passed since a moment, or it is in
- * the future.
+ * Return whether pause milliseconds have passed since a recorded time. A
+ * recorded time in the future counts as passed: the clock was set back.
  */
 static inline bool
 clock_passed(TimestampTz since, TimestampTz now, int pause)
@@ -23,8 +24,9 @@ clock_passed(TimestampTz since, TimestampTz now, int pause)
 }
 
 /*
- * Return whether a planned moment has come. most: how many milliseconds ahead
- * it was planned, at most. A moment that is farther ahead counts as reached.
+ * Return whether a planned time has come. most: how many milliseconds ahead it
+ * was planned, at most. A time farther ahead than that counts as reached: the
+ * clock was set back.
  */
 static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)

@@ -1,9 +1,8 @@
 /*
  * compat.h
- *		Wrappers for the differences between the supported server versions, 15
- *		to 18.
+ *		Hides the differences between the supported server versions, 15 to 18.
  *
- * No other file looks at PG_VERSION_NUM. Runs in any process.
+ * No other file tests PG_VERSION_NUM. Runs in any process.
  */
 #ifndef BLOGSTORE_COMPAT_H
 #define BLOGSTORE_COMPAT_H
@@ -51,10 +50,11 @@
 #define COMPAT_NORETURN __attribute__((noreturn))
 
 /*
- * The library exports only the symbols that the server looks up in it
- * (-fvisibility=hidden). From 16 on, the server's headers mark these symbols;
- * before, they do not. Every file that defines such a function must include
- * this header.
+ * blogstore is compiled with -fvisibility=hidden, and exports only the symbols
+ * that the server looks up in the library. The headers of PostgreSQL 16 and
+ * later give these symbols default visibility; the headers of 15 do not, so
+ * the macros are redefined for 15. Every file that defines such a symbol must
+ * include this header.
  */
 #if PG_VERSION_NUM < 160000
 #undef PGDLLEXPORT
@@ -95,7 +95,10 @@ compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 #endif
 }
 
-/* Initialize an executor state's range table to contain just one entry. */
+/*
+ * Initialize an executor state's range table with one relation, which becomes
+ * number 1.
+ */
 static inline void
 compat_init_range_table(EState *estate, RangeTblEntry *rte)
 {
@@ -114,7 +117,10 @@ compat_init_range_table(EState *estate, RangeTblEntry *rte)
 #endif
 }
 
-/* Set the columns of that relation that are being updated. */
+/*
+ * Tell the executor which columns of the relation in compat_init_range_table()
+ * an UPDATE changes.
+ */
 static inline void
 compat_set_updated_columns(EState *estate, Bitmapset *columns)
 {
@@ -138,8 +144,10 @@ compat_epq_init(EPQState *epqstate, EState *estate)
 }
 
 /*
- * Insert index entries for a tuple. spec_conflict not NULL: a conflict in an
- * arbiter sets *spec_conflict. All other conflicts are errors (23505, 23P01).
+ * Insert a row's entries into all indexes of its table. arbiters: the indexes
+ * in which a conflict sets *spec_conflict, as for ON CONFLICT; spec_conflict
+ * may be NULL if there are none. A conflict in any other index is an error
+ * (23505, 23P01).
  */
 static inline List *
 compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
@@ -156,14 +164,20 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 #endif
 }
 
-/* The indexes in which a new row version needs entries; 0: none. */
+/*
+ * Says in which indexes table_tuple_update() wants entries for the new row
+ * version; 0 if in none.
+ */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatIndexes;
 #else
 typedef bool CompatIndexes;
 #endif
 
-/* Insert index entries for a new row version. */
+/*
+ * Insert the index entries of a row version that table_tuple_update() has
+ * written. indexes: as table_tuple_update() has set it, and not 0.
+ */
 static inline void
 compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
 						   TupleTableSlot *slot, CompatIndexes indexes)
@@ -177,8 +191,9 @@ compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
 }
 
 /*
- * Return whether no arbiter contains the key of slot. Waits for transactions
- * that are inserting or deleting such a row.
+ * Return whether a row can be inserted without a conflict in the arbiter
+ * indexes, as for ON CONFLICT. Waits for transactions that are inserting or
+ * deleting a conflicting row.
  */
 static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
@@ -229,9 +244,9 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 }
 
 /*
- * Create an ephemeral slot. From 17 on it is a failover slot, so that a
- * standby which synchronizes slots has it after a promotion. Otherwise this
- * makes no difference.
+ * Create a logical replication slot, as RS_EPHEMERAL. From PostgreSQL 17 on it
+ * is a failover slot, so that a standby which synchronizes slots still has it
+ * after a promotion.
  */
 static inline void
 compat_slot_create(const char *name)
@@ -243,7 +258,10 @@ compat_slot_create(const char *name)
 #endif
 }
 
-/* Return the status of a session, by a number that starts at 1. */
+/*
+ * Return an entry of this process's copy of the backends' status. number: from
+ * 1 to pgstat_fetch_stat_numbackends().
+ */
 static inline const LocalPgBackendStatus *
 compat_local_beentry(int number)
 {
@@ -265,8 +283,8 @@ compat_slot_acquire(const char *name)
 }
 
 /*
- * Return whether the server has removed WAL or catalog rows that the slot
- * needs.
+ * Return whether a replication slot is invalid, because the server has removed
+ * WAL or catalog rows that it needs.
  */
 static inline bool
 compat_slot_invalidated(const ReplicationSlotPersistentData *data)
@@ -279,8 +297,8 @@ compat_slot_invalidated(const ReplicationSlotPersistentData *data)
 }
 
 /*
- * Return the process of a virtual transaction; NULL if it is gone or a
- * prepared transaction.
+ * Return the process that runs a virtual transaction. NULL if that process has
+ * exited, or the transaction is a prepared one, which has no process.
  */
 static inline PGPROC *
 compat_vxid_proc(VirtualTransactionId vxid)
@@ -293,8 +311,8 @@ compat_vxid_proc(VirtualTransactionId vxid)
 }
 
 /*
- * Return this process's number among those that can run requests: 0 to
- * MaxBackends - 1.
+ * Return a number of this process, from 0 to MaxBackends - 1, by which an
+ * array in shared memory can have one slot for each process.
  */
 static inline int
 compat_proc_number(void)
@@ -317,8 +335,8 @@ compat_nanoseconds(instr_time time)
 }
 
 /*
- * Return whether the slot was synchronized from a primary when this server was
- * a standby.
+ * Return whether a replication slot was copied from a primary while this
+ * server was a standby (sync_replication_slots).
  */
 static inline bool
 compat_slot_synced(const ReplicationSlotPersistentData *data)
@@ -340,7 +358,10 @@ compat_log_message(const char *prefix, const char *message, size_t size)
 #endif
 }
 
-/* Like timestamptz_in(), but return false if the text is not a finite date. */
+/*
+ * Parse a timestamp like timestamptz_in(). Returns false, without an error, if
+ * the text is no timestamp or is infinite.
+ */
 static inline bool
 compat_parse_timestamptz(char *text, TimestampTz *result)
 {
@@ -371,7 +392,11 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #endif
 }
 
-/* The tuples of a decoded change; NULL if there is none. */
+/*
+ * The new and old tuple of a change in a ReorderBufferChange; NULL if the
+ * change has none. From PostgreSQL 17 on, the buffer contains HeapTuples
+ * themselves.
+ */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_TUPLE(kept) (kept)
 #else
@@ -381,7 +406,7 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #define compat_old_tuple(change) COMPAT_TUPLE((change)->data.tp.oldtuple)
 
 
-/* Create an index on a leaf without checking the current user's rights. */
+/* Create an index on a table without checking the current user's rights. */
 #if PG_VERSION_NUM >= 160000
 #define compat_define_index(leaf, stmt) \
 	DefineIndex(leaf, stmt, InvalidOid, InvalidOid, InvalidOid, -1, \
@@ -404,7 +429,8 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #endif
 
 /*
- * Allocate what a check hook passes to the assign hook; the server frees it.
+ * Allocate memory for the "extra" value that a GUC check hook passes to the
+ * assign hook. The server frees it with free() or guc_free().
  */
 #if PG_VERSION_NUM >= 160000
 #define compat_guc_malloc(size) guc_malloc(LOG, size)

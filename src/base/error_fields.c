@@ -1,6 +1,6 @@
 /*
  * error_fields.c
- *		Sets the fields of error messages by which programs recognize an error.
+ *		Sets the fields of errors by which client programs recognize an error.
  *
  * Runs in any process.
  */
@@ -12,10 +12,11 @@
 #include "utils/rel.h"
 
 /*
- * Set the fields of an error; called within ereport(). The schema becomes that
- * of blogstore. table: the container, or the damaged table; column: the
- * function's argument, or the item's property; rule: the violated rule,
- * returned as the constraint. Each of them may be NULL.
+ * Set the schema, table, column and constraint of an error; called as a part
+ * of ereport(). The schema is always "blogstore". table: one of blogstore's
+ * tables; column: the function's argument or the item's property that is
+ * wrong; rule: the violated rule (RULE_...), which clients see as the
+ * constraint. A NULL leaves the field empty.
  */
 int
 err_fields(const char *table, const char *column, const char *rule)
@@ -30,7 +31,10 @@ err_fields(const char *table, const char *column, const char *rule)
 	return 0;
 }
 
-/* Like err_fields(), for an open table, which may be in another schema. */
+/*
+ * Set the same fields from an open table, which may be in any schema. column:
+ * NULL if the error does not concern a single column.
+ */
 int
 err_table_fields(Relation table, const char *column, const char *rule)
 {

@@ -1,33 +1,37 @@
 /*
  * error_fields.h
- *		Fields of error messages (schema, table, column, constraint), by which
- *		programs recognize an error.
+ *		Sets the fields of errors (schema, table, column, constraint), by which
+ *		client programs recognize an error.
  *
  * Drivers return these fields beside the SQLSTATE (psycopg2's diag,
  * node-postgres' error, GET STACKED DIAGNOSTICS). Every error of blogstore
- * that a program can act on is raised with err_fields(). The rule that was
- * violated is returned as the constraint's name. The names of rules are
- * documented, and do not change once released.
+ * that a program can act on is raised with err_fields(). The field
+ * "constraint" contains the name of the violated rule, one of the RULE_
+ * constants below. The names are documented for users, and do not change once
+ * released.
  */
 #ifndef BLOGSTORE_ERROR_FIELDS_H
 #define BLOGSTORE_ERROR_FIELDS_H
 
-/* Names of rules, with what each requires. */
+/*
+ * The names of the rules. The comment at each name says what the rule
+ * requires.
+ */
 
-/* of arguments */
-#define RULE_NOT_NULL "not_null"	/* is not null */
-#define RULE_NOT_EMPTY "not_empty"	/* is not empty */
-#define RULE_MAX_LENGTH "max_length"	/* is not too long */
-#define RULE_CHARACTERS "characters"	/* has only allowed characters */
-#define RULE_FINITE "finite"	/* is a finite date */
-#define RULE_RANGE "range"		/* is within bounds, or an allowed value */
-#define RULE_TOGETHER "together"	/* is passed with another argument */
-#define RULE_ORDER "order"		/* belongs to the requested order */
-#define RULE_OBJECT "object"	/* is a JSON object */
-#define RULE_KEYS "keys"		/* has no reserved key */
-#define RULE_NO_CIRCLE "no_circle"	/* a comment does not reply to itself */
+/* Rules for the arguments of functions. */
+#define RULE_NOT_NULL "not_null"	/* an argument must not be null */
+#define RULE_NOT_EMPTY "not_empty"	/* a text must not be empty */
+#define RULE_MAX_LENGTH "max_length"	/* a text must not be too long */
+#define RULE_CHARACTERS "characters"	/* only allowed characters */
+#define RULE_FINITE "finite"	/* a date must be finite */
+#define RULE_RANGE "range"		/* a value must be one of those allowed */
+#define RULE_TOGETHER "together"	/* two arguments must be passed together */
+#define RULE_ORDER "order"		/* the position must fit the requested order */
+#define RULE_OBJECT "object"	/* a document must be a JSON object */
+#define RULE_KEYS "keys"		/* a JSON object must not have reserved keys */
+#define RULE_NO_CIRCLE "no_circle"	/* a comment must not reply to itself */
 
-/* of items */
+/* Rules for users, posts, comments and likes. */
 #define RULE_USER_EXISTS "user_exists"
 #define RULE_POST_EXISTS "post_exists"
 #define RULE_COMMENT_EXISTS "comment_exists"
@@ -35,31 +39,31 @@
 #define RULE_USER_ID_UNIQUE "user_id_unique"
 #define RULE_POST_ID_UNIQUE "post_id_unique"
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
-#define RULE_POST_SHOWN "post_shown"	/* the post is not hidden */
-#define RULE_COMMENT_SHOWN "comment_shown"	/* the comment is not hidden */
-#define RULE_ITEMS_TAKEN "items_taken"	/* an import rejects no item */
+#define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
+#define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
+#define RULE_ITEMS_TAKEN "items_taken"	/* no item of an import is rejected */
 
-/* of the caller and the transaction */
-#define RULE_SIGNED_IN "signed_in"	/* a user is signed in */
-#define RULE_OWN_ITEM "own_item"	/* the item is the user's own */
-#define RULE_READ_WRITE "read_write"	/* the transaction may write */
-#define RULE_PRIMARY "primary"	/* server is not a standby */
-#define RULE_READ_COMMITTED "read_committed"	/* isolation is READ COMMITTED */
-#define RULE_COMMITTED "committed"	/* transaction has not written yet */
-#define RULE_LEADER "leader"	/* process is not a parallel worker */
-#define RULE_ONE_PHASE "one_phase"	/* the transaction is not prepared */
+/* Rules for the session and its transaction. */
+#define RULE_SIGNED_IN "signed_in"	/* a user must be signed in */
+#define RULE_OWN_ITEM "own_item"	/* a user may change only own items */
+#define RULE_READ_WRITE "read_write"	/* a transaction must not be READ ONLY */
+#define RULE_PRIMARY "primary"	/* the server must not be a standby */
+#define RULE_READ_COMMITTED "read_committed"	/* isolation level */
+#define RULE_COMMITTED "committed"	/* the transaction must not have written */
+#define RULE_LEADER "leader"	/* not in a parallel worker */
+#define RULE_ONE_PHASE "one_phase"	/* no PREPARE TRANSACTION */
 
-/* of the server and the containers */
-#define RULE_PRELOADED "preloaded"	/* the library is preloaded */
-#define RULE_CREATED "created"	/* the containers have been created */
-#define RULE_UNALTERED "unaltered"	/* table or type is as it was made */
-#define RULE_COMPLETE "complete"	/* a stored item has all required values */
-#define RULE_INDEXED "indexed"	/* a list has the index that it needs */
-#define RULE_TRIGGERS "triggers"	/* attached code does only what it may */
-#define RULE_WORKER "worker"	/* a worker can run, and is not stopped */
-#define RULE_CLUSTER "cluster"	/* all nodes are as they must be */
+/* Rules for the server and the tables of blogstore. */
+#define RULE_PRELOADED "preloaded"	/* blogstore must be preloaded */
+#define RULE_CREATED "created"	/* create_containers() must have been called */
+#define RULE_UNALTERED "unaltered"	/* tables must be as blogstore made them */
+#define RULE_COMPLETE "complete"	/* a stored row must lack no value */
+#define RULE_INDEXED "indexed"	/* a list needs an optional index */
+#define RULE_TRIGGERS "triggers"	/* triggers must not suppress changes */
+#define RULE_WORKER "worker"	/* the worker must be able to run */
+#define RULE_CLUSTER "cluster"	/* the cluster's nodes must be set up alike */
 
-/* The schema of blogstore's objects. */
+/* The schema that contains blogstore's functions and tables. */
 #define BLOGSTORE_SCHEMA "blogstore"
 
 struct RelationData;

@@ -1,13 +1,13 @@
 /*
  * invalidation.c
- *		Dispatches relcache and syscache invalidations to the caches of
- *		blogstore.
+ *		Passes relcache and syscache invalidations to the caches of blogstore.
  *
  * A process has room for ten relcache callbacks of the server and all
- * libraries together (MAX_RELCACHE_CALLBACKS) and for 64 syscache callbacks,
- * and ends with a FATAL error if another one is registered. Therefore
- * blogstore registers one relcache callback, and one callback per syscache,
- * and only this file calls CacheRegisterRelcacheCallback() and
+ * libraries together (MAX_RELCACHE_CALLBACKS) and for 64 syscache callbacks;
+ * registering one more ends the process with a FATAL error. blogstore
+ * therefore registers a single relcache callback, and a single callback for
+ * each syscache. They call the listeners that other files have registered
+ * here. No other file calls CacheRegisterRelcacheCallback() or
  * CacheRegisterSyscacheCallback().
  *
  * Runs in any process.
@@ -32,8 +32,9 @@ tell_listeners(Datum arg, Oid relid)
 }
 
 /*
- * Suppress relcache notifications, or end that. Called before and after all
- * caches are discarded although no definition has changed.
+ * Suppress calls of the listeners for relcache invalidations (spare true), or
+ * allow them again. The decoder of WAL suppresses them while it resets all
+ * system caches for its own purposes, because no relation has changed.
  */
 void
 invalidation_spare(bool spare)
@@ -42,9 +43,9 @@ invalidation_spare(bool spare)
 }
 
 /*
- * Register a listener for the life of the process. It is called with the OID
- * of each relation whose definition has changed; InvalidOid: all relations. It
- * must not read catalogs or raise errors (see
+ * Register a function that is called for each relcache invalidation, for the
+ * life of the process. Its argument is the relation's OID; InvalidOid means
+ * all relations. The function must not read catalogs or raise errors (see
  * CacheRegisterRelcacheCallback()).
  */
 void
@@ -75,9 +76,9 @@ tell_cache_listeners(Datum arg, int cache, uint32 hash)
 }
 
 /*
- * Register a listener for the life of the process, which is called for each
- * change of the catalog behind a syscache. cache: SysCacheIdentifier. It must
- * not read catalogs or raise errors.
+ * Register a function that is called for each invalidation of a syscache, for
+ * the life of the process. cache: a SysCacheIdentifier. The function must not
+ * read catalogs or raise errors.
  */
 void
 invalidation_listen_catalog(int cache, CatalogListener listener)

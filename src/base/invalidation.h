@@ -1,7 +1,7 @@
 /*
  * invalidation.h
- *		Invalidations for the caches of blogstore: changes of relations and
- *		catalogs.
+ *		Functions to be called when a relation or a system catalog has
+ *		changed, so that caches can be invalidated.
  */
 #ifndef BLOGSTORE_INVALIDATION_H
 #define BLOGSTORE_INVALIDATION_H

@@ -1,6 +1,6 @@
 /*
  * preload.c
- *		The error of functions that need the library to be preloaded.
+ *		Raises the error of functions that need the library to be preloaded.
  *
  * Runs in backends.
  */
@@ -11,7 +11,10 @@
 
 bool		library_preloaded = false;
 
-/* Raise the error that the library is not preloaded. Errors: 55000. */
+/*
+ * Raise the error that blogstore is not in shared_preload_libraries. Errors:
+ * 55000.
+ */
 void
 preload_missing(void)
 {

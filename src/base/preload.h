@@ -1,12 +1,13 @@
 /*
  * preload.h
- *		Declares SQL functions that run only if the library is preloaded.
+ *		Defines SQL functions that raise an error unless the library is
+ *		preloaded.
  *
- * The library can be loaded without any settings, so that CREATE EXTENSION,
- * DROP EXTENSION, pg_restore and pg_upgrade work. If it is not in
- * shared_preload_libraries, _PG_init registers nothing and there is no shared
- * memory. All functions that read or write items, or concern the worker, then
- * raise an error.
+ * The library can also be loaded by a session, so that CREATE EXTENSION, DROP
+ * EXTENSION, pg_restore and pg_upgrade work without shared_preload_libraries.
+ * _PG_init() then registers nothing, and there is no shared memory. Every
+ * function that reads or writes items, or concerns the worker, therefore
+ * raises an error in such a session.
  */
 #ifndef BLOGSTORE_PRELOAD_H
 #define BLOGSTORE_PRELOAD_H
@@ -15,16 +16,16 @@
 
 #include "fmgr.h"
 
-/* true if the postmaster has loaded the library */
+/* true if the postmaster loaded the library (shared_preload_libraries) */
 extern bool library_preloaded;
 
-/* The hint of messages about a missing preload. */
+/* The hint of the errors that the library is not preloaded. */
 #define PRELOAD_HINT \
 	"Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server."
 
 extern COMPAT_NORETURN void preload_missing(void);
 
-/* Check that the library is preloaded. Errors: 55000. */
+/* Raise an error (55000) if the library is not in shared_preload_libraries. */
 static inline void
 need_preload(void)
 {
@@ -33,9 +34,10 @@ need_preload(void)
 }
 
 /*
- * Define an SQL function: blogstore_name() is its symbol in the script, and
- * name() its body, which follows in the file. Errors: 55000 if the library is
- * not preloaded.
+ * Define an SQL function that needs the preload. The extension's script refers
+ * to it by the symbol blogstore_NAME. The function's body follows this macro.
+ * The macro makes the function raise an error (55000) if the library is not
+ * preloaded.
  */
 #define SQL_FUNCTION(name) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \

@@ -1,15 +1,17 @@
 /*
  * remembered_table.c
- *		Validity of cached information about a table.
+ *		Invalidates cached information when the table changes that it was read
+ *		from.
  *
- * Information is read once and cached until the table's definition changes. A
- * change can arrive while the information is read, and reading can raise an
- * error. So the cache becomes invalid before reading, and valid afterwards
- * only if no change has arrived in between. Reading may nest.
+ * A cache becomes invalid before its information is read. It becomes valid
+ * afterwards, unless an invalidation has arrived in between. So a change
+ * during the reading is not lost, and an error leaves the cache invalid.
+ * Reading may nest.
  *
- * Changes arrive as relcache invalidations (invalidation.c), also on standbys.
- * A transaction that changes a table's rows can send one, too
- * (CacheInvalidateRelcacheByRelid()).
+ * Invalidations arrive as relcache invalidations (invalidation.c), also on
+ * standbys. The server sends one when a table's definition changes. A
+ * transaction that changes a table's rows can send one by
+ * CacheInvalidateRelcacheByRelid().
  *
  * Runs in any process.
  */
@@ -21,8 +23,8 @@
 static Remembered *all = NULL;
 
 /*
- * Relcache callback: invalidate the caches that depend on a table's
- * definition. InvalidOid: invalidate all caches.
+ * Relcache callback: invalidate the caches that depend on a table; InvalidOid:
+ * invalidate all caches.
  */
 static void
 remembered_invalidate(Oid relid)
@@ -34,8 +36,8 @@ remembered_invalidate(Oid relid)
 }
 
 /*
- * Add a cache to the list of those that are notified of changes, for the life
- * of the process.
+ * Add a cache to the list of caches that relcache invalidations reach. It
+ * stays there for the life of the process.
  */
 static void
 remembered_list(Remembered *remembered)
@@ -48,8 +50,9 @@ remembered_list(Remembered *remembered)
 }
 
 /*
- * Begin to read information that is valid until the definition of a table
- * changes; InvalidOid: of any table. Returns a number for remembered_end().
+ * Mark a cache as invalid before the caller reads its information. relid: the
+ * table on which the information depends; InvalidOid if it depends on all
+ * tables. The caller passes the result to remembered_end().
  */
 uint64
 remembered_begin(Remembered *remembered, Oid relid)
@@ -64,8 +67,8 @@ remembered_begin(Remembered *remembered, Oid relid)
 }
 
 /*
- * Mark the information as valid, unless the table has changed since
- * remembered_begin() returned began.
+ * Mark a cache as valid after the caller has read its information, unless an
+ * invalidation has arrived since. began: the result of remembered_begin().
  */
 void
 remembered_end(Remembered *remembered, uint64 began)
@@ -73,7 +76,10 @@ remembered_end(Remembered *remembered, uint64 began)
 	remembered->valid = remembered->changes == began;
 }
 
-/* Mark the information as invalid, even if it is just being read. */
+/*
+ * Mark a cache as invalid. If a caller is just reading its information,
+ * remembered_end() will not make it valid.
+ */
 void
 remembered_forget(Remembered *remembered)
 {

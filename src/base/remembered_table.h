@@ -1,13 +1,15 @@
 /*
  * remembered_table.h
- *		Validity of cached information about a table.
+ *		Tells whether information that was read from a table, or about it, is
+ *		still valid in this process.
  */
 #ifndef BLOGSTORE_REMEMBERED_TABLE_H
 #define BLOGSTORE_REMEMBERED_TABLE_H
 
 /*
- * State of a cache. The cached information is kept beside it, in a static
- * variable. The state is initially zero.
+ * The state of a cache that is valid until a table changes. The user of this
+ * struct keeps the cached information itself in a static variable beside it.
+ * Initially all fields are zero. Use:
  *
  *		if (!memory.valid)
  *		{
@@ -19,12 +21,16 @@
  */
 typedef struct Remembered
 {
-	bool		valid;			/* true if the cached information is valid */
-	Oid			relid;			/* the table; InvalidOid: any table's change
-								 * invalidates */
-	uint64		changes;		/* number of changes so far */
-	bool		listed;			/* true if it is in the list of caches */
-	struct Remembered *next;	/* next in that list */
+	bool		valid;			/* true while the cached information is
+								 * valid */
+	/*
+	 * The table on which the cached information depends. InvalidOid: it
+	 * depends on all tables.
+	 */
+	Oid			relid;
+	uint64		changes;		/* invalidations of this cache so far */
+	bool		listed;			/* true if the list contains this cache */
+	struct Remembered *next;	/* next element of that list */
 } Remembered;
 
 extern uint64 remembered_begin(Remembered *remembered, Oid relid);

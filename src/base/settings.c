@@ -2,8 +2,8 @@
  * settings.c
  *		The settings named blogstore.*.
  *
- * Settings that affect the views are server-wide (PGC_SIGHUP): they are
- * changed in postgresql.conf, with a reload. Runs in any process.
+ * The settings on which the worker depends are PGC_SIGHUP: they are the same
+ * in all processes, and are changed in postgresql.conf. Runs in any process.
  */
 #include "postgres.h"
 
@@ -57,7 +57,8 @@ check_current_user(char **value, void **extra, GucSource source)
 }
 
 /*
- * The property keys that the short form keeps, each terminated by a zero byte.
+ * The keys of properties in blogstore.short_form_properties. key contains n
+ * strings, one after another, each with its terminating zero byte.
  */
 typedef struct ShortFormKeys
 {
@@ -69,7 +70,8 @@ typedef struct ShortFormKeys
 static const ShortFormKeys *keys = NULL;
 
 /*
- * Check hook of blogstore.short_form_properties: a list of keys, or * for all.
+ * Check hook of blogstore.short_form_properties, which is a list of keys. The
+ * key * stands for all.
  */
 static bool
 check_keys(char **value, void **extra, GucSource source)
@@ -112,7 +114,7 @@ assign_keys(const char *value, void *extra)
 	keys = extra;
 }
 
-/* Return whether the short form keeps all properties. */
+/* Return whether the short form of a post keeps all keys of its properties. */
 bool
 short_form_keeps_all(void)
 {
@@ -120,8 +122,8 @@ short_form_keeps_all(void)
 }
 
 /*
- * Return whether the short form keeps the property with a key. length: of the
- * key, in bytes.
+ * Return whether the short form of a post keeps a key of its properties.
+ * length: the length of the key in bytes.
  */
 bool
 short_form_keeps(const char *key, int length)
@@ -140,7 +142,10 @@ short_form_keeps(const char *key, int length)
 	return false;
 }
 
-/* Return the nth key that the short form keeps; NULL if there are no more. */
+/*
+ * Return the nth key in blogstore.short_form_properties, counted from 0; NULL
+ * if there are not so many.
+ */
 const char *
 short_form_key(int n)
 {
@@ -155,9 +160,10 @@ short_form_key(int n)
 }
 
 /*
- * Return a hash of the settings that determine the short form, except its
- * length; 0 for the defaults. It is stored with the views, so that a change is
- * noticed whenever it was made.
+ * Return a hash of the settings that determine the short form of posts, except
+ * blogstore.short_form_length; 0 for the defaults. The worker stores the hash
+ * beside the views, and rebuilds them when it finds another hash, even if the
+ * settings changed while the server was down.
  */
 int64
 short_form_stamp(void)
@@ -236,9 +242,9 @@ settings_init(void)
 }
 
 /*
- * Change a setting that any user may change, until AtEOXact_GUC() ends the
- * caller's nesting level (NewGUCNestLevel()). Errors: those of
- * set_config_option().
+ * Change a setting that any user may change. It gets its earlier value when
+ * the caller's nesting level ends (NewGUCNestLevel(), AtEOXact_GUC()). Errors:
+ * those of set_config_option().
  */
 void
 setting_change(const char *name, const char *value)
@@ -248,9 +254,9 @@ setting_change(const char *name, const char *value)
 }
 
 /*
- * Set the settings that affect CREATE TABLE statements of blogstore, until
- * AtEOXact_GUC(). This overrides the defaults of the session, the role and the
- * database.
+ * Set the settings that affect the CREATE TABLE statements of blogstore, until
+ * the caller's nesting level ends (AtEOXact_GUC()). This overrides what the
+ * session, the role or the database has set.
  */
 void
 settings_for_tables(void)
@@ -258,13 +264,16 @@ settings_for_tables(void)
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	setting_change("default_table_access_method", "heap");
 	/*
-	 * for partitioned tables, the server refuses the database's own tablespace
-	 * by name
+	 * the server refuses to create a partitioned table if this setting names
+	 * the database's own tablespace
 	 */
 	setting_change("default_tablespace", "");
 }
 
-/* Change a setting, like setting_change(), until the transaction ends. */
+/*
+ * Change a setting that any user may change. It gets its earlier value when
+ * the transaction ends. Errors: those of set_config_option().
+ */
 void
 setting_change_local(const char *name, const char *value)
 {

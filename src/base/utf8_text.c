@@ -2,8 +2,8 @@
  * utf8_text.c
  *		Converts texts between the database's encoding and UTF-8.
  *
- * The server's own conversions are used, whatever conversions precede them in
- * search_path. Runs in backends and parallel workers.
+ * Uses the server's own conversions, even if a conversion that a user has
+ * created comes first in search_path. Runs in backends and parallel workers.
  */
 #include "postgres.h"
 
@@ -13,7 +13,10 @@
 #include "catalog/pg_namespace.h"
 #include "mb/pg_wchar.h"
 
-/* The replacement of a code point that the database's encoding lacks. */
+/*
+ * The text that replaces a code point which the database's encoding lacks, and
+ * its length.
+ */
 #define LACKING_FORMAT "\x1a%06x"
 #define LACKING_LENGTH 7
 
@@ -29,8 +32,8 @@ text_is_ascii(const char *text, int length)
 
 /*
  * Return whether texts in the database's encoding can be converted to UTF-8.
- * This is not so for SQL_ASCII, which does not say what its bytes mean, and
- * for MULE_INTERNAL, for which the server has no conversion.
+ * The exceptions are SQL_ASCII, which does not say what its bytes mean, and
+ * MULE_INTERNAL, for which the server has no conversion.
  */
 bool
 encoding_has_utf8(void)
@@ -43,8 +46,9 @@ encoding_has_utf8(void)
 }
 
 /*
- * Convert a text up to the first character that the other encoding lacks.
- * Returns the number of bytes of text that were converted.
+ * Convert a text up to the first character that the target encoding lacks.
+ * Returns how many bytes of the source were converted. room: the size of the
+ * buffer converted.
  */
 static int
 convert(Oid conversion, int from, int to, const char *text, int length,
@@ -57,10 +61,10 @@ convert(Oid conversion, int from, int to, const char *text, int length,
 }
 
 /*
- * Convert a text from the database's encoding to UTF-8. *text and *length
- * become those of the converted text, in the current memory context; they stay
- * unchanged if nothing has to be converted. Returns false if the text cannot
- * be converted. ASCII texts can always be converted.
+ * Convert a text from the database's encoding to UTF-8, and set *text and
+ * *length to the result, which is in the current memory context. Leaves both
+ * unchanged if the text needs no conversion. Returns false if the text cannot
+ * be converted; an ASCII text always can.
  */
 bool
 text_to_utf8(const char **text, int *length)
@@ -85,10 +89,11 @@ text_to_utf8(const char **text, int *length)
 }
 
 /*
- * Convert a text from UTF-8 to the database's encoding. The result is in the
- * current memory context. A code point that the encoding lacks becomes U+001A,
- * SUBSTITUTE, and six hexadecimal digits, so that different texts stay
- * different. The encoding must be one that text_to_utf8() converts.
+ * Convert a text from UTF-8 to the database's encoding, into the current
+ * memory context. A code point that the encoding lacks becomes U+001A
+ * (SUBSTITUTE) and six hexadecimal digits, so that different texts stay
+ * different. The database's encoding must be one for which encoding_has_utf8()
+ * is true.
  */
 char *
 text_from_utf8(const char *utf8, int length)

@@ -1,6 +1,7 @@
 /*
  * worker_hooks.c
- *		Functions of views/launcher/ that lower folders call.
+ *		The pointers to functions of views/launcher/ that files in lower
+ *		folders call.
  *
  * Runs in any process.
  */

@@ -1,7 +1,10 @@
 /*
  * blog_item.c
- *		Items in memory: types, properties and copies; and the names of tables,
- *		types and columns.
+ *		Items in memory, and the names of the containers' tables and columns.
+ *
+ * An item is a row of a container: a user, a post, a comment, a like, or a
+ * delta (counts that are still to be added to a post's). The containers are
+ * the tables users, posts and feed.
  *
  * Runs in any process.
  */
@@ -36,7 +39,10 @@ typedef struct TypeProperties
 	Property	prop[N_PROPERTIES];
 } TypeProperties;
 
-/* Properties by type: the article's in its order, then the additional ones. */
+/*
+ * The properties of each item type: first those of the article that the model
+ * is taken from, in its order, then blogstore's own.
+ */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
 	PROP_CREATION_DATE, PROP_PROPERTIES}},
@@ -54,7 +60,10 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	PROP_LIKE_COUNT}}
 };
 
-/* Return the length of a property's type (-1: varlena). */
+/*
+ * Return the length of a property's values, as typlen of pg_type has it; -1
+ * for a varlena type.
+ */
 static int
 property_length(Property prop)
 {
@@ -78,7 +87,7 @@ property_length(Property prop)
 	}
 }
 
-/* Return the type of a property's column. */
+/* Return the SQL type of a property. */
 Oid
 property_type(Property prop)
 {
@@ -112,7 +121,7 @@ property_by_value(Property prop)
 		(property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL);
 }
 
-/* Return the name of a container's table. */
+/* Return the name of a container's table: "users", "posts" or "feed". */
 const char *
 container_table(Container container)
 {
@@ -120,8 +129,8 @@ container_table(Container container)
 }
 
 /*
- * Return the property that is a container's partition key; PROP_TYPE if it has
- * none.
+ * Return the property by which a container's table is hash-partitioned. The
+ * feed has none, and is partitioned by PROP_TYPE alone.
  */
 Property
 container_key(Container container)
@@ -138,14 +147,17 @@ container_key(Container container)
 	return PROP_TYPE;
 }
 
-/* Return the value of the column "type" for items of a type. */
+/*
+ * Return what the column "type" contains in items of a type, for example
+ * "post".
+ */
 const char *
 item_type_name(ItemType type)
 {
 	return type_name[type];
 }
 
-/* Return the name of a property's column. */
+/* Return the name of the column that stores a property. */
 const char *
 property_column(Property prop)
 {
@@ -153,8 +165,8 @@ property_column(Property prop)
 }
 
 /*
- * Return the properties of a type, in the order of its row type, and set *n to
- * their number.
+ * Return the properties that items of a type have, and set *n to their number.
+ * They are in the order of the row type that queries return.
  */
 const Property *
 item_properties(ItemType type, int *n)
@@ -164,8 +176,8 @@ item_properties(ItemType type, int *n)
 }
 
 /*
- * Set up an item of a type whose other properties are NULL. Allocates the type
- * in the current memory context.
+ * Set up an item of a type. All properties but PROP_TYPE are NULL. The value
+ * of PROP_TYPE is allocated in the current memory context.
  */
 void
 item_init(BlogItem *item, ItemType type)
@@ -178,7 +190,10 @@ item_init(BlogItem *item, ItemType type)
 	item_set(item, PROP_TYPE, CStringGetTextDatum(type_name[type]));
 }
 
-/* Set a property of an item. A value passed by reference is not copied. */
+/*
+ * Set a property of an item. A value that is passed by reference is not
+ * copied, so the caller keeps it valid as long as the item.
+ */
 void
 item_set(BlogItem *item, Property prop, Datum value)
 {
@@ -198,7 +213,9 @@ item_copy(BlogItem *dst, const BlogItem *src)
 	}
 }
 
-/* Return whether a value of an item is stored out of line (TOAST). */
+/*
+ * Return whether a value of an item is stored out of line, in a TOAST table.
+ */
 bool
 item_has_external(const BlogItem *item)
 {
@@ -209,7 +226,10 @@ item_has_external(const BlogItem *item)
 	return false;
 }
 
-/* Return whether two items have the same value of a property, detoasted. */
+/*
+ * Return whether two items have equal values of a property, or both NULL.
+ * Values are compared detoasted, byte by byte.
+ */
 bool
 item_same(const BlogItem *a, const BlogItem *b, Property prop)
 {
@@ -231,8 +251,9 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 }
 
 /*
- * Read an item from a slot. attno: column by property. Returns a bit mask of
- * the properties that are NULL.
+ * Read an item from a slot. attno: the column number of each property, 0 if
+ * there is no column. Values stay in the slot. Returns the properties that are
+ * NULL as a bit mask.
  */
 uint32
 item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
@@ -257,13 +278,16 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 	return missing;
 }
 
-/* What errors about the id of an item name, by its type. */
+/*
+ * The fields of an error that concerns the id of a user, post or comment; see
+ * err_fields().
+ */
 typedef struct IdFields
 {
 	Container	container;
-	const char *argument;		/* of requests */
-	const char *exists;			/* the rule that there is such an item */
-	const char *unique;			/* the rule that there is no other */
+	const char *argument;		/* the requests' argument that has the id */
+	const char *exists;			/* rule of "does not exist" errors */
+	const char *unique;			/* rule of "exists already" errors */
 } IdFields;
 
 static const IdFields id_fields[] = {
@@ -281,7 +305,9 @@ id_text(const pg_uuid_t *id)
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
 
-/* Raise an error (23503): a user, post or comment does not exist. */
+/*
+ * Raise the error that a user, post or comment does not exist. Errors: 23503.
+ */
 void
 unknown_item(ItemType type, const pg_uuid_t *id)
 {
@@ -297,8 +323,8 @@ unknown_item(ItemType type, const pg_uuid_t *id)
 }
 
 /*
- * Raise an error because a user, post or comment with this id exists and has
- * other values. Errors: 23505.
+ * Raise the error that a user, post or comment cannot be created, because
+ * another one with other values has this id. Errors: 23505.
  */
 void
 item_id_taken(ItemType type, const pg_uuid_t *id)

@@ -1,6 +1,9 @@
 /*
  * blog_item.h
  *		The containers, items and properties of the blog model.
+ *
+ * A container is one of the partitioned tables users, posts and feed. An item
+ * is a row of a container, and a property is a column of it.
  */
 #ifndef BLOGSTORE_BLOG_ITEM_H
 #define BLOGSTORE_BLOG_ITEM_H
@@ -29,12 +32,19 @@ typedef enum ItemType
 	ITEM_POST,
 	ITEM_COMMENT,
 	ITEM_LIKE,
-	ITEM_DELTA					/* to be added to a post's counts */
+	/*
+	 * counts that are still to be added to those of a post; kept in rows of
+	 * their own, so that concurrent likes and comments need not update one row
+	 */
+	ITEM_DELTA
 } ItemType;
 
 #define N_ITEM_TYPES (ITEM_DELTA + 1)
 
-/* Properties of items, in the order of the containers' columns. */
+/*
+ * The properties of items, in the order of the columns of the containers'
+ * tables. Each type of item has some of them; see item_properties().
+ */
 typedef enum Property
 {
 	PROP_ID,
@@ -48,21 +58,27 @@ typedef enum Property
 	PROP_COMMENT_COUNT,
 	PROP_LIKE_COUNT,
 	PROP_CREATION_DATE,
-	/* the rest is not in the article; see property_in_article() */
-	PROP_HIDDEN,				/* NULL: shown */
-	PROP_PARENT_ID,				/* the comment that a comment replies to */
-	PROP_MODIFICATION_DATE,		/* NULL: never edited */
-	PROP_PROPERTIES,			/* custom properties of the item */
-	PROP_PARENT_DELETED			/* not stored in a container; computed on
-								 * reading */
+	/*
+	 * the following are not in the article that the model is taken from; see
+	 * property_in_article()
+	 */
+	PROP_HIDDEN,				/* NULL if the item is shown */
+	PROP_PARENT_ID,				/* the comment to which a comment replies */
+	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
+	PROP_PROPERTIES,			/* a JSON object with the site's own data */
+	/*
+	 * of a reply: the comment to which it replies is gone. Not stored in a
+	 * column, but computed when the reply is read
+	 */
+	PROP_PARENT_DELETED
 } Property;
 
 #define N_PROPERTIES (PROP_PARENT_DELETED + 1)
 
 /*
- * An item in memory. Values passed by reference point to where the item was
- * read. They are valid until the scan advances or the writer is closed;
- * item_copy() makes a copy.
+ * An item in memory. Values that are passed by reference point into the tuple
+ * from which the item was read. They are valid until the scan advances, or the
+ * writer that locked the item is closed. item_copy() makes a copy that lasts.
  */
 typedef struct BlogItem
 {
@@ -71,16 +87,16 @@ typedef struct BlogItem
 } BlogItem;
 
 /*
- * Ways to read a leaf, each served by an index, which is identified by its
- * columns:
+ * The ways to find items in a leaf table, which has the items of one type in
+ * one partition. Each way needs an index, which is recognized by its columns:
  *
  *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
  *					comment or delta; (user_id, post_id) of a like
  *		PATH_LIST	the items of a partition key by (creation_date, id)
- *		PATH_USER	a user's items in a leaf of posts; posts and comments by
- *					(creation_date, id)
- *		PATH_DATE	all posts of a leaf by (creation_date, id); a user's likes
- *					in that order, if the owner has created the index
+ *		PATH_USER	a user's items among posts, comments or likes; posts and
+ *					comments by (creation_date, id)
+ *		PATH_DATE	all posts of the table by (creation_date, id); a user's
+ *					likes in that order, if the owner has created the index
  *		PATH_REPLIES	a comment's replies by (creation_date, id)
  */
 typedef enum AccessPath
@@ -94,7 +110,7 @@ typedef enum AccessPath
 
 #define N_PATHS (PATH_REPLIES + 1)
 
-/* blog_item.c: names and keys */
+/* blog_item.c: names of tables and columns */
 extern const char *container_table(Container container);
 extern Property container_key(Container container);
 extern const char *item_type_name(ItemType type);
@@ -111,19 +127,25 @@ extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 extern COMPAT_NORETURN void unknown_item(ItemType type, const pg_uuid_t *id);
 extern COMPAT_NORETURN void item_id_taken(ItemType type, const pg_uuid_t *id);
 
-/* blog_item.c: reading an item from a tuple; attno: column by property */
+/*
+ * blog_item.c: reading an item from a tuple. attno has the column number of
+ * each property.
+ */
 struct TupleTableSlot;
 extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 							 const AttrNumber *attno);
 
-/* Return whether a property is one of the article's, which come first. */
+/*
+ * Return whether a property occurs in the article that the model is taken
+ * from. These properties come first in the enum.
+ */
 static inline bool
 property_in_article(Property prop)
 {
 	return prop <= PROP_CREATION_DATE;
 }
 
-/* Set a property of an item to another item's value or NULL. */
+/* Copy a property, which may be NULL, from another item. */
 static inline void
 item_take(BlogItem *item, const BlogItem *other, Property prop)
 {
@@ -131,14 +153,20 @@ item_take(BlogItem *item, const BlogItem *other, Property prop)
 	item->isnull[prop] = other->isnull[prop];
 }
 
-/* Return whether an item is hidden from lists and counts. */
+/*
+ * Return whether the item's author or an administrator has hidden the item, so
+ * that lists and counts leave it out.
+ */
 static inline bool
 item_hidden(const BlogItem *item)
 {
 	return !item->isnull[PROP_HIDDEN] && DatumGetBool(item->value[PROP_HIDDEN]);
 }
 
-/* Hide an item or show it. NULL is stored for an item that is shown. */
+/*
+ * Mark an item as hidden, or as shown. A shown item has NULL in the column
+ * "hidden".
+ */
 static inline void
 set_hidden(BlogItem *item, bool hidden)
 {
@@ -158,7 +186,10 @@ item_count(const BlogItem *item, Property prop)
 	return DatumGetInt64(item->value[prop]);
 }
 
-/* Add to both counts of a post or a delta. */
+/*
+ * Add to the comment_count and the like_count of a post, or of a delta, which
+ * is a row of counts still to be added to a post.
+ */
 static inline void
 item_add_counts(BlogItem *item, int64 comments, int64 likes)
 {

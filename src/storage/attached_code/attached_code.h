@@ -1,8 +1,8 @@
 /*
  * attached_code.h
- *		Attached code: triggers, and the expressions of constraints, defaults,
- *		generated columns and indexes, that the containers' owner has added to
- *		the tables.
+ *		Attached code: the triggers, and the expressions of constraints,
+ *		defaults, generated columns and indexes, that the owner of blogstore's
+ *		tables has added to them.
  */
 #ifndef BLOGSTORE_ATTACHED_CODE_H
 #define BLOGSTORE_ATTACHED_CODE_H
@@ -11,10 +11,10 @@
 #include "nodes/pg_list.h"
 #include "utils/relcache.h"
 
-/* The state from guard_enter() to guard_leave(). */
+/* What guard_leave() restores; see guard_enter(). */
 typedef struct Guard Guard;
 
-/* guard.c: protects the caller from the owner */
+/* guard.c: attached code must not gain the caller's rights */
 extern void guard_init(void);
 extern Guard *guard_enter(void);
 extern void guard_leave(Guard *guard);
@@ -25,7 +25,7 @@ extern bool code_is_attached(Relation rel);
 extern bool index_is_attached(Relation index);
 extern AttrNumber index_leaves_out_nulls_of(Relation index);
 
-/* attached_functions.c: protects the owner from the caller */
+/* attached_functions.c: the caller must not influence attached code */
 extern void attached_init(void);
 extern uint64 attached_stamp(void);
 extern char *attached_deferrable(Relation rel);

@@ -1,20 +1,21 @@
 /*
  * attached_functions.c
- *		Finds the code that the owner has attached to a table, and the
- *		functions in it that do not fix their search_path.
+ *		Finds the code that the owner has attached to one of blogstore's
+ *		tables, and the functions in it that do not fix their search_path.
  *
- * Attached code runs as the containers' owner in the caller's session. Like a
+ * Attached code runs as the tables' owner in the caller's session. Like a
  * SECURITY DEFINER function, each attached function must therefore fix its
  * search_path, with pg_temp as the last entry (ALTER FUNCTION ... SET
- * search_path). Otherwise a temporary table of the caller would be found
- * before the owner's table. Functions of the server, functions in C, and SQL
- * functions with a parsed body (BEGIN ATOMIC) need no search_path.
+ * search_path). Otherwise the function could find a temporary table of the
+ * caller in place of the owner's table. Functions of the server, functions in
+ * C, and SQL functions with a parsed body (BEGIN ATOMIC) need no search_path.
  *
- * The functions are those that the stored trees of triggers, constraints,
- * defaults and indexes call, and those of the types in these trees: domains,
- * also within arrays, composite types and ranges. What these functions call is
- * not examined. The trees are read as the catalogs store them, because
- * opening, planning or evaluating them would run some of the functions.
+ * The search covers the functions that are called by the stored expression
+ * trees of triggers, constraints, defaults and indexes, and by the types in
+ * these trees: domains, also within arrays, composite types and ranges. It
+ * does not examine what these functions call in turn. It reads the trees as
+ * the catalogs store them, because opening, planning or evaluating them would
+ * run some of the functions.
  *
  * Runs in any process.
  */
@@ -58,8 +59,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the column of an index with the predicate (column IS NOT NULL); 0 if
- * it has another predicate or none.
+ * Return the number of a column if (column IS NOT NULL) is the predicate of an
+ * index; 0 if the index has another predicate or none.
  */
 AttrNumber
 index_leaves_out_nulls_of(Relation index)
@@ -78,8 +79,9 @@ index_leaves_out_nulls_of(Relation index)
 }
 
 /*
- * Return whether writing to an index runs an expression, a predicate, or an
- * operator class that is not the server's.
+ * Return whether inserting into an index runs code that the owner may have
+ * written: an expression, a predicate other than (column IS NOT NULL), an
+ * exclusion operator, or an operator class that is not the server's.
  */
 bool
 index_is_attached(Relation index)
@@ -101,9 +103,9 @@ index_is_attached(Relation index)
 }
 
 /*
- * Return whether a table has triggers, CHECK constraints, defaults, generated
- * columns, or columns of types that are not the server's. For its indexes, see
- * index_is_attached().
+ * Return whether writing a row to a table can run code that the owner has
+ * added: triggers, CHECK constraints, defaults, generated columns, or columns
+ * of types that are not the server's. index_is_attached() tells it of indexes.
  */
 bool
 code_is_attached(Relation rel)
@@ -125,16 +127,19 @@ code_is_attached(Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * The functions and types that a search has found and that are not the
- * server's.
+ * The functions and types that a search has found so far, except those of the
+ * server.
  */
 typedef struct Search
 {
 	List	   *functions;
-	List	   *types;			/* each is searched once */
+	List	   *types;			/* prevents searching a type twice */
 } Search;
 
-/* Incremented when a table, function, type or constraint has changed. */
+/*
+ * Counts invalidations of tables, functions, types and constraints, all of
+ * which can change what attached_unpinned() finds.
+ */
 static uint64 changes = 1;
 
 static void
@@ -150,8 +155,8 @@ table_changed(Oid relid)
 }
 
 /*
- * Return a number that changes when a result of attached_unpinned() may have
- * become wrong.
+ * Return a number. As long as it is the same, earlier results of
+ * attached_unpinned() are still right.
  */
 uint64
 attached_stamp(void)
@@ -159,7 +164,10 @@ attached_stamp(void)
 	return changes;
 }
 
-/* Register invalidation callbacks. Called once, at load. */
+/*
+ * Register the invalidation callbacks behind attached_stamp(). Called once,
+ * when the library is loaded.
+ */
 void
 attached_init(void)
 {
@@ -174,8 +182,8 @@ attached_init(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether pg_temp is the last schema of a search_path, and only there.
- * The path is parsed as the server does it (recomputeNamespacePath()).
+ * Return whether the last schema of a search_path is pg_temp, and no other one
+ * is. The path is parsed as the server does it (recomputeNamespacePath()).
  */
 static bool
 path_is_pinned(const char *path)
@@ -198,7 +206,8 @@ path_is_pinned(const char *path)
 }
 
 /*
- * Return the search_path in a function's SET clauses; NULL if there is none.
+ * Return the search_path that a function's SET clauses fix; NULL if they do
+ * not fix any.
  */
 static const char *
 function_path(HeapTuple function)
@@ -225,7 +234,10 @@ function_path(HeapTuple function)
 	return NULL;
 }
 
-/* Return whether a function fixes its search_path, or needs none. */
+/*
+ * Return whether the caller's search_path cannot influence a function, because
+ * the function fixes its own, with pg_temp last, or needs none.
+ */
 static bool
 function_is_pinned(Oid function)
 {
@@ -235,7 +247,7 @@ function_is_pinned(Oid function)
 	bool		pinned;
 
 	if (!HeapTupleIsValid(tuple))
-		return true;			/* dropped: calling it will fail */
+		return true;			/* it was dropped: calling it will fail */
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	if (language == INTERNALlanguageId || language == ClanguageId ||
 		(language == SQLlanguageId &&
@@ -272,8 +284,9 @@ function_name(Oid function)
 }
 
 /*
- * Return the statement that fixes the search_path of a function. It assumes
- * that the function needs no schema but its own.
+ * Return an ALTER FUNCTION statement that fixes a function's search_path, for
+ * a hint. The path contains only the function's own schema, so its owner may
+ * have to add others.
  */
 char *
 function_pin_statement(Oid function)
@@ -287,8 +300,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function that may be called. Callback of check_functions_in_node();
- * returns false so that the search continues.
+ * Add a function to those that the search has found, unless it is the
+ * server's. Also a callback of check_functions_in_node(), which continues with
+ * the next function because the result is false.
  */
 static bool
 add_function(Oid function, void *context)
@@ -307,7 +321,7 @@ add_function(Oid function, void *context)
 static void search_text(Search *search, Datum stored, bool isnull);
 static void search_type(Search *search, Oid type);
 
-/* Add all functions of an operator family. */
+/* Add all functions and operators of an operator family to the search. */
 static void
 search_family(Search *search, Oid family)
 {
@@ -327,7 +341,10 @@ search_family(Search *search, Oid family)
 	ReleaseSysCacheList(list);
 }
 
-/* Search the CHECK constraints of a domain, except those of its base type. */
+/*
+ * Search the CHECK constraints that a domain itself has. Those of its base
+ * type are searched with that type.
+ */
 static void
 search_domain_checks(Search *search, Oid domain)
 {
@@ -351,7 +368,10 @@ search_domain_checks(Search *search, Oid domain)
 	table_close(rel, AccessShareLock);
 }
 
-/* Search the column types of a composite type or a table's row type. */
+/*
+ * Search the types of the columns of a composite type, or of a table whose row
+ * type is used.
+ */
 static void
 search_columns(Search *search, Oid relid)
 {
@@ -383,7 +403,10 @@ search_range(Search *search, Oid range)
 	search_family(search, get_opclass_family(form.rngsubopc));
 }
 
-/* Search what can be called when a value of a type is made. */
+/*
+ * Search the functions that the server can call when a value of a type is
+ * made, for example by the CHECK constraints of a domain.
+ */
 static void
 search_type(Search *search, Oid type)
 {
@@ -430,7 +453,9 @@ search_type(Search *search, Oid type)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search a node of a tree: the functions that it calls, and its result type.
+ * Search a node of an expression tree, and the nodes below it, for the
+ * functions that the expression calls. The node's result type is searched,
+ * too.
  */
 static bool
 search_node(Node *node, void *context)
@@ -448,7 +473,9 @@ search_node(Node *node, void *context)
 	return expression_tree_walker(node, search_node, search);
 }
 
-/* Search a tree as the catalogs store it. */
+/*
+ * Search an expression tree that is given as the catalogs store it, as text.
+ */
 static void
 search_string(Search *search, const char *tree)
 {
@@ -462,7 +489,10 @@ search_text(Search *search, Datum stored, bool isnull)
 		search_string(search, TextDatumGetCString(stored));
 }
 
-/* Search CHECK constraints, defaults, generated columns and column types. */
+/*
+ * Search the CHECK constraints, defaults, generated columns and column types
+ * of a table.
+ */
 static void
 search_table(Search *search, Relation rel)
 {
@@ -483,8 +513,8 @@ search_table(Search *search, Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search an operator of a foreign key, and the casts from a key's column type
- * to its operands.
+ * Search an operator of a foreign key, and the casts from the column's type to
+ * the operator's argument types.
  */
 static void
 search_key_operator(Search *search, Oid operator, Oid column_type)
@@ -502,7 +532,9 @@ search_key_operator(Search *search, Oid operator, Oid column_type)
 }
 
 /*
- * Search the operators and casts with which the server checks a foreign key.
+ * Search a foreign key for the operators and casts with which the server
+ * compares referencing and referenced columns. Does nothing for constraints of
+ * other kinds.
  */
 static void
 search_foreign_key(Search *search, Oid constraint)
@@ -534,7 +566,10 @@ search_foreign_key(Search *search, Oid constraint)
 	ReleaseSysCache(tuple);
 }
 
-/* Search trigger functions, WHEN clauses and foreign keys. */
+/*
+ * Search the enabled triggers of a table: their functions, WHEN clauses, and
+ * the foreign keys that internal triggers check.
+ */
 static void
 search_triggers(Search *search, Relation rel)
 {
@@ -556,9 +591,9 @@ search_triggers(Search *search, Relation rel)
 }
 
 /*
- * Return the name of a constraint or trigger of a table that can be deferred
- * to the end of the transaction, when it would run without the guard and not
- * as the owner; NULL if there is none.
+ * Return the name of a deferrable constraint or trigger of a table; NULL if
+ * there is none. Such a one could run at the end of the transaction, outside
+ * of the guard (guard.c), and as the caller.
  */
 char *
 attached_deferrable(Relation rel)
@@ -584,8 +619,8 @@ attached_deferrable(Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search expressions, predicate, operator classes and exclusion operators of
- * an index.
+ * Search the expressions, the predicate, the operator classes and the
+ * exclusion operators of an index.
  */
 static void
 search_index(Search *search, Relation index)
@@ -636,9 +671,9 @@ search_indexes(Search *search, Relation rel)
 }
 
 /*
- * Return the functions attached to an open table that do not fix their
- * search_path; NIL if there are none. Locks: AccessShareLock on each of the
- * table's indexes while it is searched.
+ * Return the functions attached to an open table whose search_path is not
+ * fixed, so that the caller could influence them; NIL if there are none.
+ * Locks: AccessShareLock on each index of the table while it is searched.
  */
 List *
 attached_unpinned(Relation rel)

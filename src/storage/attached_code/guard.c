@@ -1,17 +1,18 @@
 /*
  * guard.c
- *		The guard, in which code runs that the containers' owner has attached
- *		to them.
+ *		Runs code that the owner of blogstore's tables has attached to them,
+ *		such as triggers, so that it cannot harm the caller.
  *
- * Attached code runs within another role's request, or in the worker. The
- * guard protects that caller from the owner. Attached code runs as the owner,
- * in a security-restricted operation, in which the server refuses SET ROLE,
+ * Attached code runs within another role's request, or in the worker, which is
+ * a superuser. From guard_enter() to guard_leave(), code runs as the owner, in
+ * a security-restricted operation. There the server refuses SET ROLE,
  * temporary tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors
- * WITH HOLD. Its changes of settings are undone at the end of the guard. It
- * cannot execute DDL. Its writes are decoded even while the worker's own
- * writes are marked not to be (storage/bookkeeping/own_writes.c).
+ * WITH HOLD. The guard itself refuses DDL, and restores all settings at its
+ * end. Within a guard, rows are written without the worker's replication
+ * origin, which would keep them from being decoded
+ * (storage/bookkeeping/own_writes.c).
  *
- * attached_functions.c protects the owner from the caller: attached functions
+ * attached_functions.c protects in the other direction: attached functions
  * must fix their search_path, so that the caller cannot influence what they
  * do.
  *
@@ -36,22 +37,28 @@
 
 struct Guard
 {
-	Guard	   *outer;			/* NULL if there is none */
-	int			level;			/* nesting level of the transaction that
-								 * entered it */
-	Oid			user;			/* the owner, and the security context outside
-								 * of the guard */
+	Guard	   *outer;			/* the enclosing guard; NULL if none */
+	/*
+	 * Nesting level of the transaction that entered the guard. If a
+	 * subtransaction of this level aborts, the guard is left.
+	 */
+	int			level;
+	/*
+	 * The user and the security context that guard_leave() restores. The user
+	 * is the tables' owner.
+	 */
+	Oid			user;
 	int			sec_context;
 	int			guc_nest;
-	RepOriginId origin;			/* replication origin outside of the guard */
+	RepOriginId origin;			/* the origin that guard_leave() restores */
 };
 
-static Guard *innermost = NULL; /* NULL if the process is in no guard */
+static Guard *innermost = NULL;	/* NULL if no guard is entered */
 
 /*
- * Enter a guard. The current user must be the containers' owner. Until a
- * function sets its own search_path, unqualified names are looked up only in
- * pg_catalog.
+ * Enter a guard, before code runs that the owner of the tables has attached to
+ * them. The current user must be this owner. Unqualified names are looked up
+ * only in pg_catalog, until a function sets its own search_path.
  */
 Guard *
 guard_enter(void)
@@ -71,7 +78,10 @@ guard_enter(void)
 	return guard;
 }
 
-/* Leave the innermost guard, and restore all settings. */
+/*
+ * Leave the guard that was entered last, and restore the security context and
+ * all settings.
+ */
 void
 guard_leave(Guard *guard)
 {
@@ -84,9 +94,10 @@ guard_leave(Guard *guard)
 }
 
 /*
- * Check a utility statement before it is executed. Errors: 42501 if attached
- * code executes it, and it is DDL or SET CONSTRAINTS, which would decide when
- * the caller's constraints are checked.
+ * Check a utility statement before the server executes it. Raises 42501 if a
+ * guard is entered, so that attached code is executing the statement, and the
+ * statement is DDL or SET CONSTRAINTS. The latter would decide when the
+ * caller's constraints are checked.
  */
 void
 guard_check_statement(Node *stmt)
@@ -104,7 +115,10 @@ guard_check_statement(Node *stmt)
 			 err_fields(NULL, NULL, RULE_TRIGGERS)));
 }
 
-/* Leave the guards that an aborted subtransaction has entered. */
+/*
+ * Subtransaction callback: leave the guards that an aborted subtransaction has
+ * entered.
+ */
 static void
 subtransaction_ends(SubXactEvent event, SubTransactionId mine,
 					SubTransactionId parent, void *arg)
@@ -122,7 +136,10 @@ transaction_ends(XactEvent event, void *arg)
 		innermost = NULL;
 }
 
-/* Register callbacks. Called once by _PG_init. */
+/*
+ * Register the transaction callbacks that leave guards after an error. Called
+ * once by _PG_init().
+ */
 void
 guard_init(void)
 {
