@@ -1,12 +1,12 @@
 /*
  * cluster_calls.c
- *		Variables that say whether this database's containers are spread over a
- *		cluster, and which functions to call then.
+ *		Variables that say whether this database's containers are spread over
+ *		a cluster, and which functions to call then.
  *
  * src/cluster/ sets cluster_library and cluster_may_come when the library is
  * loaded, and clears cluster_may_come where there can be no cluster.
- * layout_cache.c sets the other two from the catalogs, and clears them on
- * invalidation.
+ * layout_cache.c sets cluster_spread and cluster_known from the catalogs, and
+ * clears cluster_known on a relcache invalidation.
  */
 #include "postgres.h"
 

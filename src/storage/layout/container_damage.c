@@ -2,11 +2,12 @@
  * container_damage.c
  *		Finds out whether all tables of the containers can be used.
  *
- * A problem with a table is recorded when the table is looked at
- * (layout_cache.c, leaf.c), and each request that needs the table raises it.
- * The worker maintains the views of all items and needs every table. It
- * therefore checks all of them whenever one may have changed. It reads only
- * catalogs, and only those of tables that have changed since.
+ * Another file that looks at a table records what is wrong with it
+ * (layout_cache.c, leaf.c), and a request that needs this table raises the
+ * problem as an error. The worker needs every table, because it maintains the
+ * views of all items. So it calls containers_check() whenever a table may have
+ * changed. This reads only catalogs, and only those of tables that have
+ * changed.
  *
  * Runs in the worker, and in backends for repair().
  */
@@ -21,7 +22,7 @@
 
 #define BIT(type) (UINT32_C(1) << (type))
 
-/* The item types that each partition of a container has. */
+/* The item types for which each partition of a container must have a table. */
 static const uint32 types[N_CONTAINERS] = {
 	[CONTAINER_USERS] = BIT(ITEM_USER) | BIT(ITEM_POST),
 	[CONTAINER_POSTS] = BIT(ITEM_POST) | BIT(ITEM_COMMENT) | BIT(ITEM_LIKE) |
@@ -30,8 +31,9 @@ static const uint32 types[N_CONTAINERS] = {
 };
 
 /*
- * Raise what is wrong with an open leaf. It must be writable, and every path
- * must have an index.
+ * Raise what is wrong with an open leaf, the table for the items of one type
+ * in one partition. The worker must be able to write to it, and each access
+ * path must have an index.
  */
 static void
 check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
@@ -48,8 +50,9 @@ check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Raise what is wrong with a partition's leaf. Returns false if the leaf could
- * not be checked, because its lock was not available or it has just changed.
+ * Raise what is wrong with the table for a partition's items of a type.
+ * Returns false if the table could not be checked, because its lock was not
+ * available or it has just changed.
  */
 static bool
 check_leaf(CachedContainer *cc, Container container, ItemType type,
@@ -82,9 +85,9 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 }
 
 /*
- * Call visit for each leaf of a container, as long as the layout stays valid.
- * Returns whether all calls returned true. Errors: 55000 if a partition is
- * missing.
+ * Call a function for each leaf table of a container, and stop if an
+ * invalidation makes the layout invalid. Returns true if all calls returned
+ * true. Errors: 55000 if a partition is missing; those of the function.
  */
 static bool
 visit_leaves(CachedContainer *cc, Container container,
@@ -104,7 +107,8 @@ visit_leaves(CachedContainer *cc, Container container,
 }
 
 /*
- * Lock a partition's leaf for a type of items. Errors: 55000 if there is none.
+ * Lock the table for a partition's items of a type. Called by visit_leaves().
+ * Errors: 55000 if the table is missing.
  */
 static bool
 lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
@@ -119,17 +123,19 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 }
 
 /*
- * Lock all leaves of a container in AccessShareLock mode, to the end of the
- * transaction. Called before a statement that reads the whole container. If a
- * leaf were missing, or were detached meanwhile, the statement would treat its
- * items as deleted. Errors: 55000 if a partition or a leaf is missing.
+ * Lock all tables of a container's partitions in AccessShareLock mode, until
+ * the transaction ends. Called before an SQL statement reads the whole
+ * container: if a table were missing, or were detached meanwhile, the
+ * statement would treat its items as deleted. Errors: 55000 if one is missing.
  */
 void
 container_require_whole(Container container)
 {
 	CachedContainer *cc;
 
-	/* the layout may have changed while a lock was waited for */
+	/*
+	 * repeat if the layout has changed while the transaction waited for a lock
+	 */
 	do
 	{
 		cc = layout_get(container);
@@ -138,8 +144,8 @@ container_require_whole(Container container)
 }
 
 /*
- * Raise what is wrong with a container. Returns false if not all leaves could
- * be checked.
+ * Raise what is wrong with a container or its tables. Returns false if some of
+ * them could not be checked.
  */
 static bool
 check_container(Container container)
@@ -150,10 +156,10 @@ check_container(Container container)
 }
 
 /*
- * Raise what keeps an item from being served, if anything does. Returns false
- * if not all leaves could be checked, because a lock was not available or the
- * layout has changed. The caller must then call again. Waits for locks on
- * roots, but not on leaves.
+ * Raise what is wrong with any table of the containers. Returns false if some
+ * tables could not be checked, because a lock was not available or the layout
+ * has changed. The caller must then call again. Waits for locks on the
+ * containers' roots, but not for locks on their partitions.
  *
  * Errors: 55000.
  */

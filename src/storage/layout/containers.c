@@ -1,7 +1,8 @@
 /*
  * containers.c
- *		Answers which containers exist, who owns them, and which partitions
- *		they have, from the cached layout.
+ *		Answers which of the tables users, posts and feed exist, who owns
+ *		them, and which partitions they have, from the layout that the process
+ *		has cached (layout_cache.c).
  *
  * Runs in any process.
  */
@@ -17,9 +18,9 @@
 #include "utils/rel.h"
 
 /*
- * Return whether the containers of users and of posts exist. This also reads
- * the layout of the feed, which may be missing, so that layout_stamp() covers
- * its partitions.
+ * Return whether the tables users and posts exist. The table feed may be
+ * missing. Its layout is read nevertheless, so that layout_stamp() also tells
+ * when its partitions change.
  */
 bool
 container_exists(void)
@@ -29,7 +30,7 @@ container_exists(void)
 		layout_find(CONTAINER_USERS, true) != NULL;
 }
 
-/* Return whether any of the containers exists. */
+/* Return whether any of the tables users, posts and feed exists. */
 bool
 container_any_exists(void)
 {
@@ -49,8 +50,9 @@ container_usable(Container container)
 }
 
 /*
- * Check that the containers of users and of posts exist. Problems with their
- * leaves, or with the feed, are raised when those are needed. Errors: 55000.
+ * Raise an error (55000) if the table users or posts is missing or cannot be
+ * used. Nothing is raised for their partitions, or for the table feed; a
+ * request that needs one of those finds out itself.
  */
 void
 container_require(void)
@@ -59,21 +61,30 @@ container_require(void)
 	(void) layout_root(CONTAINER_USERS);
 }
 
-/* Return the role that owns the containers. Errors: 55000. */
+/*
+ * Return the role that owns the tables. Errors: 55000 if the table posts is
+ * missing or cannot be used.
+ */
 Oid
 container_owner(void)
 {
 	return layout_root(CONTAINER_POSTS)->owner;
 }
 
-/* Return the table by which statements name a container. Errors: 55000. */
+/*
+ * Return the root table of a container, for example blogstore.posts. Errors:
+ * 55000 if it is missing or cannot be used.
+ */
 Oid
 container_table_oid(Container container)
 {
 	return layout_root(container)->root;
 }
 
-/* Return the reason why a table cannot be a container's root; NULL: it can. */
+/*
+ * Return the reason why a table cannot be the root of a container, as a
+ * message; NULL if it can.
+ */
 const char *
 container_table_problem(Container container, Oid relid)
 {
@@ -83,10 +94,11 @@ container_table_problem(Container container, Oid relid)
 }
 
 /*
- * Lock a container's table to the end of the transaction: RowExclusiveLock to
- * write, AccessShareLock to read. Called before more than one leaf is locked.
- * DDL on partitions locks this table first, so both sides queue there instead
- * of deadlocking on the leaves. Errors: 55000.
+ * Lock the root table of a container until the transaction ends: in
+ * RowExclusiveLock mode to write, in AccessShareLock mode to read. A
+ * transaction calls this before it locks more than one partition. DDL on
+ * partitions locks the root first, too. So the two wait for each other there,
+ * and not in a deadlock on the partitions. Errors: 55000.
  */
 void
 container_lock(Container container, bool write)
@@ -103,8 +115,8 @@ container_lock(Container container, bool write)
 }
 
 /*
- * Lock the tables of all containers (container_lock()), before a transaction
- * writes to more than one of them.
+ * Lock the root tables of all containers (container_lock()) in a fixed order.
+ * Called by transactions that write to several of them.
  */
 void
 container_lock_all(bool write)
@@ -115,8 +127,8 @@ container_lock_all(bool write)
 }
 
 /*
- * Check that a container has all columns that statements name. The caller has
- * locked the container. Errors: 55000.
+ * Check that the root of a container has all columns that SQL statements of
+ * blogstore name. The caller has locked the root. Errors: 55000.
  */
 void
 container_require_columns(Container container)
@@ -138,8 +150,9 @@ container_require_columns(Container container)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the partition that holds a key's items of a type; NO_PARTITION if it
- * is missing or on another node. Errors: 55000.
+ * Return the number of the partition that holds a key's items of a type;
+ * NO_PARTITION if it is missing or on another node of a cluster. Errors:
+ * 55000.
  */
 int
 partition_of(Container container, ItemType type, const pg_uuid_t *key)
@@ -148,10 +161,10 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the first partition whose number is at least number; NO_PARTITION if
- * there is none. Numbers may change when partitions are attached or detached.
- * Errors: 55000 if a partition is missing, because it might hold what the
- * caller looks for.
+ * Return the first partition, for items of a type, whose number is at least
+ * number; NO_PARTITION if there is none. The numbers may change when
+ * partitions are attached or detached. Errors: 55000 if a partition is
+ * missing, because the caller could not find the items in it.
  */
 int
 partition_from(Container container, ItemType type, int number)
@@ -164,8 +177,8 @@ partition_from(Container container, ItemType type, int number)
 }
 
 /*
- * Return the first partition for items of a type; NO_PARTITION if there is
- * none. Errors: those of partition_from().
+ * Return the number of the first partition for items of a type; NO_PARTITION
+ * if there is none. Errors: those of partition_from().
  */
 int
 partition_first(Container container, ItemType type)
@@ -174,8 +187,8 @@ partition_first(Container container, ItemType type)
 }
 
 /*
- * Return the next partition; NO_PARTITION if there is none. Errors: those of
- * partition_from().
+ * Return the number of the next partition for items of a type; NO_PARTITION if
+ * partition is the last. Errors: those of partition_from().
  */
 int
 partition_after(Container container, ItemType type, int partition)
@@ -184,8 +197,9 @@ partition_after(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the partition that takes a key's items of a type, on this node or on
- * another; NO_PARTITION if there is none. Errors: 55000.
+ * Return the number of the partition that takes a key's items of a type, even
+ * if it is on another node of a cluster; NO_PARTITION if there is none.
+ * Errors: 55000.
  */
 int
 partition_taking(Container container, ItemType type, const pg_uuid_t *key)
@@ -194,9 +208,9 @@ partition_taking(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the table of a partition; InvalidOid if it is on another node. If a
- * partition leaves a node of a cluster and returns, it is another table.
- * Errors: 55000.
+ * Return the table of a partition; InvalidOid if the partition is on another
+ * node of a cluster. A partition that leaves a node and returns becomes
+ * another table. Errors: 55000.
  */
 Oid
 partition_table(Container container, int partition)
@@ -205,8 +219,8 @@ partition_table(Container container, int partition)
 }
 
 /*
- * Return the partition that has this table; NO_PARTITION if there is none any
- * more. Errors: 55000.
+ * Return the number of the partition that has a table; NO_PARTITION if the
+ * table is not, or no longer, a partition of this container. Errors: 55000.
  */
 int
 partition_with_table(Container container, Oid table)
@@ -219,7 +233,10 @@ partition_with_table(Container container, Oid table)
 	return p;
 }
 
-/* Return the number of partitions, for sizing arrays. Errors: 55000. */
+/*
+ * Return an upper limit of the number of a container's partitions on this
+ * server, for sizing arrays. Errors: 55000.
+ */
 int
 partition_count(Container container, ItemType type)
 {
@@ -227,8 +244,9 @@ partition_count(Container container, ItemType type)
 }
 
 /*
- * Return a hash of the containers' partition trees, which changes when a
- * partition is attached, detached or dropped. Read with the active snapshot.
+ * Return a hash of which partitions the containers have. It changes when a
+ * partition is attached, detached or dropped. Reads the catalogs with the
+ * active snapshot.
  */
 int64
 container_layout(void)
@@ -241,8 +259,8 @@ container_layout(void)
 }
 
 /*
- * Return the cluster's map of a container's partitions (SpreadTable.map); NULL
- * on one machine. Errors: 55000.
+ * Return the map by which a cluster finds the partition of a key
+ * (SpreadTable.map); NULL on one machine. Errors: 55000.
  */
 const void *
 container_map(Container container)

@@ -1,10 +1,14 @@
 /*
  * layout.h
- *		The layout: which containers exist, and which partitions they have.
+ *		The layout of the containers: which of the tables users, posts and
+ *		feed exist, which partitions they have, and which tables those consist
+ *		of.
  *
- * A container is hash-partitioned by its key, and each partition is
- * list-partitioned into leaves by item type. Code outside of storage/layout/
- * and storage/rows/ does not know leaves. It names a partition by its number:
+ * A container is hash-partitioned by its key (a user id or a post id). Each of
+ * these partitions is list-partitioned by the column type, so that every item
+ * type has a table of its own, a leaf. The feed has only the second level.
+ * Code outside of storage/layout/ and storage/rows/ does not know leaves. It
+ * names a partition of the first level by a number:
  *
  *		for (int p = partition_first(container, type); p != NO_PARTITION;
  *			 p = partition_after(container, type, p))
@@ -21,10 +25,15 @@
 
 /* layout_cache.c */
 extern void layout_init(void);
-extern uint64 layout_loads(void);	/* number of full reads of a layout */
-extern uint64 layout_invalidations(void);	/* number of invalidations */
+extern uint64 layout_loads(void);	/* how often a full layout was read */
+extern uint64 layout_invalidations(void);	/* how often a part was
+											 * invalidated */
 
-/* Return a stamp that grows whenever partition numbers may have changed. */
+/*
+ * Return a number that grows whenever the numbers of partitions may have
+ * changed, so that a caller can tell whether a number that it has kept is
+ * still right.
+ */
 static inline uint64
 layout_stamp(void)
 {
@@ -32,9 +41,10 @@ layout_stamp(void)
 }
 
 /*
- * The tables by which SQL statements name items. Users and copies of posts are
- * stored in one table and differ in their type. On a cluster, users have a
- * table of their own, USER_ITEMS_TABLE, and every node has all rows of it.
+ * The tables that SQL statements name. Users and the copies of posts are both
+ * in the table users, where they differ in the column type. On a cluster,
+ * users are in a table of their own, USER_ITEMS_TABLE, of which every node has
+ * all rows.
  */
 #define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
@@ -46,25 +56,25 @@ layout_stamp(void)
 extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
-/* table_shape.c: tables that only blogstore writes */
+/* table_shape.c: tables to which only blogstore writes */
 extern bool shape_is_view(Container container, ItemType type);
 extern char *shape_addition(Relation rel, const char *own_check);
 
-/* required_values.c: the properties that an item of a type must have */
+/* required_values.c: the values that an item of a type must have */
 extern uint32 item_required(ItemType type);
 extern void item_require_values(const BlogItem *item, ItemType type);
 
-/* table_identity.c: from a table to the items that it holds */
+/* table_identity.c: which items a table holds */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
 extern bool table_holds_user_items(const char *name);
 
-/* shared_hints.c: the hints' space in shared memory */
+/* shared_hints.c: the shared memory for hints on where tables are */
 extern Size layout_hints_size(void);
 extern void layout_hints_attach(void *memory, bool fresh);
 
-/* layout_cache.c, containers.c: tables of the containers, for SQL and DDL */
+/* layout_cache.c, containers.c: the containers' root tables */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);
 extern const char *container_table_problem(Container container, Oid relid);
@@ -83,7 +93,7 @@ extern int64 container_layout(void);
 
 /* containers.c: the partitions that a container has on this server */
 #define NO_PARTITION (-1)
-#define FEED_PARTITION 0		/* the feed has one partition, and no key */
+#define FEED_PARTITION 0		/* the number of the feed's only partition */
 
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
@@ -97,7 +107,10 @@ extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern const void *container_map(Container container);
 
-/* leaf.c: the leaves of partitions, and the items that they can hold */
+/*
+ * leaf.c: the leaves of partitions (the tables for items of one type), and the
+ * items that they can hold
+ */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
@@ -109,7 +122,10 @@ extern VirtualTransactionId *partition_writers(Container container,
 											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);
 
-/* leaf.c: whether the code that the owner has attached may run */
+/*
+ * leaf.c: whether triggers and expressions that the owner has added to the
+ * tables may run
+ */
 extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);

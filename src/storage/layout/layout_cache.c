@@ -1,9 +1,10 @@
 /*
  * layout_cache.c
- *		Caches which tables the containers are made of.
+ *		Caches of which tables the containers consist.
  *
- * The layout is read from the catalogs, kept for the life of the process, and
- * forgotten on relcache invalidation. Runs in any process.
+ * A process reads the layout of a container from the catalogs when it first
+ * needs it, keeps it, and reads it again after a relcache invalidation of one
+ * of its tables. Runs in any process.
  */
 #include "postgres.h"
 
@@ -26,12 +27,19 @@
 #include "utils/relcache.h"
 #include "utils/snapmgr.h"
 
-/* A table whose invalidation affects the cache. */
+/*
+ * A table from whose catalog rows the cached layout was read, so that an
+ * invalidation of the table makes the layout invalid.
+ */
 typedef struct WatchedTable
 {
 	Oid			relid;
-	int			partition;		/* of the leaf; NO_PARTITION for the table of a
-								 * root or a partition */
+	/*
+	 * If the table is a leaf, which holds the items of one type: the number of
+	 * its partition, so that only this leaf becomes invalid. NO_PARTITION for
+	 * other tables, with which the whole layout becomes invalid.
+	 */
+	int			partition;
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
@@ -39,9 +47,9 @@ static uint64 loads = 0;		/* see layout_loads() */
 static uint64 changes = 0;		/* see layout_invalidations() */
 
 /*
- * Relcache callback: forget what is cached of relid (0: everything). One DDL
- * command may send an invalidation for each leaf, so the cost of a call must
- * not depend on the number of leaves.
+ * Relcache callback: forget what is cached about a table; InvalidOid: about
+ * all tables. One DDL command may send an invalidation for each leaf, so the
+ * cost of a call must not depend on the number of leaves.
  */
 static void
 layout_invalidate(Oid relid)
@@ -81,14 +89,17 @@ layout_invalidate(Oid relid)
 	}
 }
 
-/* Register the invalidation callback. Called once by _PG_init. */
+/* Register the relcache callback. Called once by _PG_init(). */
 void
 layout_init(void)
 {
 	invalidation_listen(layout_invalidate);
 }
 
-/* Create the empty hash table of watched tables in the container's context. */
+/*
+ * Create a container's hash table of watched tables, which are those whose
+ * invalidation makes the cached layout invalid.
+ */
 static void
 watch_nothing(CachedContainer *cc)
 {
@@ -100,9 +111,10 @@ watch_nothing(CachedContainer *cc)
 }
 
 /*
- * Watch a table: an invalidation of it concerns one partition's leaf;
- * NO_PARTITION: the whole container. Called before the table's catalog rows
- * are read.
+ * Watch a table, so that its invalidation makes the cached layout invalid.
+ * partition: for a leaf, the number of its partition, to invalidate only this
+ * leaf; otherwise NO_PARTITION. Called before the table's catalog rows are
+ * read, so that no invalidation is missed.
  */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
@@ -112,7 +124,10 @@ layout_watch(CachedContainer *cc, Oid relid, int partition)
 	table->partition = partition;
 }
 
-/* Return how many values the LIST bounds of a partition contain. */
+/*
+ * Return how many values a partition takes, according to the LIST bounds of
+ * its parent. partition: the partition's index in the bounds.
+ */
 static int
 count_values(const PartitionBoundInfo bound, int partition)
 {
@@ -124,8 +139,8 @@ count_values(const PartitionBoundInfo bound, int partition)
 }
 
 /*
- * Fill in the leaf of each type from rel, a table that is list-partitioned by
- * type.
+ * Find the leaf of each item type, which is a partition of rel, and record its
+ * OID. rel is a partition of a container, and is list-partitioned by type.
  */
 static void
 load_types(CachedContainer *cc, Relation rel, int partition)
@@ -151,7 +166,10 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 	}
 }
 
-/* Mark all leaves of a partition as unusable, because the partition is. */
+/*
+ * Record for all leaves of a partition that they cannot be used, because the
+ * partition's own table cannot. problem: what is wrong with it.
+ */
 static void
 spoil_partition(CachedContainer *cc, int partition, Oid relid,
 				LayoutProblem *problem)
@@ -165,7 +183,9 @@ spoil_partition(CachedContainer *cc, int partition, Oid relid,
 	}
 }
 
-/* Read the leaves of a partition. */
+/*
+ * Find the leaves of a partition, the tables that hold the items of each type.
+ */
 static void
 load_partition(CachedContainer *cc, int partition, Oid table)
 {
@@ -174,7 +194,7 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 
 	if (rel == NULL)
 	{
-		cc->stale = true;		/* dropped meanwhile: read the layout again */
+		cc->stale = true;		/* the table was dropped: read again */
 		return;
 	}
 	problem = shape_table_problem(table, RELKIND_PARTITIONED_TABLE, cc->owner);
@@ -189,8 +209,8 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 }
 
 /*
- * Read the leaf of users on a cluster, where users are in a table of their
- * own, which every node has as one partition.
+ * Find the table of users on a cluster. It is not a part of the container
+ * users there, and every node has it as a single partition.
  */
 static void
 load_user_items(CachedContainer *cc)
@@ -208,9 +228,9 @@ load_user_items(CachedContainer *cc)
 }
 
 /*
- * Read the layout of a container. root: the container's table, open and
- * checked; closed here. Locks one table at a time, because some DDL locks
- * children before their parent.
+ * Read the layout of a container. root: the container's table, which the
+ * caller has opened and checked; this function closes it. Locks one table at a
+ * time, because some DDL locks children before their parent.
  */
 static void
 load_layout(CachedContainer *cc, Container container, Relation root)
@@ -219,8 +239,8 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 	bool		without = !ActiveSnapshotSet();
 
 	/*
-	 * without a snapshot, the server would also list partitions that are being
-	 * detached concurrently
+	 * if there is no snapshot, the server lists partitions, too, that are
+	 * being detached concurrently
 	 */
 	if (without)
 		PushActiveSnapshot(GetCatalogSnapshot(InvalidOid));
@@ -235,7 +255,7 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 		PopActiveSnapshot();
 }
 
-/* Return what is wrong with a container's root table; NULL: nothing. */
+/* Return what is wrong with the root table of a container; NULL if nothing. */
 LayoutProblem *
 layout_root_problem(Container container, Oid root)
 {
@@ -246,8 +266,9 @@ layout_root_problem(Container container, Oid root)
 }
 
 /*
- * Read the catalogs for cluster_calls(), and return its result. NULL as long
- * as there are no containers.
+ * Find out whether the containers are spread over a cluster, and return the
+ * functions for that case; NULL if they are not, or do not exist.
+ * cluster_calls() calls this when its result is not cached.
  */
 const ClusterCalls *
 cluster_look(void)
@@ -261,8 +282,8 @@ cluster_look(void)
 }
 
 /*
- * Empty a container's cache, and begin to fill it. It becomes valid only when
- * all has been read, so an error in between does no harm.
+ * Empty a container's cache before it is filled. The cache becomes valid only
+ * when everything has been read, so an error leaves it invalid.
  */
 static void
 load_begin(CachedContainer *cc, Oid root)
@@ -281,16 +302,21 @@ load_begin(CachedContainer *cc, Oid root)
 	watch_nothing(cc);
 	layout_watch(cc, root, NO_PARTITION);
 
-	/* from here on, invalidations mark the cache as stale */
+	/* from here on, layout_invalidate() notes invalidations in cc->stale */
 	cc->stale = false;
 	cc->loading = true;
 }
 
-/* The largest modulus for which a session keeps a sparse map. */
+/*
+ * The largest modulus of partitions for which a session makes a sparse map,
+ * which is an array with this many elements.
+ */
 #define MAX_SPARSE 65536
 
 /*
- * Return the modulus of a container according to hints; 0 if there are none.
+ * Return the largest modulus of a container's partitions, from a hint in
+ * shared memory (shared_hints.c). Returns 0 if there is no hint, or the
+ * modulus is too large.
  */
 static int
 expected_modulus(Container container, Oid root)
@@ -301,10 +327,11 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
- * Make the server reread the partitions of the tables that a container was
- * read from. If an invalidation arrives while RelationBuildPartitionDesc()
- * reads them, the server rebuilds the relcache entry first, and then stores
- * the older partitions in it.
+ * Send relcache invalidations to this process for a container's root and
+ * partitions, so that the server reads their partition descriptors again.
+ * Without this a descriptor could stay wrong: if an invalidation arrives while
+ * RelationBuildPartitionDesc() reads the catalogs, the server rebuilds the
+ * relcache entry first, and then stores the older partitions in it.
  */
 static void
 forget_partitions(CachedContainer *cc)
@@ -319,9 +346,10 @@ forget_partitions(CachedContainer *cc)
 }
 
 /*
- * Fill in a container's cache in the current memory context. whole: read all
- * partitions; otherwise prepare a sparse map if there are hints. The caller
- * has locked the root; the lock is released here.
+ * Fill a container's cache, in the current memory context. whole: read all
+ * partitions. Otherwise, if there are hints in shared memory, only prepare a
+ * sparse map, to which partitions are added when they are needed. The caller
+ * has locked the root; this function unlocks it.
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -345,10 +373,11 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 }
 
 /*
- * Read a container's layout from the catalogs, with all its partitions (whole)
- * or, if there are hints, without them. Returns false if the container does
- * not exist. If a table is not as it should be, this only records the problem.
- * layout_get() raises it for a root, and leaf_open() for a leaf.
+ * Read a container's layout from the catalogs into the cache. whole: read all
+ * partitions; otherwise they are left out if there are hints in shared memory.
+ * Returns false if the container does not exist. What is wrong with a table is
+ * only recorded here. layout_get() raises it for a root, and leaf_open() for a
+ * leaf.
  */
 static bool
 container_load(Container container, bool whole)
@@ -380,9 +409,9 @@ container_load(Container container, bool whole)
 }
 
 /*
- * Return the cached layout of a container, whether or not it can be used; NULL
- * if the container does not exist. whole: with all partitions; otherwise the
- * map may be sparse.
+ * Return the layout of a container, even if the container cannot be used; NULL
+ * if it does not exist. whole: the layout must have all partitions; otherwise
+ * it may be a sparse map, with those that were needed so far.
  */
 CachedContainer *
 layout_find(Container container, bool whole)
@@ -390,7 +419,10 @@ layout_find(Container container, bool whole)
 	CachedContainer *cc = &cache[container];
 
 	Assert(IsTransactionState());
-	/* two reads in a row may be invalidated, but hardly a hundred */
+	/*
+	 * an invalidation may arrive during two reads in a row, but hardly during
+	 * a hundred
+	 */
 	for (int tries = 0; tries < 100; tries++)
 	{
 		if (cc->valid && !(whole && cc->partitions.sparse))
@@ -401,7 +433,10 @@ layout_find(Container container, bool whole)
 	return cc;
 }
 
-/* Return the problem that a container does not exist. */
+/*
+ * Return the problem that a container does not exist, with a hint for the case
+ * that the others exist.
+ */
 static LayoutProblem *
 missing_problem(Container container)
 {
@@ -419,9 +454,9 @@ missing_problem(Container container)
 }
 
 /*
- * Return what keeps a container from being used; NULL: nothing. *cc becomes
- * its cached layout, or NULL if it does not exist. whole: as for
- * layout_find().
+ * Return the reason why a container cannot be used; NULL if it can. *cc
+ * becomes the container's layout, or NULL if the container does not exist.
+ * whole: see layout_find().
  */
 LayoutProblem *
 layout_problem(Container container, bool whole, CachedContainer **cc)
@@ -443,8 +478,9 @@ layout_problem(Container container, bool whole, CachedContainer **cc)
 }
 
 /*
- * Return whether a container is cached and can be used. Nearly always true,
- * and checked on every request, hence inline.
+ * Return whether a container's layout is cached, and the container can be
+ * used. Inline, because every request calls this, and it is nearly always
+ * true.
  */
 static inline bool
 is_fine(const CachedContainer *cc)
@@ -457,7 +493,7 @@ is_fine(const CachedContainer *cc)
 }
 
 /*
- * Return the layout of a container with all its partitions. Errors: 55000 if
+ * Return the layout of a container, with all its partitions. Errors: 55000 if
  * the container does not exist or cannot be used.
  */
 CachedContainer *
@@ -475,8 +511,9 @@ layout_get(Container container)
 }
 
 /*
- * Return the layout of a container, whose map may be sparse. Errors: 55000 if
- * the container does not exist or cannot be used.
+ * Return the layout of a container. It may be a sparse map, with only those
+ * partitions that were needed so far. Errors: 55000 if the container does not
+ * exist or cannot be used.
  */
 CachedContainer *
 layout_root(Container container)
@@ -493,8 +530,9 @@ layout_root(Container container)
 }
 
 /*
- * Return how many times a full layout was read. The numbers of partitions in
- * full layouts change only when this grows.
+ * Return how often this process has read a full layout, one with all
+ * partitions of a container. Numbers of partitions change only when this count
+ * grows.
  */
 uint64
 layout_loads(void)
@@ -502,7 +540,10 @@ layout_loads(void)
 	return loads;
 }
 
-/* Return how many times a part of the cache was invalidated. */
+/*
+ * Return how often an invalidation has reached the cached layout, or a part of
+ * it.
+ */
 uint64
 layout_invalidations(void)
 {
@@ -510,8 +551,8 @@ layout_invalidations(void)
 }
 
 /*
- * Return the table that has a container's name, of whatever kind it is;
- * InvalidOid if there is none.
+ * Return the relation with the name of a container in blogstore's schema,
+ * whatever its relkind; InvalidOid if there is none.
  */
 Oid
 container_table_lookup(Container container)

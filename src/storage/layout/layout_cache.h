@@ -1,9 +1,10 @@
 /*
  * layout_cache.h
- *		The cached layout of the containers, for the files of storage/layout/
- *		only.
+ *		The layout of the containers (layout.h) as a process caches it. For
+ *		the files of storage/layout/ only.
  *
- * Files, lowest first. A file calls only files that are listed before it:
+ * A leaf is the table that holds the items of one type in one partition. A
+ * file calls only functions of files that are listed before it:
  *
  *		cluster_calls.c		the functions that src/cluster/ provides
  *		blog_item.c			items in memory; names of properties and containers
@@ -31,33 +32,58 @@
 #include "fmgr.h"
 #include "utils/hsearch.h"
 
-/* The cached state of a leaf. */
+/*
+ * What a process has cached about a leaf, the table for the items of one type
+ * in one partition.
+ */
 typedef struct CachedLeaf
 {
-	Oid			relid;			/* InvalidOid if there is no leaf */
-	LayoutProblem *misplaced;	/* what is wrong with its place in the tree;
-								 * NULL: nothing */
-	uint32		changes;		/* number of invalidations so far */
-	bool		known;			/* true if the fields below are filled in;
-								 * those about indexes are complete once
-								 * looked[N_PATHS] is true */
-	LayoutProblem *problem;		/* what is wrong with the leaf itself; NULL:
-								 * nothing */
-	LayoutProblem *unwritable;	/* of a view's leaf: why rows cannot be
-								 * written; NULL: they can */
-	Oid			added_index;	/* of a view's leaf: an index that the owner
-								 * has added */
+	Oid			relid;			/* InvalidOid if the table does not exist */
+	/*
+	 * What is wrong with the table's place among the partitions; NULL if
+	 * nothing.
+	 */
+	LayoutProblem *misplaced;
+	uint32		changes;		/* invalidations of the table so far */
+	/*
+	 * true if the fields below describe the table. They describe all of its
+	 * indexes only if looked[N_PATHS] is true, too.
+	 */
+	bool		known;
+	/*
+	 * What is wrong with the table itself, so that nobody can use it; NULL if
+	 * nothing.
+	 */
+	LayoutProblem *problem;
+	/*
+	 * Why the worker cannot write to the table, for example because the owner
+	 * has added a constraint; NULL if it can. Only for tables of the views.
+	 */
+	LayoutProblem *unwritable;
+	/*
+	 * An index that the owner has added, which could reject rows; InvalidOid
+	 * if there is none. Only for tables of the views.
+	 */
+	Oid			added_index;
 	AttrNumber	attno[N_PROPERTIES];
-	bool		looked[N_PATHS + 1];	/* whether indexes for a path were
-										 * looked up; the last: for all
-										 * paths */
+	/*
+	 * By access path: true if the index that serves the path was looked up.
+	 * The last element is true if all indexes were examined.
+	 */
+	bool		looked[N_PATHS + 1];
 	Oid			index[N_PATHS];
-	bool		attached;		/* true if the owner has attached code */
-	uint64		served;			/* attached_stamp() when the attached code was
-								 * last found fit to run; 0: never */
+	bool		attached;		/* the owner has added code that writing
+								 * runs */
+	/*
+	 * The value of attached_stamp() when the code that the owner has added was
+	 * last checked and allowed to run; 0 if it never was.
+	 */
+	uint64		served;
 } CachedLeaf;
 
-/* A cached hash of a key. */
+/*
+ * A key (a user id or post id), and its hash, by which partitions are found.
+ */
 typedef struct KeptHash
 {
 	bool		known;
@@ -68,66 +94,104 @@ typedef struct KeptHash
 #define KEPT_HASHES 64
 
 /*
- * The partitions of a container and their leaves, which map a key to a leaf.
- * Only partitions.c and partitions_leaf() access the fields.
+ * The partitions of a container, and the leaf tables in them. This is the map
+ * from a key to a table. Only partitions.c and partitions_leaf() access the
+ * fields.
  *
- * A full map describes all partitions and leaves. A sparse map contains only
- * those that hints have led to (key_lookup.c), so a missing entry does not
- * mean that the partition does not exist. A partition's number in a sparse map
- * differs from its number in the full map.
+ * A full map was read from the catalogs and describes all partitions. A sparse
+ * map has only those partitions and leaf tables to which hints in shared
+ * memory have led so far (key_lookup.c), so what is missing in it may still
+ * exist. A partition has different numbers in a sparse map and in the full
+ * map.
  */
 typedef struct Partitions
 {
 	bool		sparse;
-	int			n;				/* partitions are numbered 0 to n - 1 */
-	bool		whole;			/* true if every key has a partition */
-	bool		hashed;			/* false: there is one partition, and no key */
+	int			n;				/* the numbers of partitions are 0 to n - 1 */
+	/* true if every key has a partition, so that none is missing. */
+	bool		whole;
+	/*
+	 * true if the container is partitioned by the hash of a key. The feed is
+	 * not.
+	 */
+	bool		hashed;
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
-	KeptHash	kept[KEPT_HASHES];	/* recent keys, indexed by their last
-									 * byte */
+	/* Hashes of recent keys. The last byte of a key chooses its element. */
+	KeptHash	kept[KEPT_HASHES];
 	int			modulus;		/* the largest modulus of the partitions */
-	int		   *of_remainder;	/* the partition of each remainder;
-								 * NO_PARTITION: none; UNPROVEN: unknown */
-	void	   *map;			/* SpreadTable.map of a cluster; NULL on one
-								 * machine */
-	uint32		everywhere;		/* bit mask of the types whose items every node
-								 * has */
-	Oid		   *table;			/* by number: the partition's table, which
-								 * is split by type; InvalidOid: on another
-								 * node */
-	CachedLeaf *leaf[N_ITEM_TYPES]; /* by number; NULL: no leaf of the type is
-									 * known */
+	/*
+	 * By remainder of a key's hash: the number of the partition that takes the
+	 * key. NO_PARTITION if there is none; UNPROVEN if a sparse map does not
+	 * know.
+	 */
+	int		   *of_remainder;
+	/*
+	 * On a cluster, SpreadTable.map, by which src/cluster/ finds the partition
+	 * of a key. NULL on a single machine.
+	 */
+	void	   *map;
+	/*
+	 * A bit for each item type of which every node of a cluster has all items.
+	 */
+	uint32		everywhere;
+	/*
+	 * By number: the table of the partition, which is itself partitioned by
+	 * type. InvalidOid if the partition is on another node of a cluster.
+	 */
+	Oid		   *table;
+	/*
+	 * By type and number: the leaf tables. NULL if none for the type is known.
+	 */
+	CachedLeaf *leaf[N_ITEM_TYPES];
 } Partitions;
 
-/* Marks a remainder whose partition a sparse map does not know. */
+/*
+ * The partition of a remainder in a sparse map to which no hint has led yet.
+ */
 #define UNPROVEN (NO_PARTITION - 1)
 
-/* The kinds of hints. */
+/*
+ * What a hint in shared memory tells (shared_hints.c). A root is the table of
+ * a container.
+ */
 typedef enum HintKind
 {
-	HINT_MODULUS,				/* of a root: the largest modulus of its
-								 * partitions */
-	HINT_PARTITION,				/* of a root: the partition that holds the keys
-								 * whose hash has a given remainder */
-	HINT_LEAF					/* of a partition: the leaf that holds items of
-								 * a type */
+	/* of a root: the largest modulus of its partitions */
+	HINT_MODULUS,
+	/*
+	 * of a root: the partition that takes keys whose hash has a certain
+	 * remainder
+	 */
+	HINT_PARTITION,
+	/* of a partition: the leaf table for the items of a type */
+	HINT_LEAF
 } HintKind;
 
-/* The cached layout of one container, in a memory context of its own. */
+/*
+ * The layout of one container as the process has cached it: its tables, and
+ * what is wrong with them.
+ */
 typedef struct CachedContainer
 {
 	bool		valid;
-	bool		loading;		/* true while being read, and after a failed
-								 * read */
-	bool		stale;			/* invalidated while being read */
-	LayoutProblem *problem;		/* what is wrong with the container as a whole;
-								 * NULL: nothing */
+	/*
+	 * true while the layout is being read, and after an error has ended the
+	 * reading. Invalidations are noted then, too.
+	 */
+	bool		loading;
+	bool		stale;			/* an invalidation arrived during the
+								 * reading */
+	LayoutProblem *problem;		/* what is wrong with the root; NULL if
+								 * nothing */
 	MemoryContext context;
 	Oid			root;
 	Oid			owner;
-	HTAB	   *watched;		/* of WatchedTable: the tables that this was
-								 * read from */
+	/*
+	 * The tables whose invalidation makes this layout, or one leaf of it,
+	 * invalid (struct WatchedTable).
+	 */
+	HTAB	   *watched;
 	Partitions	partitions;
 } CachedContainer;
 
@@ -216,9 +280,9 @@ extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 					   ItemType type, int partition, AccessPath path);
 
 /*
- * Return the cached leaf of a partition for items of a type; NULL if there is
- * no such partition. Inline, because requests call it for each item that they
- * read.
+ * Return what is cached about the leaf table of a partition for items of a
+ * type; NULL if there is no such partition. Inline, because requests call it
+ * for each item that they read.
  */
 static inline CachedLeaf *
 partitions_leaf(const Partitions *partitions, ItemType type, int number)

@@ -1,7 +1,7 @@
 /*
  * leaf.h
- *		Leaves of the containers. A leaf is the table that holds the items of
- *		one type in one partition.
+ *		Opens leaves of the containers. A leaf is the table that holds the
+ *		items of one type in one partition.
  *
  * For the files of storage/layout/ and storage/rows/ only.
  */
@@ -19,44 +19,66 @@
 
 #define MAX_PATH_COLUMNS 4
 
-/* The reason why a table cannot be used, to be raised as an error (55000). */
+/*
+ * The reason why a container or one of its tables cannot be used. A request
+ * that needs the table raises it as an error (55000).
+ */
 typedef struct LayoutProblem
 {
 	char	   *message;
 	const char *hint;
-	const char *rule;			/* what does not hold (base/error_fields.h) */
+	const char *rule;			/* the violated rule, RULE_... */
 } LayoutProblem;
 
-/* An open leaf: its relation, and where its columns and indexes are. */
+/* An open leaf table: its relation, lock mode, columns and indexes. */
 typedef struct OpenLeaf
 {
 	Relation	rel;
 	LOCKMODE	lockmode;
-	AttrNumber	attno[N_PROPERTIES];	/* 0 if the leaf has no such column */
-	Oid			index[N_PATHS]; /* InvalidOid if the path has no index, or was
-								 * not requested */
-	bool		attached;		/* true if the owner has attached code */
+	AttrNumber	attno[N_PROPERTIES];	/* by property; 0 if there is no such
+										 * column */
+	/*
+	 * By access path: the index that serves the path. InvalidOid if there is
+	 * none, or leaf_open() was not asked for this path.
+	 */
+	Oid			index[N_PATHS];
+	bool		attached;		/* the owner has added code that writing
+								 * runs */
 } OpenLeaf;
 
-/* Which leaf to open: that of a key, or that of a partition number. */
+/*
+ * Which leaf table leaf_open() opens: the one for items of a type, in the
+ * partition of a key or with a number.
+ */
 typedef struct LeafWanted
 {
 	Container	container;
 	ItemType	type;
-	const pg_uuid_t *key;		/* NULL: use the partition number */
+	/*
+	 * A key whose partition is wanted. NULL: the field partition says which
+	 * one.
+	 */
+	const pg_uuid_t *key;
 	int			partition;
-	AccessPath	path;			/* the path to be used; N_PATHS: any of them */
+	/*
+	 * The access path whose index must be looked up. N_PATHS: look up all
+	 * indexes.
+	 */
+	AccessPath	path;
 } LeafWanted;
 
-/* Whether a unique index contains all columns of an item's key. */
+/*
+ * Whether the key columns of a unique index contain all columns of an item's
+ * key.
+ */
 typedef enum KeyCover
 {
 	KEY_NOT_COVERED,
 	KEY_COVERED,
-	KEY_COVERED_AND_MORE		/* the index has other key columns as well */
+	KEY_COVERED_AND_MORE		/* and the index has further key columns */
 } KeyCover;
 
-/* access_paths.c: columns and indexes of a leaf */
+/* access_paths.c: columns and indexes of a leaf table */
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
@@ -68,13 +90,13 @@ extern int	leaf_path_columns(Container container, ItemType type,
 /* table_shape.c */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
 
-/* required_values.c: the values that an item must have, by purpose */
+/* required_values.c: the values that an item must have, as bits */
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 extern void item_require(Relation leaf, const BlogItem *item, ItemType type,
 						 uint32 needed);
 
-/* leaf.c: opening leaves */
+/* leaf.c: opening leaf tables */
 extern void leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 					  LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);

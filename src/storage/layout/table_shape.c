@@ -5,12 +5,13 @@
  * The owner may alter the tables in any way. If a container is missing,
  * another role may have created a table with its name in the schema. Therefore
  * relkind, owner, partition key and columns of a table are checked before
- * anything is read from it. A problem is recorded for the leaf that it
- * concerns (LayoutProblem), and each request that needs the leaf raises it.
+ * anything is read from it. What is wrong with a table is recorded
+ * (LayoutProblem), and each request that needs the table raises it as an
+ * error.
  *
- * Nothing here evaluates the owner's expressions. Opening a table's partition
- * key would (RelationBuildPartitionKey()), so it is first checked in the
- * catalog. Runs in any process.
+ * No function here evaluates the owner's expressions. Opening a table's
+ * partition key would (RelationBuildPartitionKey()), so the key is first
+ * checked in the catalog. Runs in any process.
  */
 #include "postgres.h"
 
@@ -31,7 +32,10 @@
 #include "utils/typcache.h"
 #include "utils/uuid.h"
 
-/* Create a problem in the current memory context. */
+/*
+ * Create a description of what is wrong with a table, in the current memory
+ * context. Its rule is RULE_UNALTERED.
+ */
 LayoutProblem *
 shape_problem(char *message, const char *hint)
 {
@@ -43,7 +47,7 @@ shape_problem(char *message, const char *hint)
 	return p;
 }
 
-/* Raise a problem as an error. Errors: 55000. */
+/* Raise what is wrong with a table as an error. Errors: 55000. */
 void
 layout_problem_raise(const LayoutProblem *p)
 {
@@ -70,7 +74,8 @@ shape_table_owner(Oid relid)
 
 /*
  * Return what is wrong with the relkind, owner or persistence of a container's
- * table; NULL: nothing. owner: the containers' owner; InvalidOid: any.
+ * table; NULL if nothing. kind: the relkind that it must have; owner: the role
+ * that must own it, or InvalidOid if any may.
  */
 LayoutProblem *
 shape_table_problem(Oid relid, char kind, Oid owner)
@@ -80,7 +85,7 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	Form_pg_class form;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;			/* dropped meanwhile: the caller will notice */
+		return NULL;			/* it was dropped: the caller will notice */
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
 		p = shape_problem(psprintf(kind == RELKIND_RELATION ?
@@ -106,16 +111,18 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 }
 
 /*
- * Operator families without a macro in the server's headers (pg_opfamily.dat).
+ * The server's operator families (pg_opfamily.dat) for which its headers have
+ * no macro.
  */
 #define DATETIME_BTREE_FAM_OID 434
 #define UUID_BTREE_FAM_OID 2968
 #define UUID_HASH_FAM_OID 2969
 
 /*
- * Return the default btree or hash operator family of a type. Those of key
- * types are constants: the type cache would search all operator classes and
- * casts, which is expensive in a session's first request.
+ * Return the default btree or hash operator family of a type. For the types of
+ * key columns the result is a constant, because the type cache would search
+ * all operator classes and casts. That is expensive in a session's first
+ * request.
  */
 Oid
 shape_usual_opfamily(Oid type, bool hash)
@@ -133,7 +140,10 @@ shape_usual_opfamily(Oid type, bool hash)
 	return hash ? entry->hash_opf : entry->btree_opf;
 }
 
-/* Return whether an operator class is in the default family of a type. */
+/*
+ * Return whether an operator class is for a type and belongs to that type's
+ * default operator family.
+ */
 static bool
 is_usual_opclass(Oid opclass, Oid type, bool hash)
 {
@@ -153,7 +163,10 @@ first_oid(HeapTuple tuple, AttrNumber attribute)
 	return isnull ? InvalidOid : ((oidvector *) DatumGetPointer(value))->values[0];
 }
 
-/* Return whether a column has the name and the type of a property. */
+/*
+ * Return whether a column of a table has the name and the SQL type of a
+ * property of items.
+ */
 static bool
 is_column(Oid relid, AttrNumber attno, Property prop)
 {
@@ -171,7 +184,8 @@ is_column(Oid relid, AttrNumber attno, Property prop)
 
 /*
  * Return whether a table is partitioned by HASH of a uuid column, or by LIST
- * of the text column type, with default operator class and collation.
+ * of the text column "type", with the default operator class and collation.
+ * column: the property that this column must have.
  */
 static bool
 key_is(Oid relid, char strategy, Property column)
@@ -196,8 +210,8 @@ key_is(Oid relid, char strategy, Property column)
 }
 
 /*
- * Return the problem that a table is not partitioned by a column with a
- * strategy; NULL if it is.
+ * Return the problem that a table is not partitioned by a certain column and
+ * strategy (HASH or LIST); NULL if it is.
  */
 LayoutProblem *
 shape_key_problem(Oid relid, char strategy, Property column)
@@ -213,14 +227,20 @@ shape_key_problem(Oid relid, char strategy, Property column)
 								  property_column(column)));
 }
 
-/* Return whether a table is list-partitioned by type. */
+/*
+ * Return whether a table is list-partitioned by the column "type", so that
+ * each item type can have a table of its own.
+ */
 bool
 shape_is_split_by_type(Oid relid)
 {
 	return key_is(relid, PARTITION_STRATEGY_LIST, PROP_TYPE);
 }
 
-/* Return the problem that a leaf takes items of several types. */
+/*
+ * Return the problem that a partition takes items of several types, where each
+ * type must have a table of its own.
+ */
 LayoutProblem *
 shape_mixed_problem(Oid relid)
 {
@@ -229,7 +249,10 @@ shape_mixed_problem(Oid relid)
 						 "Create a separate partition for each type of item.");
 }
 
-/* Return the problem that a partition is missing. */
+/*
+ * Return the problem that a partition is missing. message: names the
+ * partition.
+ */
 LayoutProblem *
 shape_missing_problem(char *message)
 {
@@ -243,8 +266,8 @@ shape_missing_problem(char *message)
 #define BIT(prop) (UINT32_C(1) << (prop))
 
 /*
- * Return the number of an open table's column by its name; 0 if there is none.
- * Reads the relcache only.
+ * Return the number of a column of an open table by its name; 0 if there is
+ * none. Reads only the relcache entry.
  */
 AttrNumber
 shape_column(Relation rel, const char *name)
@@ -261,7 +284,10 @@ shape_column(Relation rel, const char *name)
 	return InvalidAttrNumber;
 }
 
-/* Return whether a container's table has a column for a property. */
+/*
+ * Return whether blogstore creates a container's table with a column for a
+ * property.
+ */
 bool
 container_has_property(Container container, Property prop)
 {
@@ -281,8 +307,9 @@ container_has_property(Container container, Property prop)
 }
 
 /*
- * Return the number of a property's column by its name; 0 if there is none. If
- * the column has another type or is generated, set *p.
+ * Return the number of the column that has a property's name; 0 if there is
+ * none. If the column has another type than the property, or is generated, set
+ * *p to that problem.
  */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
@@ -306,8 +333,9 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 }
 
 /*
- * Fill in where an open leaf has its columns. Returns what is wrong with them,
- * in the current memory context; NULL: nothing.
+ * Fill in the column numbers of an open leaf, the table for the items of one
+ * type. Returns what is wrong with the columns, in the current memory context;
+ * NULL if nothing.
  */
 LayoutProblem *
 shape_columns(CachedLeaf *leaf, Relation rel, Container container,
@@ -323,7 +351,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 		LayoutProblem *other = NULL;
 
 		/*
-		 * ignore columns with wrong types, unless the type of item needs them
+		 * ignore a column with a wrong type, unless items of this type need
+		 * it, which is checked below
 		 */
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
@@ -344,8 +373,9 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return what is wrong with the columns of a container's root, which
- * statements name; NULL: nothing.
+ * Return the problem that the root of a container lacks a column, or that the
+ * column has a wrong type; NULL if all is well. SQL statements name these
+ * columns.
  */
 LayoutProblem *
 shape_root_columns(Relation root, Container container)
@@ -373,8 +403,8 @@ shape_root_columns(Relation root, Container container)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a container's items of a type are a view, which only the
- * worker writes.
+ * Return whether a container's items of a type belong to a view, which only
+ * the worker writes: the feed, and the copies of posts in users.
  */
 bool
 shape_is_view(Container container, ItemType type)
@@ -385,8 +415,8 @@ shape_is_view(Container container, ItemType type)
 
 /*
  * Describe a trigger, a foreign key in either direction, or a deferrable key
- * of an open table; NULL if there is none. The server checks such constraints
- * by internal triggers. Internal triggers without a constraint, which some
+ * of an open table; NULL if there is none. The server checks foreign and
+ * deferrable keys by internal triggers. Other internal triggers, which some
  * extensions create, are ignored.
  */
 static char *
@@ -411,9 +441,9 @@ added_trigger(Relation rel)
 
 /*
  * Describe what the owner has added to an open table that only blogstore
- * writes, as the object of "has"; NULL if nothing. Indexes and NOT NULL
- * columns are left to the caller. own_check: name of the CHECK constraint that
- * blogstore created, or NULL.
+ * writes, for a message "the table has ..."; NULL if nothing. Leaves indexes
+ * and NOT NULL columns to the caller. own_check: the name of the CHECK
+ * constraint that blogstore itself created, or NULL.
  */
 char *
 shape_addition(Relation rel, const char *own_check)
@@ -442,8 +472,8 @@ shape_addition(Relation rel, const char *own_check)
 }
 
 /*
- * Return whether a column of a view's table may be NOT NULL, because blogstore
- * always writes a value to it.
+ * Return whether a column of a view's table may be NOT NULL: blogstore always
+ * writes a value to it, so the constraint can reject no row.
  */
 static bool
 view_fills(const char *column)
@@ -456,7 +486,10 @@ view_fills(const char *column)
 	return false;
 }
 
-/* Return the problem that the owner has added something to a view's leaf. */
+/*
+ * Return the problem that the owner has added something to the table of a
+ * view. addition: what, for a message "the table has ...".
+ */
 LayoutProblem *
 shape_addition_problem(Relation rel, Container container, const char *addition)
 {
@@ -468,9 +501,9 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
 }
 
 /*
- * Return what prevents rows from being written to an open leaf of a view,
- * except for its indexes; NULL: nothing. The result is in the current memory
- * context.
+ * Return what the owner has added, apart from indexes, that can keep rows from
+ * being written to an open table of a view; NULL if nothing. The result is in
+ * the current memory context.
  */
 LayoutProblem *
 shape_view_problem(Relation rel, Container container)
