@@ -192,7 +192,10 @@ check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 				 errhint("Retry the transaction.")));
 }
 
-/* Raise 23503 about the post if it does not exist, else about the parent. */
+/*
+ * Raise the error for a parent that does not exist (23503). If the post does
+ * not exist either, the error names the post.
+ */
 static COMPAT_NORETURN void
 parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 {

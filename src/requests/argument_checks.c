@@ -1,9 +1,9 @@
 /*
  * argument_checks.c
- *		Checks of arguments, and the errors that requests raise.
+ *		Reading and checking the arguments of requests.
  *
- * Each error has a SQLSTATE and a hint, and is raised before anything is
- * written. Runs in backends.
+ * Each error has a SQLSTATE and a hint, and is raised before the request
+ * writes anything. Runs in backends; queries also run in parallel workers.
  */
 #include "postgres.h"
 
@@ -27,12 +27,11 @@
 bool		request_is_part = false;
 
 /*
- * Begin a request: check that the containers exist and that a command may
- * write, and act as the containers' owner until owner_end(). command is NULL
- * for a query.
+ * Begin a request, and act as the containers' owner until owner_end(). command
+ * is the name of a command for error messages, or NULL for a query.
  *
- * Errors: 25006 on a standby or in a read-only transaction; 55000 if there are
- * no containers.
+ * Errors: 25006 for a command on a standby, in a read-only transaction or in
+ * parallel mode; 55000 if there are no containers.
  */
 void
 request_begin(OwnerScope *scope, const char *command)
@@ -57,7 +56,7 @@ check_not_null(FunctionCallInfo fcinfo, int arg, const char *name)
 				 err_fields(NULL, name, RULE_NOT_NULL)));
 }
 
-/* Return an id that must not be null. Errors: 22004. */
+/* Return an argument that is an id, which must not be null. Errors: 22004. */
 const pg_uuid_t *
 need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -66,8 +65,8 @@ need_uuid(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return a list of ids that must not be null, as a copy. Elements may be null.
- * Errors: 22004.
+ * Return a copy of an argument that is an array of ids. The array must not be
+ * null; its elements may be. Errors: 22004.
  */
 ArrayType *
 need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
@@ -76,7 +75,7 @@ need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_ARRAYTYPE_P_COPY(arg);
 }
 
-/* Raise an error about a text that is too long. Errors: 54000. */
+/* Raise the error for a text that is longer than MAX_TEXT_BYTES (54000). */
 void
 text_too_long(const char *name)
 {
@@ -87,14 +86,15 @@ text_too_long(const char *name)
 			 err_fields(NULL, name, RULE_MAX_LENGTH)));
 }
 
-/* Return the length of a text in bytes, without detoasting it. */
 static int64
 text_bytes(Datum text)
 {
 	return (int64) toast_raw_datum_size(text) - VARHDRSZ;
 }
 
-/* Raise an error if a text is longer than MAX_TEXT_BYTES. */
+/*
+ * Check that an argument is a text of at most MAX_TEXT_BYTES. Errors: 54000.
+ */
 static void
 check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -102,7 +102,10 @@ check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
 		text_too_long(name);
 }
 
-/* Return a text that must not be null, detoasted. Errors: 22004, 54000. */
+/*
+ * Return an argument that is a text, detoasted. It must not be null. Errors:
+ * 22004, 54000.
+ */
 Datum
 need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -112,8 +115,8 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return whether a title of this many bytes can have few enough characters.
- * Called before the title is detoasted.
+ * Return whether a title of this many bytes can have at most MAX_TITLE_LENGTH
+ * characters. Called before the title is detoasted to count them.
  */
 bool
 title_may_fit(int64 bytes)
@@ -146,7 +149,10 @@ check_not_empty(Datum value, const char *name)
 				 err_fields(NULL, name, RULE_NOT_EMPTY)));
 }
 
-/* Return a title that must not be null or empty. Errors: 22004, 22023. */
+/*
+ * Return an argument that is a title, detoasted. It must not be null, empty or
+ * too long. Errors: 22004, 22023.
+ */
 Datum
 need_title(FunctionCallInfo fcinfo, int arg)
 {
@@ -165,8 +171,8 @@ need_title(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Return a username that must not be null, without blanks at both ends.
- * Errors: 22004, 22023.
+ * Return an argument that is a new username, without spaces at both ends.
+ * Errors: 22004 if it is null; 22023 if it cannot be a username.
  */
 Datum
 need_username(FunctionCallInfo fcinfo, int arg)
@@ -192,8 +198,8 @@ need_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Return whether an argument is short enough to be a username or the key of
- * one. Errors: 22004 if it is null; 54000 if it is longer than MAX_TEXT_BYTES.
+ * Return whether an argument is short enough to be a username. Errors: 22004
+ * if it is null; 54000 if it is longer than MAX_TEXT_BYTES.
  */
 bool
 may_be_username(FunctionCallInfo fcinfo, int arg)
@@ -204,7 +210,8 @@ may_be_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Set *id to the id that the caller passed, or to a new one if that is null.
+ * Set *id to an argument that is the id of a new item, or to a generated id if
+ * the argument is null.
  */
 void
 get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
@@ -216,8 +223,8 @@ get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
 }
 
 /*
- * Return the date that the caller passed, or the current time if that is null.
- * Errors: 22023 if the date is infinite.
+ * Return an argument that is the creation date of a new item, or the current
+ * time if the argument is null. Errors: 22023 if the date is infinite.
  */
 TimestampTz
 get_creation_date(FunctionCallInfo fcinfo, int arg)
@@ -236,7 +243,6 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
-/* Return a boolean argument that must not be null. Errors: 22004. */
 bool
 get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -254,8 +260,9 @@ set_modified(BlogItem *item)
 
 /*
  * Read the arguments page_size, before_date, before_id and oldest_first, which
- * stand together from arg on. Errors: 22004 if oldest_first is null; 22023 if
- * page_size is below 1, or only one of before_date and before_id is given.
+ * begin at number arg, into *page. Errors: 22004 if oldest_first is null;
+ * 22023 if page_size is below 1, or only one of before_date and before_id is
+ * given.
  */
 void
 get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
@@ -284,9 +291,10 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 }
 
 /*
- * Read the item that has the key of a failed insert. A post is read with its
- * counts. Returns false if the item is gone; the caller then inserts again.
- * Errors: 40001 if the item was committed after the transaction's snapshot.
+ * After an insert has failed because its key is taken, read the item that has
+ * the key. A post is read with its counts. Returns false if the item has been
+ * deleted since; the caller then inserts again. Errors: 40001 if the
+ * transaction's snapshot does not show the item.
  */
 bool
 find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
@@ -313,8 +321,8 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * Delete a post or comment if its author is being deleted. Returns false if
- * not.
+ * Delete a post or comment if its author is being deleted. Returns whether the
+ * author is.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)
@@ -333,10 +341,10 @@ delete_hidden(ItemType type, const BlogItem *there)
 }
 
 /*
- * Read the post or comment that has the key of a failed insert. If its author
- * is being deleted, delete it instead. Returns false if the key is free; the
- * caller then inserts again. Errors: 40001. Waits for transactions that have
- * the item locked.
+ * After an insert has failed because its key is taken, read the post or
+ * comment that has the key. If its author is being deleted, delete it instead.
+ * Returns false if the key is free now; the caller then inserts again. Errors:
+ * 40001. Waits for transactions that have the item locked.
  */
 bool
 find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,

@@ -1,13 +1,13 @@
 /*
  * author_check.c
- *		The check behind the own_...() commands, which change only items of a
- *		given author.
+ *		Checks for the own_...() commands, which change only items by a given
+ *		author.
  *
- * The other commands trust their caller to know which user is acting, and
- * accept any item. The wrappers that create_api() makes are called by clients
- * that are not trusted. They call the own_...() functions for commands that
- * name an item but not its author, and for commands on a post that may be
- * hidden.
+ * The other commands change any item, and trust their caller to know which
+ * user is acting. Clients that are not trusted call wrapper functions, which
+ * create_api() makes. The wrappers call the own_...() commands where a command
+ * names an item but not its author, and where a command names a post that may
+ * be hidden.
  *
  * Runs in backends.
  */
@@ -20,8 +20,8 @@
 #include "utils/uuid.h"
 
 /*
- * Return the first argument, the author that the item must be by. *rest
- * becomes the call without this argument. Errors: 22004.
+ * Return the first argument of an own_...() command, the author. *rest becomes
+ * the same call without this argument. Errors: 22004.
  */
 const pg_uuid_t *
 need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
@@ -47,10 +47,13 @@ not_own(ItemType type)
 }
 
 /*
- * Check that a post, or an item on a post, is by the author (NULL: any). If
- * the item is not locked, another one may take its place afterwards. Errors:
- * 42501 if not; 23503 if the item or its post is hidden, so that other users
- * must not learn that it exists.
+ * Check that a post, comment or like is by the author (NULL: any). If the
+ * caller has not locked the item, another item may take its place after the
+ * check.
+ *
+ * Errors: 42501 if the item is by another author; 23503 if in addition the
+ * item or its post is hidden, because the author must not learn that it
+ * exists.
  */
 void
 check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)
@@ -64,8 +67,8 @@ check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)
 }
 
 /*
- * Check that a new item is by an author (NULL: any). The post is not looked
- * at, so the error says nothing about it. Errors: 42501.
+ * Check that a new item is by the author (NULL: any). The post is not looked
+ * up, so the error does not tell whether it exists. Errors: 42501.
  */
 void
 check_new_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)

@@ -2,7 +2,7 @@
  * comments.c
  *		Requests for comments: create a comment (C3), list a post's comments
  *		(Q4), list the replies to a comment, list a user's comments, edit and
- *		delete a comment.
+ *		delete a comment. request_list.h explains the codes.
  *
  * Runs in backends; queries also run in parallel workers.
  */
@@ -31,14 +31,15 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 2);
 
 /*
- * C3: create a comment in its post's logical partition, and increment the
- * post's comment_count. If author is not NULL, the comment must be by this
- * author, and hidden posts of other users do not exist.
+ * create_comment() and own_create_comment() (C3): insert a comment, and
+ * increment the post's comment_count. If author is not NULL, the comment must
+ * be by this author, and the error for a hidden post or parent of another user
+ * is the one for an item that does not exist.
  *
  * Errors: 22004, 22023, 23503, 23505, 23514, 25006, 40001, 42501, 54000,
  * 55000. Locks: the post, in share mode, and the row that counts the comment
- * (post_counts.h). Waits for a transaction that is deleting the post or
- * writing a comment with the same id.
+ * (model/post_counts/count_delta.c). Waits for a transaction that is deleting
+ * the post or writing a comment with the same id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -98,15 +99,18 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
-/* What an edit changes. Values that are not given stay. */
+/*
+ * The changes that edit_comment() makes. Values that the client has not passed
+ * stay as they are.
+ */
 typedef struct CommentEdit
 {
 	BlogItem	wanted;
-	bool		content;		/* is this value given? */
+	bool		content;		/* has the client passed a content? */
 	bool		properties;
 } CommentEdit;
 
-/* Apply the edit to a comment. Returns whether that changes it. */
+/* Apply an edit to a comment in memory. Returns whether that changes it. */
 static bool
 comment_take(BlogItem *comment, const CommentEdit *edit)
 {
@@ -125,27 +129,27 @@ comment_take(BlogItem *comment, const CommentEdit *edit)
 	return changes;
 }
 
-/* Return whether the edit would leave the comment as it is. */
+/* Return whether the comment exists and the edit would not change it. */
 static bool
-comment_says(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
+edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
 {
 	BlogItem	there;
-	bool		says;
+	bool		same;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	says = item_get(&(ItemQuery) {
+	same = item_get(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
 		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2
 	}, &there);
-	says = says && !comment_take(&there, edit);
+	same = same && !comment_take(&there, edit);
 	PopActiveSnapshot();
-	return says;
+	return same;
 }
 
 /*
- * Edit a comment, if it is by the author (NULL: any). Errors: 22004, 22023,
- * 23503, 25006, 40001, 42501, 54000, 55000. Locks: the comment item, FOR NO
- * KEY UPDATE.
+ * edit_comment() and own_edit_comment(): change a comment, if it is by the
+ * author (NULL: any). Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000,
+ * 55000. Locks: the comment item, FOR NO KEY UPDATE.
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -168,7 +172,7 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		check_not_empty(edit.wanted.value[PROP_CONTENT], "content");
 	}
 	request_begin(&scope, "edit_comment()");
-	if (!comment_says(post_id, key, &edit) && !post_keep(post_id))
+	if (!edit_changes_nothing(post_id, key, &edit) && !post_keep(post_id))
 		unknown_item(ITEM_COMMENT, id);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -193,10 +197,12 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Delete a comment, if it is by the author (NULL: any), and decrement the
- * post's comment_count. Returns whether the comment existed. Errors: 22004,
- * 25006, 40001, 55000. Locks: the post, in share mode, for a moment; the
- * comment, FOR UPDATE.
+ * delete_comment() and own_delete_comment(): delete a comment, if it is by the
+ * author (NULL: any), and decrement the post's comment_count. Returns whether
+ * there was such a comment.
+ *
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post, in share mode, while
+ * the comment is deleted; the comment, FOR UPDATE.
  */
 static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -212,7 +218,10 @@ delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	PG_RETURN_BOOL(found);
 }
 
-/* Q4: list a post's comments. Errors: 22004, 22023, 55000. */
+/*
+ * Begin list_post_comments() (Q4): list the comments on a post. Errors: 22004,
+ * 22023, 55000.
+ */
 static void
 list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -220,8 +229,8 @@ list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * List the replies to a comment, which may have been deleted. Errors: 22004,
- * 22023, 55000.
+ * Begin list_comment_replies(): list the replies to a comment, even if the
+ * comment has been deleted. Errors: 22004, 22023, 55000.
  */
 static void
 list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -239,7 +248,10 @@ list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_list(scan, CONTAINER_POSTS, PATH_REPLIES, key, 2);
 }
 
-/* List a user's comments on all posts. Errors: 22004, 22023, 55000. */
+/*
+ * Begin list_user_comments(): list a user's comments on all posts. Errors:
+ * 22004, 22023, 55000.
+ */
 static void
 list_user_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 {

@@ -1,6 +1,7 @@
 /*
  * feed.c
- *		List the posts of all users, the newest first, in short form (Q6).
+ *		The query list_feed() (Q6), which lists the posts of all users, the
+ *		newest first, in short form (model/short_form/short_form.h).
  *
  * Runs in backends and parallel workers.
  */
@@ -17,11 +18,11 @@ QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST,
 			   .containers = "feed, posts", .view = true, .page_size_arg = 1);
 
 /*
- * Q6: return a page of the feed. The view holds the newest posts. A page that
- * extends past the view's end continues in the posts container. If the page
- * runs towards newer posts and begins past that end, all of it is read from
- * the posts container. A request that returns one node's part of the list
- * reads the posts of that node.
+ * Begin list_feed(). The feed contains the newest posts. A page that extends
+ * beyond its oldest post continues in the posts container. If the list is
+ * oldest first and the page begins with posts older than those in the feed,
+ * the whole page is read from the posts container. A node that returns its
+ * part of the list for another node reads only its own posts.
  *
  * Errors: 22004, 22023, 55000.
  */

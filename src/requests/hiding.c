@@ -1,10 +1,10 @@
 /*
  * hiding.c
- *		Hiding posts and comments, and showing them again. Serves drafts,
- *		moderation, comments that need approval, and undeletion.
+ *		Commands that hide posts and comments, and show them again. They serve
+ *		drafts, moderation, comments that need approval, and undeletion.
  *
  * A hidden post is not in the feed. It is in its author's list only if the
- * caller asks for hidden posts. No user can comment on it or like it. A hidden
+ * client asks for hidden posts. No user can comment on it or like it. A hidden
  * comment is not counted. The comments and likes of a hidden post stay.
  *
  * Runs in backends.
@@ -27,10 +27,10 @@ AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
 
 /*
- * Hide or show a post, if it is by the author (NULL: any). publish sets the
- * date of a hidden post to the current time. *post becomes the resulting post
- * with its counts, in the current memory context. Errors: 23503, 40001, 42501,
- * 55000.
+ * Hide or show a post, if it is by the author (NULL: any). If publish is true
+ * and the post was hidden, set its creation date to the current time. *post
+ * becomes the resulting post with its counts, in the current memory context.
+ * Errors: 23503, 40001, 42501, 55000.
  */
 static void
 change_post(const pg_uuid_t *id, bool hidden, bool publish,
@@ -66,12 +66,14 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 }
 
 /*
- * Hide a post, or show it with the date that it has, if it is by the author
- * (NULL: any). From the commit on a hidden post is in no list and not in the
- * feed.
+ * hide_post() and own_hide_post(): hide a post, or show it with the creation
+ * date that it has, if it is by the author (NULL: any). From the commit on, a
+ * hidden post is not in the feed, and only in lists that are asked for hidden
+ * posts.
  *
  * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: the post item, FOR
- * NO KEY UPDATE; then the views, and the post's copies in them.
+ * NO KEY UPDATE; if the post becomes hidden, also the lock on the views, and
+ * the copies of the post in them.
  */
 static Datum
 hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -88,9 +90,10 @@ hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Show a hidden post, with the current time as its date, if it is by the
- * author (NULL: any). A post that is not hidden stays as it is. Errors and
- * locks: as hide_post(), but no locks on the views.
+ * publish_post() and own_publish_post(): show a hidden post, with the current
+ * time as its creation date, if it is by the author (NULL: any). A post that
+ * is not hidden stays as it is. Errors: 22004, 23503, 25006, 40001, 42501,
+ * 55000. Locks: the post item, FOR NO KEY UPDATE.
  */
 static Datum
 publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -106,10 +109,11 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Hide or show a comment, and change its post's comment_count accordingly.
+ * hide_comment(): hide a comment and decrement its post's comment_count, or
+ * show it and increment the count.
  *
  * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post, in share mode,
- * for a moment; the comment, FOR NO KEY UPDATE.
+ * while the comment is changed; the comment, FOR NO KEY UPDATE.
  */
 static Datum
 hide_comment(PG_FUNCTION_ARGS)

@@ -1,7 +1,8 @@
 /*
  * likes.c
  *		Requests for likes: like a post (C4), list a post's likes (Q5), list a
- *		user's likes, retrieve and take back a like.
+ *		user's likes, retrieve and delete a like. request_list.h explains the
+ *		codes.
  *
  * Runs in backends; queries also run in parallel workers.
  */
@@ -28,15 +29,16 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
 			   .containers = "posts", .page_size_arg = 2);
 
 /*
- * C4: like a post, by inserting a like item in the post's logical partition
- * and incrementing the post's like_count. A user has at most one like on a
- * post; a second call returns the first like. If author is not NULL, the like
- * must be by this author, and hidden posts of other users do not exist.
+ * create_like() and own_create_like() (C4): insert a like, and increment the
+ * post's like_count. A user has at most one like on a post; a second call
+ * returns the first like. If author is not NULL, the like must be by this
+ * author, and the error for a hidden post of another user is the one for a
+ * post that does not exist.
  *
  * Errors: 22004, 22023, 23503, 23514, 25006, 40001, 42501, 55000. Locks: the
- * post, in share mode, and the row that counts the like (post_counts.h). Waits
- * for a transaction that is deleting the post, or is writing or deleting the
- * same like.
+ * post, in share mode, and the row that counts the like
+ * (model/post_counts/count_delta.c). Waits for a transaction that is deleting
+ * the post, or is writing or deleting the same like.
  */
 static Datum
 create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -72,9 +74,11 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Take back a like, and decrement the post's like_count. Returns whether the
- * like existed. Errors: 22004, 25006, 40001, 55000. Locks: the post, in share
- * mode, for a moment; the like, FOR UPDATE.
+ * delete_like(): delete a like, and decrement the post's like_count. Returns
+ * whether the like existed.
+ *
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post, in share mode, while
+ * the like is deleted; the like, FOR UPDATE.
  */
 static Datum
 delete_like(PG_FUNCTION_ARGS)
@@ -91,8 +95,8 @@ delete_like(PG_FUNCTION_ARGS)
 }
 
 /*
- * Retrieve a user's like on a post, or no row if there is none. Errors: 22004,
- * 55000.
+ * Begin get_like(): retrieve a user's like on a post. The result has no row if
+ * there is none. Errors: 22004, 55000.
  */
 static void
 get_like(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -105,7 +109,10 @@ get_like(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_one(scan, CONTAINER_POSTS, post_id, key, 2);
 }
 
-/* Q5: list a post's likes. Errors: 22004, 22023, 55000. */
+/*
+ * Begin list_post_likes() (Q5): list the likes on a post. Errors: 22004,
+ * 22023, 55000.
+ */
 static void
 list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -113,9 +120,10 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Read the page arguments of a list of likes: page_size, and from by_date on
- * those of a list by date. Errors: 22023 if an argument of the other order is
- * given.
+ * Read the arguments of list_user_likes() that choose a page into *page:
+ * page_size (number 1), before_date, before_id and oldest_first (4 to 6).
+ * Errors: 22023 if an argument is given that belongs to the other order:
+ * after_post_id (2) with by_date, or one of the last three without it.
  */
 static void
 get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
@@ -144,8 +152,8 @@ get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
 }
 
 /*
- * Check that likes have an index by user and date, which is optional. Errors:
- * 55000.
+ * Check that likes have an index by user and date. The owner creates that
+ * index, which is optional. Errors: 55000 if not.
  */
 static void
 need_dated_index(void)
@@ -161,7 +169,10 @@ need_dated_index(void)
 				 err_fields(container_table(CONTAINER_POSTS), NULL, RULE_INDEXED)));
 }
 
-/* List a user's likes on all posts. Errors: 22004, 22023, 55000. */
+/*
+ * Begin list_user_likes(): list a user's likes on all posts. Errors: 22004,
+ * 22023, 55000.
+ */
 static void
 list_user_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 {

@@ -1,7 +1,7 @@
 /*
  * page_batches.c
- *		Queries that fetch in one call what a page needs: many posts or users
- *		by id, and which of many posts a user has liked.
+ *		Queries that return in one call what a web page needs: many posts or
+ *		users by their ids, or a user's likes on many posts.
  *
  * Runs in backends and parallel workers.
  */
@@ -19,8 +19,8 @@ QUERY_FUNCTION(get_likes, REQUEST_GET_LIKES, ITEM_LIKE,
 			   .containers = "posts", .by_ids = true);
 
 /*
- * Retrieve many posts with their exact counts, in the order of the ids, each
- * as get_post() does. Errors: 22004, 55000.
+ * Begin get_posts(): retrieve posts by their ids, in the order of the ids,
+ * each as get_post() does. Errors: 22004, 55000.
  */
 static void
 get_posts(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -31,7 +31,10 @@ get_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_ids(scan, CONTAINER_POSTS, NULL, 0, ids);
 }
 
-/* Retrieve many users, in the order of the ids. Errors: 22004, 55000. */
+/*
+ * Begin get_users(): retrieve users by their ids, in the order of the ids.
+ * Errors: 22004, 55000.
+ */
 static void
 get_users(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -42,8 +45,9 @@ get_users(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Retrieve a user's likes on many posts, in the order of the posts' ids in the
- * list, each as get_like() does. Errors: 22004, 55000.
+ * Begin get_likes(): retrieve a user's likes on many posts, in the order of
+ * the posts' ids in the argument, each as get_like() does. Errors: 22004,
+ * 55000.
  */
 static void
 get_likes(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -1,27 +1,28 @@
 /*
  * page_start.c
- *		Finding where a page begins if its cursor may have lost its
- *		microseconds.
+ *		Finding where a page of a list begins if the client has cut off the
+ *		microseconds of its cursor.
  *
  * A cursor is the creation_date and id of a row. A client whose dates have
- * milliseconds only (JavaScript's Date) passes a date with the rest cut off. A
- * comparison with that date would skip rows of the same millisecond that
- * follow the row.
+ * milliseconds only (JavaScript's Date) passes a date with the rest cut off.
+ * If the list were simply compared with that date, it would skip rows of the
+ * same millisecond that follow the cursor's row.
  *
- * So if a cursor's date has no microseconds, it may have been cut off. The row
- * is then looked up by its id. If its date lies in that millisecond, the page
- * begins after the row, in either direction. If there is no such row any more,
- * the page begins with the whole millisecond: some rows may be returned twice,
- * but none is skipped. The nil id stands for no row but for the place before
- * all rows of the date.
+ * So if a cursor's date has no microseconds, they may have been cut off. In
+ * this case the cursor's row is looked up by its id. If the row's date lies in
+ * the cursor's millisecond, the page begins after the row, in either
+ * direction. If the row does not exist any more, the page begins with all rows
+ * of the millisecond: some rows may be returned twice, but none is skipped.
+ * The nil id stands for no row, but for the position before all rows with the
+ * date.
  *
- * On a cluster, a node's part of a list begins with the whole millisecond. The
- * node that gathers the parts finds the row in them
+ * On a cluster, a node's part of a list begins with all rows of the
+ * millisecond. The node that gathers the parts finds the row in them
  * (cluster/remote/gather_from_nodes.c).
  *
- * The lookup costs one index descent: posts, and comments on a post, have an
- * index by id. For likes, and for a user's comments, it reads the rows of that
- * millisecond.
+ * The lookup costs one index descent for posts and for comments on a post,
+ * which have an index by id. For likes and for a user's comments, it reads the
+ * rows of the millisecond.
  *
  * Runs in backends and parallel workers.
  */
@@ -36,12 +37,12 @@
 
 #include "utils/snapmgr.h"
 
-#define ONE_MS INT64CONST(1000)	/* in microseconds */
+#define ONE_MS INT64CONST(1000)	/* one millisecond as a TimestampTz */
 
 /*
- * Return whether a date may have been cut off to milliseconds. The remainder
- * is zero for a cut-off date before 2000 as well, because cutting off rounds
- * down.
+ * Return whether the microseconds of a date may have been cut off. Cutting
+ * them off rounds down before 2000 too, so the remainder is zero for these
+ * dates as well.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -50,8 +51,9 @@ date_may_be_cut(TimestampTz date)
 }
 
 /*
- * Look up the date of a post by its id. If user_id is not NULL, the post must
- * be this user's.
+ * Look up a post by its id, and set *date to its creation date. If user_id is
+ * not NULL, the post must be by this user. Returns false if there is no such
+ * post.
  */
 static bool
 find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
@@ -74,7 +76,10 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 	return found;
 }
 
-/* Look up the date of a comment on a post by its id. */
+/*
+ * Look up a comment on a post by its id, and set *date to its creation date.
+ * Returns false if there is no such comment.
+ */
 static bool
 find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 {
@@ -93,8 +98,9 @@ find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 }
 
 /*
- * Look up the date of a like on a post by its id, among the likes in the
- * millisecond before end.
+ * Search the likes on a post in the millisecond before end for a like by its
+ * id, and set *date to its creation date. Returns false if there is no such
+ * like.
  */
 static bool
 find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
@@ -120,7 +126,8 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 }
 
 /*
- * Set the page's cursor so that the page contains all rows of its millisecond.
+ * Set the page's cursor so that the page begins with all rows of the cursor's
+ * millisecond, which ends at end.
  */
 static void
 begin_with_millisecond(ListPage *page, const Cursor *end)
@@ -130,14 +137,14 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		page->before = *end;
 		return;
 	}
-	/* the last place before all rows of that date */
+	/* The cursor becomes the last position before all rows with its date. */
 	page->before.date--;
 	memset(&page->before.id, 0xff, UUID_LEN);
 }
 
 /*
- * Return whether a page's cursor may have been cut off to milliseconds. If so,
- * *end becomes the end of the cursor's millisecond.
+ * Return whether the microseconds of a page's cursor may have been cut off. If
+ * so, *end becomes the end of the cursor's millisecond.
  */
 bool
 page_may_be_cut(const ListPage *page, Cursor *end)
@@ -151,8 +158,9 @@ page_may_be_cut(const ListPage *page, Cursor *end)
 }
 
 /*
- * Set the page's cursor to the place at which the page begins. If the row was
- * found, date is the row's date.
+ * Set the page's cursor to the position after which the page begins. found
+ * tells that the cursor's row was found. If so, date is the row's creation
+ * date.
  */
 void
 page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
@@ -166,9 +174,10 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
 }
 
 /*
- * Look up where a page begins, with the active snapshot, and set its cursor.
- * type is the type of the list's items. of is the user whose posts the list
- * contains (NULL: all users), or the post whose comments or likes it contains.
+ * Find where a page of a list begins, with the active snapshot, and set the
+ * page's cursor. type is the type of the list's items. of is the user whose
+ * posts the list contains (NULL: all users), or the post whose comments or
+ * likes it contains.
  */
 void
 page_find(ListPage *page, ItemType type, const pg_uuid_t *of)

@@ -1,7 +1,8 @@
 /*
  * posts.c
  *		Requests for posts: create and edit a post (C2), retrieve a post (Q2),
- *		list a user's posts (Q3), and delete a post.
+ *		list a user's posts (Q3), and delete a post. request_list.h explains
+ *		the codes.
  *
  * Runs in backends; queries also run in parallel workers.
  */
@@ -25,7 +26,10 @@ QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST,
 QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
-/* Make a post from the arguments, with counts of zero. */
+/*
+ * Set the values of a new post, and its id, from the arguments of
+ * create_post().
+ */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 {
@@ -46,9 +50,9 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 }
 
 /*
- * Subtract items of users who are being deleted from a post's counts, with a
- * new snapshot. The post is locked or was written by this transaction, so no
- * other transaction changes its counts.
+ * Subtract comments and likes of users who are being deleted from a post's
+ * counts. This transaction has locked or written the post, so the counts that
+ * it has read are still right.
  */
 static void
 discount_post(BlogItem *post)
@@ -59,8 +63,10 @@ discount_post(BlogItem *post)
 }
 
 /*
- * Add to a locked post's counts what its deltas say, and subtract items of
- * users who are being deleted. Reads with the transaction's snapshot.
+ * Complete the counts of a locked post, in which only those of the post item
+ * are set: add its deltas (model/post_counts/count_delta.c), and subtract
+ * comments and likes of users who are being deleted. Reads with the
+ * transaction's snapshot.
  */
 void
 add_up_now(BlogItem *post)
@@ -71,7 +77,10 @@ add_up_now(BlogItem *post)
 	discount_post(post);
 }
 
-/* Insert a post with its author's name. Returns false if its id is taken. */
+/*
+ * Insert a post with its author's name and its counter. Returns false if a
+ * post with its id exists.
+ */
 static bool
 write_post(BlogItem *post, const pg_uuid_t *id)
 {
@@ -92,7 +101,7 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 }
 
 /*
- * C2: create a post. If a post with the given id and the same values exists,
+ * create_post() (C2). If a post with the given id and the same values exists,
  * return that post.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks:
@@ -135,9 +144,9 @@ create_post(PG_FUNCTION_ARGS)
 }
 
 /*
- * C2: edit a post, if it is by the author (NULL: any). Null arguments keep the
- * current values. The locked version of the post is updated, so concurrent
- * changes of its counts are not lost.
+ * edit_post() and own_edit_post() (C2): change a post, if it is by the author
+ * (NULL: any). Null arguments keep the current values. The function updates
+ * the version of the post item that it has locked.
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: the
  * post item, FOR NO KEY UPDATE.
@@ -192,8 +201,9 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Delete a post with its comments and likes, if it is by the author (NULL:
- * any). Returns whether it existed.
+ * delete_post() and own_delete_post(): delete a post with its comments and
+ * likes, if it is by the author (NULL: any). Returns whether there was such a
+ * post.
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post, in exclusive mode; the
  * post item, its comments and likes, FOR UPDATE.
@@ -212,7 +222,10 @@ delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	PG_RETURN_BOOL(found);
 }
 
-/* Q2: retrieve a post with its exact counts. Errors: 22004, 55000. */
+/*
+ * Begin get_post() (Q2): retrieve a post with its exact counts. Errors: 22004,
+ * 55000.
+ */
 static void
 get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -223,8 +236,9 @@ get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Q3: list a user's posts in short form, from one logical partition of users,
- * or, while the view is not ready, from all partitions of posts.
+ * Begin list_user_posts() (Q3): list a user's posts in short form. They are
+ * read from their copies in one partition of users. While these are not
+ * complete, they are read from all partitions of posts.
  *
  * Errors: 22004, 22023, 55000.
  */

@@ -1,7 +1,7 @@
 /*
  * request_helpers.h
- *		What the files of src/requests/ share: argument checks, sources of
- *		items, and results.
+ *		What the files of src/requests/ share: macros that define the SQL
+ *		functions of requests, checks of arguments, and sources of items.
  */
 #ifndef BLOGSTORE_REQUEST_HELPERS_H
 #define BLOGSTORE_REQUEST_HELPERS_H
@@ -15,7 +15,10 @@
 #include "funcapi.h"
 #include "utils/array.h"
 
-/* Run the function of a command. On a cluster it may run on another node. */
+/*
+ * Run the C function of a command, here or on the node of a cluster that
+ * stores the command's post.
+ */
 static inline Datum
 serve_command(FunctionCallInfo fcinfo, PGFunction function)
 {
@@ -29,9 +32,9 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 }
 
 /*
- * Define the SQL function of a command: blogstore_name() in the library, which
- * counts the request and calls name(), which follows in the file. On a cluster
- * name() may run on another node. Errors: 55000 unless the library is
+ * Define the SQL function of a command: blogstore_name() in the library. It
+ * counts the request and calls name(), which must follow in the file. On a
+ * cluster name() may run on another node. Errors: 55000 unless the library is
  * preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
@@ -52,10 +55,12 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define two SQL functions for one command. Both call name_of(), which follows
- * in the file. blogstore_name() passes a null author, so that items of any
- * author match. blogstore_own_name() has the author as an additional first
- * argument; the item must be by this author.
+ * Define two SQL functions for one command, blogstore_name() and
+ * blogstore_own_name(). The latter has an additional first argument, an
+ * author. Both call name_of(), which must follow in the file.
+ * blogstore_own_name() passes the author, and name_of() then accepts only an
+ * item by this author. blogstore_name() passes NULL, and name_of() accepts
+ * items by any author.
  */
 #define AUTHOR_REQUEST_FUNCTION(name, request) \
 	REQUEST_FUNCTION(name, request); \
@@ -77,10 +82,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define the SQL function of a query: blogstore_name() in the library, which
- * returns a set, and its RequestQuery. The function name(), which follows in
- * the file, begins the scan. The further macro arguments initialize members of
- * RequestQuery. Errors: 55000 unless the library is preloaded.
+ * Define the SQL function of a query, blogstore_name() in the library, which
+ * returns a set, and the query's RequestQuery. The function name(), which must
+ * follow in the file, begins the query. The further macro arguments initialize
+ * members of the RequestQuery. Errors: 55000 unless the library is preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \
@@ -98,8 +103,8 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * the RequestQuery of each query; users.c, posts.c, comments.c, likes.c,
- * feed.c and page_batches.c define them
+ * The RequestQuery of each query. users.c, posts.c, comments.c, likes.c,
+ * feed.c and page_batches.c define them.
  */
 #define COMMAND(constant, code, name)
 #define QUERY(constant, code, name) extern const RequestQuery query_##name;
@@ -107,7 +112,7 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 #undef COMMAND
 #undef QUERY
 
-/* argument_checks.c */
+/* argument_checks.c: reading and checking arguments */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
 extern ArrayType *need_uuids(FunctionCallInfo fcinfo, int arg,
@@ -128,10 +133,10 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 									  const Datum *key, int nkeys,
 									  BlogItem *out);
 
-/* posts.c */
+/* posts.c: completing the counts of a locked post */
 extern void add_up_now(BlogItem *post);
 
-/* author_check.c: requiring that an item is by a certain author */
+/* author_check.c: checking that an item is by a certain author */
 extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
 									FunctionCallInfo rest);
 extern void check_author(ItemType type, const BlogItem *item,
@@ -139,21 +144,21 @@ extern void check_author(ItemType type, const BlogItem *item,
 extern void check_new_author(ItemType type, const BlogItem *item,
 							 const pg_uuid_t *author);
 
-/* page_start.c */
+/* page_start.c: finding where a page of a list begins */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
 extern bool page_may_be_cut(const ListPage *page, Cursor *end);
 extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
 
 /*
- * The values of the first index columns by which a source finds items. A
- * source keeps a copy of them.
+ * The ids by which a source finds items: the values of the first columns of an
+ * index. A source keeps a copy of them.
  */
 typedef struct SourceKey
 {
 	int			n;
 	pg_uuid_t	id[2];
-	Datum		value[2];		/* the ids as Datums */
+	Datum		value[2];		/* pointers to the ids */
 } SourceKey;
 
 static inline void
@@ -167,10 +172,15 @@ source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
 	}
 }
 
-/* request_scan.c */
+/* request_scan.c: called by each query after it has checked its arguments */
 extern void query_ready(RequestScan *scan);
 
-/* source_one_item.c */
+/*
+ * The following functions set the source from which a scan returns its items.
+ * Each comment names the file of the source.
+ *
+ * source_one_item.c
+ */
 extern void query_one(RequestScan *scan, Container container,
 					  const pg_uuid_t *partition_key,
 					  const pg_uuid_t *const *key, int n);
@@ -199,15 +209,16 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *user_id,
 									 const pg_uuid_t *post_id);
 
-/* visible_items.c */
-/* Return whether the caller needs a property of the items. */
+/*
+ * Return whether the caller of a query reads a property of the returned items.
+ */
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
 {
 	return (scan->wanted >> prop) & 1;
 }
 
-/* Return whether the caller needs the counts of posts. */
+/* Return whether the caller of the query reads the counts of posts. */
 static inline bool
 query_wants_counts(const RequestScan *scan)
 {
@@ -217,7 +228,8 @@ query_wants_counts(const RequestScan *scan)
 }
 
 /*
- * Return whether the caller needs to know if the parents of replies are gone.
+ * Return whether the caller of the query reads whether the parents of replies
+ * are gone.
  */
 static inline bool
 query_wants_parent_deleted(const RequestScan *scan)
@@ -229,7 +241,7 @@ query_wants_parent_deleted(const RequestScan *scan)
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
 extern void query_set_parent_deleted(RequestScan *scan, BlogItem *comment);
 
-/* result_set.c */
+/* result_set.c: running a query as a set-returning function */
 extern Datum query_return_set(FunctionCallInfo fcinfo,
 							  const RequestQuery *query);
 

@@ -2,11 +2,12 @@
  * request_list.h
  *		The list of all requests, in the order of the view stat_requests.
  *
- * A file that includes it defines COMMAND(constant, code, name) and
- * QUERY(constant, code, name) first. code is the article's code of the
- * request, or NULL for a request that the article does not have. name is the
- * name of the function. There is no include guard, because the list is
- * included once for each use.
+ * A file that includes this list first defines COMMAND(constant, code, name)
+ * and QUERY(constant, code, name). code is the request's code (C1 to C4, Q1 to
+ * Q6) in the article whose data model blogstore implements, or NULL for a
+ * request that the article does not have. name is the name of the SQL
+ * function. There is no include guard, because the list is included once for
+ * each use.
  */
 COMMAND(REQUEST_CREATE_USER, "C1", create_user)
 COMMAND(REQUEST_EDIT_USER, "C1", edit_user)

@@ -2,10 +2,10 @@
  * request_scan.c
  *		Running a query, from its arguments to its items.
  *
- * A query first checks its arguments, and then chooses the source of its
- * items, by calling a function of one of the files source_*.c. The caller that
- * has begun the query takes the items one by one. The caller is the query's
- * SQL function, which returns all items as a set, or a plan node, which takes
+ * A query first checks its arguments. Then it chooses a source of items, by
+ * calling a function of one of the files source_*.c. The caller that has begun
+ * the query then reads the items one by one. That caller is either the query's
+ * SQL function, which returns all items as a set, or a plan node, which reads
  * only as many as are needed (requests/custom_scan/).
  *
  * Runs in backends and parallel workers.
@@ -21,8 +21,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Prepare a query, after its arguments were checked. Errors: 55000 if there
- * are no containers, or the row type was altered.
+ * Prepare a query for reading, after it has checked its arguments. Errors:
+ * 55000 if there are no containers, or the row type was altered.
  */
 void
 query_ready(RequestScan *scan)
@@ -36,8 +36,8 @@ query_ready(RequestScan *scan)
 }
 
 /*
- * Release the query's own snapshot, if it has one. It must be the active
- * snapshot.
+ * Release the query's own snapshot, if it has one. That snapshot must be the
+ * active one.
  */
 static void
 drop_snapshot(RequestScan *scan)
@@ -50,8 +50,8 @@ drop_snapshot(RequestScan *scan)
 }
 
 /*
- * Have the query read with a new snapshot from now on. That snapshot is active
- * while the query reads.
+ * Make the query read with a new snapshot from now on. The new snapshot is
+ * active while the query reads.
  */
 void
 request_scan_renew_snapshot(RequestScan *scan)
@@ -63,9 +63,9 @@ request_scan_renew_snapshot(RequestScan *scan)
 
 /*
  * Begin a query whose arguments are in fcinfo. The query reads with the active
- * snapshot, which must stay registered until request_scan_end(). The scan
- * allocates in the current memory context, which must be the same at each
- * call. Errors: those of the query.
+ * snapshot, which must stay registered until request_scan_end(). It allocates
+ * in the current memory context, which must be the same in all calls for this
+ * scan. Errors: those of the query.
  */
 void
 request_scan_begin(RequestScan *scan, const RequestQuery *query,
@@ -91,8 +91,8 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 }
 
 /*
- * Read the next item. Its values hold until the next call. Returns false at
- * the end.
+ * Read the next item of a query. The values in *item are valid until the next
+ * call. Returns false at the end.
  */
 bool
 request_scan_next(RequestScan *scan, BlogItem *item)
@@ -109,7 +109,7 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 	return true;
 }
 
-/* Stop reading, at the end or before. */
+/* End a query. The caller need not have read all items. */
 void
 request_scan_end(RequestScan *scan)
 {

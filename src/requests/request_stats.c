@@ -4,9 +4,10 @@
  *
  * Each process counts in its own slot in shared memory. No other process
  * writes to the slot, so counting a request takes two clock readings and no
- * lock. The view adds up the slots of its database. A process that exits adds
- * its slot to the database's totals. A reset starts a new epoch, and counters
- * of an older epoch are ignored.
+ * lock. The view adds up the slots of all processes in its database. A process
+ * that exits adds its slot to the database's totals. Resetting the counters
+ * increments the database's epoch. Counters in a slot whose epoch is older are
+ * ignored, and the process zeroes them at its next request.
  *
  * Runs in every process that serves requests.
  */
@@ -35,9 +36,10 @@ SQL_FUNCTION(reset_request_stats);
 PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
- * One request unit is the cost of reading one item of 1 kB by its key, which
- * reads this many buffers. Writing 1 kB of WAL costs as much as reading five
- * such items. Document stores charge about this much more for writes.
+ * For each request, the view shows a cost in request units. One unit is the
+ * cost of reading one item of 1 kB by its key, which reads BUFFERS_PER_UNIT
+ * buffers. Writing 1 kB of WAL costs UNITS_PER_WAL_KB units. Document stores
+ * charge about this much more for writes than for reads.
  */
 #define BUFFERS_PER_UNIT 4.0
 #define UNITS_PER_WAL_KB 5.0
@@ -45,7 +47,7 @@ PG_FUNCTION_INFO_V1(blogstore_request_names);
 typedef enum RequestMeasure
 {
 	MEASURE_CALLS,
-	MEASURE_TIME,				/* in nanoseconds */
+	MEASURE_TIME,				/* in nanoseconds, like MEASURE_MAX_TIME */
 	MEASURE_MAX_TIME,
 	MEASURE_HIT,
 	MEASURE_READ,
@@ -58,20 +60,22 @@ typedef struct RequestCounters
 	pg_atomic_uint64 value[N_REQUESTS][N_MEASURES];
 } RequestCounters;
 
-/* The totals of a database, protected by the lock. */
+/* The totals of a database. StatsShared.lock protects all members. */
 typedef struct StatsDatabase
 {
-	Oid			dbid;			/* InvalidOid: unused entry */
-	pg_atomic_uint32 epoch;		/* also read without the lock */
+	Oid			dbid;			/* OID of the database; InvalidOid: the entry
+								 * is unused */
+	pg_atomic_uint32 epoch;		/* incremented by each reset; also read without
+								 * the lock */
 	TimestampTz reset_at;
-	RequestCounters ended;		/* of processes that have exited */
+	RequestCounters ended;		/* counts of processes that have exited */
 } StatsDatabase;
 
-/* The slot of a process. Only that process writes to it. */
+/* The counters of a process. Only that process writes to them. */
 typedef struct StatsSlot
 {
-	pg_atomic_uint32 database;	/* index of the database's entry, plus one; 0:
-								 * none */
+	pg_atomic_uint32 database;	/* index in StatsShared.database, plus one; 0:
+								 * the process has not counted yet */
 	pg_atomic_uint32 epoch;
 	RequestCounters counters;
 } StatsSlot;
@@ -80,8 +84,8 @@ typedef struct StatsShared
 {
 	LWLock	   *lock;
 	StatsDatabase database[MAX_DATABASES];
-	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* indexed by
-												 * compat_proc_number() */
+	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* indexed by the process's
+												 * number */
 } StatsShared;
 
 static const char *const request_names[N_REQUESTS][2] = {
@@ -93,8 +97,10 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsSlot own_slot;		/* used if no entry is left for the database */
-static StatsSlot *mine = NULL;	/* this process's slot */
+static StatsSlot own_slot;		/* this process's counters if no StatsDatabase
+								 * is left for its database */
+static StatsSlot *mine = NULL;	/* own_slot or a slot in shared memory; NULL
+								 * until the first request */
 static StatsDatabase *my_database = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -152,7 +158,10 @@ stats_shmem_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Request shared memory. Called once by _PG_init(). */
+/*
+ * Install the hooks that reserve and initialize shared memory. Called once by
+ * _PG_init().
+ */
 void
 stats_init(void)
 {
@@ -162,7 +171,7 @@ stats_init(void)
 	shmem_startup_hook = stats_shmem_startup;
 }
 
-/* Add counters to a sum. The longest time is the maximum of both. */
+/* Add counters to a sum. The longest time becomes the longer one of both. */
 static void
 counters_add(RequestCounters *sum, RequestCounters *counters)
 {
@@ -178,8 +187,8 @@ counters_add(RequestCounters *sum, RequestCounters *counters)
 }
 
 /*
- * Return the entry of this database, or NULL if all are in use. The caller
- * holds the lock.
+ * Return the totals of this database, or NULL if there is no room for them.
+ * The caller holds the lock.
  */
 static StatsDatabase *
 find_database(void)
@@ -203,7 +212,10 @@ find_database(void)
 	return unused;
 }
 
-/* At exit, add this process's counters to the database's totals. */
+/*
+ * before_shmem_exit callback: add this process's counters to the database's
+ * totals, unless they are older than the last reset.
+ */
 static void
 stats_detach(int code, Datum arg)
 {
@@ -217,7 +229,10 @@ stats_detach(int code, Datum arg)
 	my_database = NULL;
 }
 
-/* Take this process's slot in shared memory. */
+/*
+ * Set mine to this process's slot in shared memory, and begin to count there.
+ * If there is no room for the database's totals, set mine to own_slot.
+ */
 static void
 stats_attach(void)
 {
@@ -238,7 +253,7 @@ stats_attach(void)
 		before_shmem_exit(stats_detach, (Datum) 0);
 }
 
-/* Note the clock and counters at the begin of a request. */
+/* Begin to measure a request: store the clock and the server's counters. */
 void
 stats_begin(RequestStart *start)
 {
@@ -251,14 +266,17 @@ stats_begin(RequestStart *start)
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
-/* Increase a counter to which only this process writes. */
+/* Increase a counter that no other process writes to. */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)
 {
 	pg_atomic_write_u64(value, pg_atomic_read_u64(value) + by);
 }
 
-/* Count a paused request, which has ended without an error, and its cost. */
+/*
+ * Add a request and its cost to this process's counters. The request has ended
+ * without an error, and is paused.
+ */
 void
 stats_add(const RequestStart *spent, Request request)
 {
@@ -287,7 +305,10 @@ stats_add(const RequestStart *spent, Request request)
 	grow(&value[MEASURE_WAL], spent->wal);
 }
 
-/* Count a running request, which has ended without an error, and its cost. */
+/*
+ * End the measurement of a request that has ended without an error, and add it
+ * to this process's counters.
+ */
 void
 stats_end(RequestStart *start, Request request)
 {
@@ -296,8 +317,8 @@ stats_end(RequestStart *start, Request request)
 }
 
 /*
- * Add up the counters of this database. Returns the time since which they
- * count.
+ * Add up the counters of all processes in this database. Returns the time
+ * since which they count.
  */
 static TimestampTz
 stats_sum(RequestCounters *sum)

@@ -1,6 +1,6 @@
 /*
  * request_stats.h
- *		The list of requests, and counting their cost.
+ *		The numbers of all requests, and counting what requests cost.
  */
 #ifndef BLOGSTORE_REQUEST_STATS_H
 #define BLOGSTORE_REQUEST_STATS_H
@@ -10,7 +10,6 @@
 #include "executor/instrument.h"
 #include "portability/instr_time.h"
 
-/* All requests, in the order of the view stat_requests. */
 typedef enum Request
 {
 #define COMMAND(constant, code, name) constant,
@@ -22,9 +21,12 @@ typedef enum Request
 } Request;
 
 /*
- * The cost of one request. While the request runs, the members hold the clock
- * and the server's counters at its start, moved forward by what passed during
- * pauses. While it pauses, they hold what it has spent so far.
+ * The cost of one request, which can be paused while other code runs.
+ *
+ * While the request runs, time, hit, read and wal hold values at its start: of
+ * the clock, of the server's counters of buffer hits and reads, and of the
+ * server's counter of WAL bytes. While the request is paused, they hold what
+ * the request has spent so far.
  */
 typedef struct RequestStart
 {
@@ -35,13 +37,16 @@ typedef struct RequestStart
 	uint64		wal;
 } RequestStart;
 
-/* request_stats.c */
+/* request_stats.c: measuring requests */
 extern void stats_init(void);
 extern void stats_begin(RequestStart *start);
 extern void stats_add(const RequestStart *spent, Request request);
 extern void stats_end(RequestStart *start, Request request);
 
-/* Convert a start into what was spent since, or back. */
+/*
+ * Convert values at the start into what was spent since, or convert what was
+ * spent into values at a start that lies as far back.
+ */
 static inline void
 stats_turn(RequestStart *start)
 {
@@ -57,14 +62,16 @@ stats_turn(RequestStart *start)
 	start->wal = pgWalUsage.wal_bytes - start->wal;
 }
 
-/* Pause a running request. Nothing is counted as its cost until it resumes. */
+/*
+ * Pause a running request. What the process does until stats_resume() is not
+ * counted as its cost.
+ */
 static inline void
 stats_pause(RequestStart *start)
 {
 	stats_turn(start);
 }
 
-/* Resume a paused request. */
 static inline void
 stats_resume(RequestStart *start)
 {

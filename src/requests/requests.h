@@ -1,7 +1,11 @@
 /*
  * requests.h
- *		What other folders use of the requests: running a query as a scan,
- *		without a function call, and limits that import shares.
+ *		What other folders need of the requests, which are the SQL functions
+ *		that clients call: running a query without its SQL function, and limits
+ *		of texts.
+ *
+ * A request is a command, which changes items, or a query, which returns
+ * items.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
@@ -20,23 +24,28 @@
 #include "utils/snapshot.h"
 
 /*
- * The longest title or content, in bytes. An item's document contains two of
- * them. It must be smaller than 1 GB as text, where one byte can need seven (a
- * control character as COPY writes it: \\u0001), and smaller than 256 MB as
- * jsonb.
+ * The longest title or content, in bytes.
+ *
+ * An item's JSON document can contain two such texts. It must be smaller than
+ * 1 GB as text, where one byte can take seven (COPY writes a control character
+ * as \\u0001), and smaller than 256 MB as jsonb.
  */
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
 
-/* The longest title, in characters. Lists contain whole titles. */
+/*
+ * The longest title, in characters. It is short, because lists of posts
+ * contain whole titles.
+ */
 #define MAX_TITLE_LENGTH 1000
 
-/* The page of a list that the caller has asked for. */
+/* The page of a list that a client has requested. */
 typedef struct ListPage
 {
-	int64		size;			/* -1: all items */
+	int64		size;			/* how many items the page has at most; -1: no
+								 * limit */
 	Cursor		before;			/* if valid: the page begins after this
-								 * place */
+								 * position */
 	bool		oldest_first;
 } ListPage;
 
@@ -44,18 +53,18 @@ typedef struct ListPage
 
 struct RequestScan;
 
-/*
- * A query: its function, how to begin it, and what a plan needs to know of it.
- */
+/* The description of a query. QUERY_FUNCTION() defines one for each query. */
 typedef struct RequestQuery
 {
-	const char *name;			/* of the SQL function */
+	const char *name;			/* name of the SQL function */
 	PGFunction	function;
 	void		(*begin) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 	Request		request;
-	ItemType	type;			/* of all items that it returns */
-	const char *containers;		/* that it reads, for EXPLAIN */
-	bool		view;			/* is one of the containers a view? */
+	ItemType	type;			/* type of the items that the query returns */
+	const char *containers;		/* names of the containers that the query
+								 * reads, for EXPLAIN */
+	bool		view;			/* can the query read the copies in users or
+								 * the feed, which the worker maintains? */
 	bool		by_ids;			/* is the last argument a list of ids? */
 	int			page_size_arg;	/* number of the argument page_size, counted
 								 * from 1; 0: none */
@@ -63,67 +72,81 @@ typedef struct RequestQuery
 
 #define MAX_QUERY_ARGS 7
 
-/* What a source has read so far, for EXPLAIN. */
+/*
+ * What a source of items has read so far, for EXPLAIN. A leaf is a partition's
+ * table for one type of items.
+ */
 typedef struct SourceReads
 {
-	int			leaves;			/* visited one after another */
-	Container	container;		/* of the last of them */
-	Oid			leaf;			/* the last of them; InvalidOid: not known any
-								 * more */
-	Oid			index;			/* the index of that leaf */
-	bool		all_partitions; /* all partitions of posts are read side by
-								 * side */
+	int			leaves;			/* number of leaves that were visited one after
+								 * another */
+	Container	container;		/* container of the last leaf */
+	Oid			leaf;			/* OID of the last leaf; InvalidOid: not known
+								 * any more */
+	Oid			index;			/* OID of the index by which the last leaf was
+								 * read */
+	bool		all_partitions; /* does the source read all partitions of posts
+								 * at the same time? */
 } SourceReads;
 
 /*
- * A source reads the items of a query. Each source has a file of its own, with
- * a struct for its state and a function that a query calls to begin reading.
- * That function sets source and state of the scan.
+ * The functions of a source, which reads the items of a query. Each source has
+ * a file of its own (source_*.c), with a struct for its state and a function
+ * that a query calls to begin reading. That function sets the members source
+ * and state of the scan.
  */
 typedef struct ItemSource
 {
 	/*
-	 * Read the next item that the caller may see. Its values hold until the
-	 * next call. Returns false at the end, and is not called again then.
+	 * Read the next item that the caller may see. The values in *item are
+	 * valid until the next call. Returns false at the end, and is not called
+	 * again after that.
 	 */
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
 	/*
-	 * Report what was read. *reads is all zeros before. NULL: this node reads
-	 * nothing.
+	 * Set *reads to what was read. The caller has set all its members to zero.
+	 * NULL if this node of a cluster reads nothing.
 	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
-	/* Stop reading, at the end or before, and free the state. */
+	/*
+	 * Stop reading, and free the state. The source need not have reached its
+	 * end.
+	 */
 	void		(*close) (struct RequestScan *scan);
 } ItemSource;
 
 /* A running query, which returns its items one by one. */
 typedef struct RequestScan
 {
-	/* set by the caller of request_scan_begin() */
-	TupleDesc	desc;			/* row type of the result; NULL: use
-								 * row_type */
+	/* these members are set by the caller of request_scan_begin() */
+	TupleDesc	desc;			/* row type of the result; NULL: row_type has
+								 * its OID */
 	Oid			row_type;
-	MemoryContext row_context;	/* for values made for one item */
-	uint32		wanted;			/* properties that the caller reads, one bit
-								 * each */
+	MemoryContext row_context;	/* memory for values that are made for one
+								 * item */
+	uint32		wanted;			/* the properties that the caller reads, one
+								 * bit for each Property */
 	RequestStart cost;
-	/* set by the query */
+	/* these members are set by request_scan_begin() and the query */
 	const RequestQuery *query;
-	const DeletedUsers *deleted;	/* users whose items must not be
-									 * returned */
-	ListPage	page;			/* size -1: all items */
+	const DeletedUsers *deleted;	/* users who are being deleted, whose items
+									 * must not be returned */
+	ListPage	page;
 	bool		include_hidden;
-	const ItemSource *source;	/* NULL: nothing to read */
-	void	   *state;			/* of the source */
-	bool		out_of_view;	/* the page begins outside of the view */
-	int64		left;			/* items that may follow; -1: any number */
-	ParentCache *parents;		/* of replies that the query has returned;
-								 * NULL: none were looked up */
-	Snapshot	newer;			/* active while the query reads; NULL: use the
-								 * caller's snapshot */
+	const ItemSource *source;	/* where the items come from; NULL: there are
+								 * none */
+	void	   *state;			/* the source's own struct */
+	bool		out_of_view;	/* does the page begin with posts that are
+								 * older than those in the feed? */
+	int64		left;			/* how many items may still be returned; -1:
+								 * any number */
+	ParentCache *parents;		/* parents of returned replies; NULL: none were
+								 * looked up */
+	Snapshot	newer;			/* a snapshot that the query reads with; NULL:
+								 * it reads with the caller's snapshot */
 } RequestScan;
 
-/* The numbers of the queries, which plans store. */
+/* The number of each query, by which plan nodes refer to it. */
 enum
 {
 #define COMMAND(constant, code, name)
@@ -134,7 +157,6 @@ enum
 	N_QUERIES
 };
 
-/* all_queries.c: the queries by number */
 extern const RequestQuery *const request_queries[N_QUERIES];
 
 /* request_scan.c: running a query */
@@ -144,11 +166,11 @@ extern bool request_scan_next(RequestScan *scan, BlogItem *item);
 extern void request_scan_end(RequestScan *scan);
 extern void request_scan_renew_snapshot(RequestScan *scan);
 
-/* argument_checks.c: checks that import shares */
 /*
- * Does the request return only this node's part of a result that is gathered
- * from all nodes of a cluster? cluster/remote/ sets this while it serves such
- * a request.
+ * argument_checks.c: is this process serving a request for another node of the
+ * cluster, which gathers a result from all nodes? If so, the request returns
+ * only the items of this node. cluster/remote/ sets the variable while it
+ * serves such a request.
  */
 extern bool request_is_part;
 

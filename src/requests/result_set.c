@@ -26,8 +26,8 @@ add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
 }
 
 /*
- * Serve a query that was called as a function: count the request, and return
- * all items in a tuplestore.
+ * Run a query for its SQL function: count the request, and return all items in
+ * a tuplestore.
  */
 Datum
 query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)

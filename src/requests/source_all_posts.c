@@ -1,7 +1,8 @@
 /*
  * source_all_posts.c
  *		A source that reads a page of posts from all partitions, of one user or
- *		of all users, in short form.
+ *		of all users. It returns posts in short form
+ *		(model/short_form/short_form.h).
  *
  * Runs in backends and parallel workers.
  */
@@ -57,8 +58,8 @@ static const ItemSource all_posts = {
 };
 
 /*
- * Begin to read a page of a user's posts (NULL: of all users' posts). Locks:
- * the container, until the end of the transaction. Errors: those of
+ * Make the scan's source a page of a user's posts (NULL: of all users' posts).
+ * Locks: the container, until the end of the transaction. Errors: those of
  * post_list_begin().
  */
 void

@@ -1,11 +1,12 @@
 /*
  * source_feed.c
- *		A source that reads a page of the feed.
+ *		A source that reads a page of the list of all posts from the feed.
  *
- * The feed holds the newest posts. A page that is listed newest first
- * continues in the posts container after the feed's end. In a list that begins
- * with the oldest post, the feed is the end of the list. It is read only if it
- * reaches back to where the page begins.
+ * The feed is a table of the newest posts of all users, which the worker
+ * maintains. A page that is listed newest first continues in the posts
+ * container where the feed ends. In a list that begins with the oldest post,
+ * the feed contains the end of the list. Such a page is read from the feed
+ * only if the feed contains all posts from the start of the page on.
  *
  * Runs in backends and parallel workers.
  */
@@ -20,9 +21,10 @@
 typedef struct FeedRows
 {
 	ItemScan   *rows;
-	bool		continues;		/* continue in posts after the feed's end */
-	Cursor		last;			/* the last row read; at first where the page
-								 * begins */
+	bool		continues;		/* read the posts container after the feed's
+								 * last row? */
+	Cursor		last;			/* position of the last row read; at first the
+								 * start of the page */
 } FeedRows;
 
 static void
@@ -34,7 +36,10 @@ feed_rows_close(RequestScan *scan)
 	pfree(feed);
 }
 
-/* Replace this source by one that reads the posts after the feed's end. */
+/*
+ * Replace the scan's source by one that reads the rest of the page from the
+ * posts container.
+ */
 static void
 continue_in_posts(RequestScan *scan)
 {
@@ -83,8 +88,8 @@ static const ItemSource feed_rows = {
 };
 
 /*
- * Begin to read a page from the feed. continues: continue in posts after the
- * feed's end.
+ * Make the scan's source a page of the feed. continues tells to read the posts
+ * container after the feed's last row.
  */
 static void
 read_feed(RequestScan *scan, bool continues)
@@ -103,8 +108,7 @@ read_feed(RequestScan *scan, bool continues)
 }
 
 /*
- * Return whether the feed holds all posts from a place on, in the order oldest
- * first.
+ * Return whether the feed contains all posts that are newer than a position.
  */
 static bool
 feed_holds_end(const Cursor *place)
@@ -113,8 +117,9 @@ feed_holds_end(const Cursor *place)
 }
 
 /*
- * Begin to read a page of the list of all posts, as far as possible from the
- * feed. Errors: those of item_scan_begin() and post_list_begin().
+ * Make the scan's source a page of the list of all posts, which is read from
+ * the feed as far as possible. Errors: those of item_scan_begin() and
+ * post_list_begin().
  */
 void
 query_feed(RequestScan *scan)
@@ -131,8 +136,8 @@ query_feed(RequestScan *scan)
 }
 
 /*
- * Begin to read a page that lies in the feed as a whole. Errors: those of
- * item_scan_begin().
+ * Make the scan's source a page that the feed contains as a whole. Errors:
+ * those of item_scan_begin().
  */
 void
 query_feed_alone(RequestScan *scan)

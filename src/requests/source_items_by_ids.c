@@ -1,12 +1,11 @@
 /*
  * source_items_by_ids.c
- *		A source that reads the items named by a list of ids, in the order of
- *		the list.
+ *		A source that reads items by a list of ids, in the order of the list.
  *
- * It reads the items of the next READ_TOGETHER ids leaf by leaf
- * (storage/rows/items_by_keys.c), returns them in the order of the list, and
- * then takes the next ids. Memory therefore holds the list and the rows of
- * these ids only. Long values stay toasted.
+ * The source reads the items of the next READ_TOGETHER ids, one leaf after
+ * another (storage/rows/items_by_keys.c). It returns them in the order of the
+ * list, and then reads the items of the next ids. Memory therefore holds only
+ * the list and the rows of READ_TOGETHER ids. Long values stay toasted.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,28 +20,36 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#define READ_TOGETHER 256		/* number of ids */
+#define READ_TOGETHER 256		/* how many ids' items are read at a time */
 
-/* A list of ids, and the items that were last read. */
+/*
+ * The state of the source: the list of ids, and the items of the ids that were
+ * last taken from it.
+ */
 typedef struct IdList
 {
-	SourceKey	key;			/* the columns of the items' key before the
+	SourceKey	key;			/* the values of the key's columns before the
 								 * id */
 	Container	container;
 	ArrayType  *array;
-	int			length;			/* number of elements, including nulls */
-	int			at;				/* elements taken so far */
-	const char *next_id;		/* the next element that is not null */
-	MemoryContext context;		/* for the items that were last read */
+	int			length;			/* number of elements of the array, including
+								 * nulls */
+	int			at;				/* how many elements were taken from the array
+								 * so far */
+	const char *next_id;		/* pointer into the array: the next element
+								 * that is not null */
+	MemoryContext context;		/* memory for read */
 	ManyItems  *read;
-	int			nread;			/* ids that were last read */
-	int			given;			/* ids of those whose items were returned */
-	int			leaves;			/* leaves visited before the last read */
+	int			nread;			/* how many ids were last taken */
+	int			given;			/* for how many of the nread ids the item was
+								 * returned */
+	int			leaves;			/* number of leaves visited, without those in
+								 * read */
 } IdList;
 
 /*
- * Take the next ids of the list, skipping nulls. Returns how many; 0 at the
- * end.
+ * Take the next ids from the list into id[], at most READ_TOGETHER, without
+ * nulls. Returns their number, which is 0 at the end.
  */
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
@@ -60,7 +67,10 @@ take_ids(IdList *ids, pg_uuid_t *id)
 	return n;
 }
 
-/* Read the items of the next ids. Returns false at the end of the list. */
+/*
+ * Take the next ids from the list, and read their items. Returns false at the
+ * end of the list.
+ */
 static bool
 read_next(RequestScan *scan)
 {
@@ -115,7 +125,6 @@ id_list_next(RequestScan *scan, BlogItem *item)
 	return false;
 }
 
-/* Report how many leaves were visited, and the last of them. */
 static void
 id_list_explain(const RequestScan *scan, SourceReads *reads)
 {
@@ -145,9 +154,9 @@ static const ItemSource id_list = {
 };
 
 /*
- * Begin to read the items that a list of ids names. An array of several
- * dimensions is read as one list. The source takes over the array. key has the
- * n columns of the items' key before the id.
+ * Make the scan's source the items with the ids in an array. An array of
+ * several dimensions is read as one list. The source frees the array. key has
+ * the values of the n columns of the items' key before the id.
  */
 void
 query_ids(RequestScan *scan, Container container, const pg_uuid_t *const *key,

@@ -20,7 +20,10 @@ typedef struct OneItem
 	ItemScan   *items;
 } OneItem;
 
-/* Read the item. A post is read with its counts, if the caller reads them. */
+/*
+ * Read the item. The counts of a post are added up only if the caller reads
+ * them.
+ */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
 {
@@ -57,8 +60,9 @@ static const ItemSource one_item = {
 };
 
 /*
- * Begin to read the item with a key of n columns, in the partition of
- * partition_key. Errors: those of item_scan_begin().
+ * Make the scan's source the one item whose key has n columns with these
+ * values, in the partition of partition_key. Errors: those of
+ * item_scan_begin().
  */
 void
 query_one(RequestScan *scan, Container container,

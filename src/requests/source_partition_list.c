@@ -1,7 +1,8 @@
 /*
  * source_partition_list.c
- *		A source that reads a page of a list within one partition: the copies
- *		of a user's posts, or the comments, replies or likes on a post.
+ *		A source that reads a page of a list that lies in one partition: the
+ *		copies of a user's posts, the comments or likes on a post, or the
+ *		replies to a comment.
  *
  * Runs in backends and parallel workers.
  */
@@ -59,9 +60,9 @@ static const ItemSource partition_list = {
 };
 
 /*
- * Begin to read a page of the list that has these values in the first n
- * columns of an access path. The first value is the partition key. Errors:
- * those of item_scan_begin().
+ * Make the scan's source a page of the list of items that have the values
+ * key[] in the first n columns of an access path. The first value is the
+ * partition key. Errors: those of item_scan_begin().
  */
 void
 query_list(RequestScan *scan, Container container, AccessPath path,
@@ -83,9 +84,8 @@ query_list(RequestScan *scan, Container container, AccessPath path,
 }
 
 /*
- * Begin the query for a page of a post's comments or likes. Its arguments are
- * the post, the page and, for comments, include_hidden. Errors: 22004, 22023,
- * 55000.
+ * Begin list_post_comments() or list_post_likes(). The arguments are the post,
+ * the page and, for comments, include_hidden. Errors: 22004, 22023, 55000.
  */
 void
 query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -1,12 +1,13 @@
 /*
  * source_user_items.c
- *		A source that reads a user's comments or likes from all partitions, as
- *		one list.
+ *		A source that reads a page of a user's comments or likes from all
+ *		partitions.
  *
  * Comments and likes are stored in the partitions of their posts. A page
  * therefore reads all partitions, by an index that begins with the user, and
- * merges the results. Likes are in the order of their posts' ids, which is the
- * order of their key. Likes by date need an index that the site has to add.
+ * merges the results. Likes are in the order of their posts' ids, as in the
+ * index on their key. Likes in the order of dates need an index that the site
+ * has to add.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,9 +22,11 @@
 typedef struct UserItems
 {
 	SourceKey	key;
-	ItemPlace	after;			/* for a list by post: where it begins */
+	ItemPlace	after;			/* for a list in the order of posts' ids: the
+								 * position after which the page begins */
 	MergedScan *items;
-	bool		started;		/* was the current item returned? */
+	bool		started;		/* has user_items_next() taken the merged
+								 * scan's current item? */
 } UserItems;
 
 static bool
@@ -67,7 +70,7 @@ static const ItemSource user_items = {
 	.close = user_items_close
 };
 
-/* Allocate a list of a user's items, without opening it. */
+/* Allocate the state of a list of a user's items. */
 static UserItems *
 make_list(const pg_uuid_t *user_id)
 {
@@ -78,8 +81,8 @@ make_list(const pg_uuid_t *user_id)
 }
 
 /*
- * Return the query for the user's items in each partition, by a path in the
- * list's order.
+ * Return the query that each partition of the list reads, with an access path
+ * that has the list's order.
  */
 static ItemQuery
 items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
@@ -92,7 +95,7 @@ items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
 	};
 }
 
-/* Open a list, and make it the scan's source. */
+/* Begin the merged scan of a list, and make the list the scan's source. */
 static void
 begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 		   ItemOrder order)
@@ -103,9 +106,9 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 }
 
 /*
- * Look up the date of the item in the page's cursor by its id, among the
- * user's items in the millisecond before end. The date says where the page
- * begins.
+ * Search the user's items in the cursor's millisecond, which ends at end, for
+ * the one with the cursor's id, and set *date to its creation date. Returns
+ * false if there is no such item.
  */
 static bool
 find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
@@ -131,9 +134,9 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 }
 
 /*
- * Begin to read a page of a user's items by date, by a path in that order.
- * Locks: the container, until the end of the transaction. Errors: those of
- * merged_scan_begin().
+ * Make the scan's source a page of a user's items in the order of dates, which
+ * the access path must have. Locks: the container, until the end of the
+ * transaction. Errors: those of merged_scan_begin().
  */
 void
 query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
@@ -165,9 +168,9 @@ by_post(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Begin to read a page of a user's likes in the order of their posts' ids,
- * after post_id (NULL: from the first). Locks and errors: as
- * query_user_items_by_date().
+ * Make the scan's source a page of a user's likes in the order of their posts'
+ * ids, from the first id after post_id on (NULL: from the first). Locks and
+ * errors: as query_user_items_by_date().
  */
 void
 query_user_likes_by_post(RequestScan *scan, const pg_uuid_t *user_id,

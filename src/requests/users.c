@@ -1,7 +1,7 @@
 /*
  * users.c
  *		Requests for users: create and edit a user (C1), retrieve a user (Q1),
- *		and delete a user.
+ *		and delete a user. request_list.h explains the codes.
  *
  * Runs in backends; queries also run in parallel workers.
  */
@@ -36,9 +36,11 @@ username_taken(Datum username)
 }
 
 /*
- * Return whether a user with the wanted id and the same values exists. Errors:
- * 23505 if the values differ; 40001 if the transaction's snapshot still shows
- * an earlier user with this id.
+ * Read the user with the id of wanted. Returns false if there is none.
+ * with_date tells that the client has passed a creation date.
+ *
+ * Errors: 23505 if the user's values differ from those in wanted; 40001 if the
+ * transaction's snapshot shows an earlier user with this id as being deleted.
  */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
@@ -58,9 +60,9 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 }
 
 /*
- * Claim the name, then insert the user. own_id tells that the caller passed
- * the id. If a concurrent call has created the same user, *user becomes that
- * user. Errors: 23505.
+ * Register the username, then insert the user. own_id tells that the client
+ * has chosen the id. If a concurrent call has created the same user, *user
+ * becomes that user. Errors: 23505.
  */
 static void
 insert_user(BlogItem *user, bool own_id, bool with_date)
@@ -81,14 +83,14 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 }
 
 /*
- * C1: create a user. The name is claimed in the registry first, so that the
- * second of two transactions that create users with one name waits, and then
- * fails.
+ * create_user() (C1). The name is registered before the user is inserted. If
+ * two transactions create users with the same name, the second one waits
+ * there, and then fails.
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
- * the registry and on the leaf of users. If a user with this id is being
- * deleted, or a partition has just moved to a node of the cluster, also that
- * job, and the remaining items of the earlier user.
+ * the registry and on the leaf of users. If an earlier user with this id is
+ * being deleted, or a partition has just moved to a node of the cluster, also
+ * the earlier user's job and remaining items.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
@@ -120,8 +122,9 @@ create_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * If an edit changes the name of a locked user, claim the new name, and
- * release the old one. Errors: 23505.
+ * If an edit changes the username, register the new name, and release the old
+ * one. found is the locked user as read, user the user as edited. Errors:
+ * 23505.
  */
 static void
 change_names(const BlogItem *found, const BlogItem *user)
@@ -136,8 +139,8 @@ change_names(const BlogItem *found, const BlogItem *user)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * the user may have a stale row in the registry, which repair() would
-	 * correct
+	 * If the registry already has the new name for this user, although it
+	 * should not, accept that as the registration.
 	 */
 	if (!registry_claim(username, id) &&
 		!(registry_lookup(username, &holder) &&
@@ -148,9 +151,9 @@ change_names(const BlogItem *found, const BlogItem *user)
 }
 
 /*
- * C1: edit a user's name or properties, or both. Null arguments keep the
- * current values. This function changes the user item; a job relabels the
- * items that carry the name.
+ * edit_user() (C1): change a user's name or properties. Null arguments keep
+ * the current values. This function changes the user item; a job writes a new
+ * name on the user's items.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the user
  * item, FOR NO KEY UPDATE.
@@ -184,14 +187,15 @@ edit_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * Delete a user. From the commit on all items of the user are hidden. Most
- * users have few items, and those are deleted here. If there are more than
- * 200, or if other transactions have items locked or are writing some, a job
- * deletes the rest.
+ * delete_user(). From the commit on, no request shows items of the user. Most
+ * users have few items, which this function deletes itself. A job deletes the
+ * rest if there are more than 200, or if other transactions have items locked
+ * or are writing some.
  *
  * Returns whether the user existed. Errors: 22004, 25006, 40001, 55000. Locks:
- * the user item, FOR UPDATE; the user's items and the posts that they are on,
- * FOR UPDATE, without waiting; the user's row in the registry and in the jobs.
+ * the user item, FOR UPDATE; the user's items, FOR UPDATE, without waiting;
+ * the posts that these items are on; the user's row in the registry; the rows
+ * of the user's jobs.
  */
 static Datum
 delete_user(PG_FUNCTION_ARGS)
@@ -212,7 +216,7 @@ delete_user(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(found);
 }
 
-/* Q1: retrieve a user by id. Errors: 22004, 55000. */
+/* Begin get_user() (Q1): retrieve a user by id. Errors: 22004, 55000. */
 static void
 get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -223,8 +227,8 @@ get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Q1: retrieve a user by name, regardless of case. Errors: 22004, 54000,
- * 55000.
+ * Begin get_user_by_name() (Q1): retrieve a user by name, regardless of case.
+ * Errors: 22004, 54000, 55000.
  */
 static void
 get_user_by_name(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -1,7 +1,8 @@
 /*
  * visible_items.c
- *		What queries show of the items that they find: no items of users who
- *		are being deleted, and for replies, whether their parents are gone.
+ *		What queries change in the items that they have read: they leave out
+ *		items of users who are being deleted, and tell whether the parents of
+ *		replies are gone.
  *
  * Runs in backends and parallel workers.
  */
@@ -12,9 +13,9 @@
 #include "storage/blog_item.h"
 
 /*
- * Return whether an item is shown. It is not if its author, or the author of
- * its post, is being deleted. Subtracts items that are not shown from a post's
- * counts.
+ * Return whether a query returns an item. It does not if the item's author, or
+ * the author of its post, is being deleted. In a post that is returned,
+ * subtract the items of such users from the counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)
@@ -33,8 +34,8 @@ query_shows(const RequestScan *scan, BlogItem *item)
 }
 
 /*
- * Set the property that tells whether a reply's parent is gone. It is not
- * stored, but looked up here.
+ * In a reply, set the property that tells whether its parent is gone. The
+ * property is not stored in the table, so the parent is looked up.
  */
 void
 query_set_parent_deleted(RequestScan *scan, BlogItem *comment)

@@ -27,7 +27,7 @@
  */
 typedef struct Child
 {
-	ItemQuery	query;			/* finds the child by its key */
+	ItemQuery	query;			/* finds the item by its key */
 	Datum		key[2];
 	const pg_uuid_t *author;	/* act only if the item is by this author;
 								 * NULL: by any author */

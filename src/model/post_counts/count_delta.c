@@ -87,9 +87,10 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * How many posts this process remembers as having a busy counter. When it
- * counts on a remembered post, it does not try the counter, but updates its
- * stripe at once. A post that is forgotten costs one vain try.
+ * How many posts this process remembers as having a busy counter. For a
+ * remembered post, it does not try to update the counter, but at once updates
+ * its stripe, the delta that no other process updates. A post that is
+ * forgotten costs one vain try.
  */
 #define STRIPED_POSTS 16
 
@@ -119,7 +120,7 @@ find_striped(const pg_uuid_t *post_id)
 
 /*
  * Return whether this process has recently found the post's counter busy, and
- * has counted in its stripe instead.
+ * has written to its stripe instead.
  */
 bool
 delta_striped(const pg_uuid_t *post_id)
@@ -131,8 +132,8 @@ delta_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Remember that the post's counter was busy, so that this process has counted
- * in its stripe. Counts of zero do not show that: post_keep() writes them to
+ * Remember that the post's counter was busy, so that this process has written
+ * to its stripe. Counts of zero do not show that: post_keep() writes them to
  * the stripe in any case.
  */
 static void
@@ -238,7 +239,9 @@ counter_init(BlogItem *counter, const pg_uuid_t *post_id)
 	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
 }
 
-/* Insert a delta. Returns false if the post has a delta with this id. */
+/*
+ * Insert a delta. Returns false if the post already has a delta with this id.
+ */
 static bool
 delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 {

@@ -22,12 +22,13 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
-#define MAX_OPEN 128			/* scans of posts, and as many of deltas; each
-								 * scan holds locks on a leaf and its index */
+#define MAX_OPEN 128			/* how many scans of posts, and as many of
+								 * deltas, may be open; each scan holds locks
+								 * on a leaf and its index */
 
 struct ManyPosts
 {
-	MemoryContext context;		/* where the scans are allocated, and what they
+	MemoryContext context;		/* memory for the scans, and for what they
 								 * allocate while they run */
 	Snapshot	snapshot;
 	ItemScan   *posts[MAX_OPEN];	/* indexed by partition modulo MAX_OPEN;
@@ -52,8 +53,9 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * Begin a scan of posts or deltas by a post's key, or restart the open one.
- * Returns NULL if the partition lies on another node of the cluster.
+ * Return a scan that finds a post, or its deltas, by the post's key. The scan
+ * is one that was open already and has been restarted, or a new one. Returns
+ * NULL if the partition lies on another node of the cluster.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)

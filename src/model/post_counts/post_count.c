@@ -226,8 +226,9 @@ lock_key_shared(PostLock *lock)
  * post_unlock() no other transaction can delete the post. A later deletion
  * finds the deltas that were written meanwhile.
  *
- * Returns false if another transaction holds the lock in exclusive mode,
- * unless the deletion has to wait for this transaction anyway.
+ * Returns false if another transaction has locked the post in exclusive mode,
+ * in order to delete it. If that deletion has to wait for this transaction to
+ * end, the function returns true without the lock, and sets lock->safe.
  */
 bool
 post_try_lock_shared(PostLock *lock)
@@ -240,7 +241,10 @@ post_try_lock_shared(PostLock *lock)
 	return lock->locked || lock->safe;
 }
 
-/* Wait until no other process holds the post lock in exclusive mode. */
+/*
+ * Wait until no other process holds the post lock in exclusive mode. The
+ * caller does not hold it.
+ */
 void
 post_await_unlock(const PostLock *lock)
 {
@@ -424,8 +428,8 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * The delta of zero is not written to the counter, because no other
-	 * transaction could change the counter before this one ends.
+	 * Do not write the delta of zero to the counter. This transaction would
+	 * keep other transactions from changing the counter until it ends.
 	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);

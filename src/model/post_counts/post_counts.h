@@ -41,9 +41,10 @@ child_counts(ItemType type, int64 n)
 }
 
 /*
- * post_count.c: locking a post, and counting on it. A PostLock is local to the
- * function that counts or deletes. The head of post_count.c explains what
- * other transactions may do while a post is locked, safe, both or neither.
+ * post_count.c: locking a post, and adding to its counts. A PostLock is local
+ * to the function that adds to the counts or deletes the post. The head of
+ * post_count.c explains what other transactions may do while a post is locked,
+ * safe, both or neither.
  */
 typedef struct PostLock
 {
@@ -81,7 +82,7 @@ typedef enum PostCountResult
 	POST_COUNTED,
 	POST_GONE,					/* the post does not exist, or was deleted */
 	POST_UNSURE					/* another transaction may be deleting the
-								 * post */
+								 * post; wait for it, and count again */
 } PostCountResult;
 
 extern PostCountResult post_count(PostLock *lock, PostCounts counts);
@@ -132,7 +133,7 @@ extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
 
-/* many_posts.c: reading many posts with their counts, in one process */
+/* many_posts.c: reading many posts with their counts, in any order */
 typedef struct ManyPosts ManyPosts;
 
 extern ManyPosts *many_posts_begin(Snapshot snapshot);

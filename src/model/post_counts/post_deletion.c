@@ -30,8 +30,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * How often lock_exclusive() waits for counting transactions while the post is
- * unlocked. After that it waits with the post locked.
+ * How often lock_exclusive() waits while the post is unlocked. After that it
+ * waits with the post locked.
  */
 #define TRIES_TO_LOCK 10
 
@@ -66,9 +66,9 @@ is_counted_on(const pg_uuid_t *post_id)
 }
 
 /*
- * Wait until no other transaction is counting on the post. The caller has
- * locked the post in exclusive mode, or has deleted the post item, so no
- * further transaction can begin to count.
+ * Wait until all other transactions that have added to the post's counts have
+ * ended. The caller has locked the post in exclusive mode, or has deleted the
+ * post item, so no further transaction can add to them.
  */
 static void
 await_nobody_counting(const PostLock *lock)
@@ -83,8 +83,8 @@ await_nobody_counting(const PostLock *lock)
  * mode.
  *
  * key_wait tells whether to wait for transactions that hold the post lock in
- * share mode. item_wait tells whether to wait for transactions that have
- * counted on the post or have its item locked. Returns ITEM_LOCKED, with
+ * share mode. item_wait tells whether to wait for transactions that have added
+ * to the post's counts or have its item locked. Returns ITEM_LOCKED, with
  * nothing locked, if such a transaction exists and the policy is not to wait
  * for it. Returns ITEM_NOT_FOUND if the post does not exist.
  */
@@ -110,9 +110,9 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 }
 
 /*
- * Wait for transactions that are counting on the post or have its item locked.
- * The caller has not locked the post, so these and other transactions can
- * continue to count.
+ * Wait for transactions that have inserted deltas of the post or have its item
+ * locked. The caller has not locked the post, so these and other transactions
+ * can continue to add to its counts.
  */
 static void
 await_quiet(const pg_uuid_t *post_id)
@@ -126,13 +126,14 @@ await_quiet(const pg_uuid_t *post_id)
 
 /*
  * Lock a post in exclusive mode and its item in the given mode, once no other
- * transaction is counting on it. With LockWaitBlock, the function waits with
- * the post unlocked at first, so that other transactions can count meanwhile.
- * After TRIES_TO_LOCK attempts it waits with the post locked.
+ * transaction has added to its counts without having ended. With
+ * LockWaitBlock, the function waits with the post unlocked at first, so that
+ * other transactions can add to the counts meanwhile. After TRIES_TO_LOCK
+ * attempts it waits with the post locked.
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
- * wait is not LockWaitBlock and another transaction is counting on the post or
- * has it locked.
+ * wait is not LockWaitBlock and another transaction has added to the counts or
+ * has the post locked.
  */
 static ItemResult
 lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
@@ -287,7 +288,7 @@ delete_all_children(const PostLock *lock)
 
 	/*
 	 * The post was locked until its item was deleted, so no other transaction
-	 * can have counted since. Wait nevertheless, for safety.
+	 * can have added to its counts since. Wait nevertheless, for safety.
 	 */
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
@@ -298,8 +299,8 @@ delete_all_children(const PostLock *lock)
 /*
  * Delete a post with its comments and likes, if it is by the author (NULL:
  * any). wait tells whether to wait for transactions that have the post locked
- * or are counting on it. For transactions that have a comment or like on it
- * locked, the function always waits.
+ * or have added to its counts. For transactions that have a comment or like on
+ * it locked, the function always waits.
  *
  * Returns DELETE_NOT_FOUND if there is no such post by the author. Errors:
  * 40001 under REPEATABLE READ and SERIALIZABLE if the post, a comment or a

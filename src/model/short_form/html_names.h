@@ -14,7 +14,7 @@
 #define BLOGSTORE_HTML_NAMES_H
 
 #define LONGEST_NAME 31
-#define LONGEST_SHORT_NAME 6	/* of names that need no semicolon */
+#define LONGEST_SHORT_NAME 6	/* of names valid without semicolon */
 
 static const char html_names[] =
 	"AElig,\303\206\nAMP,&\nAacute,\303\201\nAbreve \304\202\nAcirc,\303\202\nAcy \320\220\n"

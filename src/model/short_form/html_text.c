@@ -112,7 +112,10 @@ digit_value(char c, int base)
 	return -1;
 }
 
-/* Return the next occurrence of c at or after from, or NULL. */
+/*
+ * Return the first occurrence of c in the source from the position from on, or
+ * NULL if there is none.
+ */
 static const char *
 find(const HtmlText *html, const char *from, char c)
 {
@@ -157,7 +160,8 @@ skip_comment(HtmlText *html)
 }
 
 /*
- * Return whether the "<" before after begins the end tag of the named element.
+ * after points behind a "<" in the source. Return whether that "<" begins the
+ * end tag of the named element.
  */
 static bool
 ends_element(const HtmlText *html, const char *after, const char *name)

@@ -29,7 +29,7 @@ typedef enum HtmlToken
  */
 typedef struct HtmlText
 {
-	const char *at;				/* the next byte to read */
+	const char *at;				/* the next byte of the source to read */
 	const char *end;			/* behind the last byte of the source */
 	bool		cut;			/* is the source only the beginning of a longer
 								 * value? */

@@ -91,7 +91,10 @@ shorten_properties(BlogItem *item)
 			JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
 }
 
-/* Reduce a post to its short form, in the current memory context. */
+/*
+ * Replace the content and the properties of a post by those of its short form,
+ * which are allocated in the current memory context.
+ */
 void
 item_shorten(BlogItem *item)
 {

@@ -16,7 +16,7 @@ typedef struct ShortReceiver
 {
 	DestReceiver pub;
 	Tuplestorestate *rows;
-	MemoryContext context;		/* reset after each row */
+	MemoryContext context;		/* memory for the values of one row */
 } ShortReceiver;
 
 static void

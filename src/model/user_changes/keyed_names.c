@@ -37,7 +37,7 @@ typedef struct NameReceiver
 	DestReceiver pub;
 	Tuplestorestate *rows;
 	TupleDesc	desc;
-	MemoryContext context;		/* reset after each row */
+	MemoryContext context;		/* memory for the values of one row */
 } NameReceiver;
 
 static void

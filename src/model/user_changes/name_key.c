@@ -45,7 +45,7 @@
  */
 #define BYTES_AT 0x110000
 
-/* The longest key of a username, in bytes. */
+/* The length of the longest key that a username can have, in bytes. */
 #define MAX_KEY_BYTES 2112
 
 static int

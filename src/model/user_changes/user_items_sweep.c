@@ -298,7 +298,7 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 
 /*
  * Set the time at which the next pass may begin. If this pass has skipped
- * locked items, that is after a pause.
+ * locked items, the worker pauses until then.
  */
 static void
 sweep_put_off(Sweep *sweep)
@@ -354,7 +354,10 @@ sweep_resume(Job *job)
 	return sweep;
 }
 
-/* Return whether sweep_step() can do anything for a job now. */
+/*
+ * Return whether sweep_step() can do anything for a job now. It cannot while
+ * the sweep pauses or waits for other transactions.
+ */
 bool
 sweep_ready(const Job *job)
 {

@@ -376,8 +376,8 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	/*
-	 * This lock does not prevent ATTACH PARTITION and DETACH PARTITION
-	 * CONCURRENTLY.
+	 * Keep the partitions from changing, other than by ATTACH PARTITION and
+	 * DETACH PARTITION CONCURRENTLY.
 	 */
 	container_lock(CONTAINER_POSTS, true);
 	do

@@ -84,15 +84,17 @@ typedef struct SweepWork
 } SweepWork;
 
 /*
- * A function that changes up to a number of items for a job, which it finds
- * with the active snapshot. It returns false when all items have been visited.
+ * A callback of sweep_step() that changes a limited number of items for a job.
+ * It finds them with the active snapshot, and returns false when all items
+ * have been visited.
  */
 typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
 
 typedef enum SweepOutcome
 {
 	SWEEP_GOES_ON,
-	SWEEP_HAS_TO_WAIT,			/* other transactions have to end first */
+	SWEEP_HAS_TO_WAIT,			/* nothing was done, because other transactions
+								 * have to end first */
 	SWEEP_IS_OVER				/* no items are left to change; the caller
 								 * calls sweep_end() */
 } SweepOutcome;

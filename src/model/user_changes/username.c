@@ -49,7 +49,7 @@ next_point(const char **at, const char *end)
 		utf8_to_unicode((const unsigned char *) character) : UNKNOWN_POINT;
 }
 
-/* Return whether a code point is a space that is allowed inside a name. */
+/* Return whether a code point is a space that a username may contain. */
 static bool
 is_blank(pg_wchar c)
 {

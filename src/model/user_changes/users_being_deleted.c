@@ -52,15 +52,18 @@ struct DeletedUsers
  */
 typedef struct Seen
 {
-	uint64		stamp;			/* value of the shared counter before the list
-								 * was read */
+	uint64		stamp;			/* value of the counter in shared memory before
+								 * the list was read */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
 	DeletedUsers *users;		/* the list; NULL: no users */
 } Seen;
 
-/* The list as this process has last read it, and whether it is still valid. */
+/*
+ * The list of users being deleted as this process has last read it, and
+ * whether it is still valid.
+ */
 static Remembered memory;
 static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
@@ -112,8 +115,9 @@ running_unknown(Snapshot snapshot)
 }
 
 /*
- * Return whether this transaction has changed the list. In that case the list
- * depends on the command too, and the cached list is not used.
+ * Return whether this transaction has changed the list of users being deleted.
+ * Its own snapshots can then show different lists although they have the same
+ * xmax, so the cached list cannot be used.
  */
 static bool
 changed_here(void)

@@ -1,6 +1,7 @@
 /*
  * custom_scan.h
- *		Planning and running queries in FROM as scans of the containers.
+ *		Running queries that stand in FROM by custom scans, in place of
+ *		function scans.
  */
 #ifndef BLOGSTORE_CUSTOM_SCAN_H
 #define BLOGSTORE_CUSTOM_SCAN_H

@@ -1,16 +1,17 @@
 /*
  * scan_execution.c
- *		Executing a scan, which returns the items of a query as they are read.
+ *		Executing a custom scan, which runs a query and returns its items as
+ *		they are read.
  *
- * The scan does what a function scan would do for the function call. It checks
- * EXECUTE for the current user whenever execution starts. It evaluates the
- * arguments once for each loop. It counts a call in the server's function
- * statistics and in blogstore's request statistics. The query is the same code
- * that the SQL function runs (requests/request_scan.c), and reads with the
- * statement's snapshot.
+ * The scan replaces a function scan of the query's SQL function, and does what
+ * that would do for the call. It checks EXECUTE for the current user whenever
+ * execution starts. It evaluates the arguments once for each loop. It counts a
+ * call in the server's function statistics and in blogstore's request
+ * statistics. It runs the same code as the SQL function
+ * (requests/request_scan.c), with the statement's snapshot.
  *
- * Other code runs between two rows of an open scan. The request's clock is
- * stopped in that time.
+ * The executor runs other code between two rows of an open scan. The
+ * measurement of the request is paused in that time.
  *
  * Runs in backends and parallel workers.
  */
@@ -42,8 +43,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Check that the current user may execute the function, as init_sexpr() does.
- * Errors: 42501.
+ * Check that the current user may execute the SQL function, as init_sexpr()
+ * does. Errors: 42501.
  */
 static void
 check_execute(Oid funcid)
@@ -55,7 +56,10 @@ check_execute(Oid funcid)
 	InvokeFunctionExecuteHook(funcid);
 }
 
-/* Set the columns of the scan's rows, and the properties that they need. */
+/*
+ * Set state->column to the columns of the scan's rows, and state->wanted to
+ * the properties that these need.
+ */
 static void
 find_columns(QueryScanState *state, List *columns)
 {
@@ -87,7 +91,7 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 	state->args = ExecInitExprList(state->call->args, &node->ss.ps);
 	find_columns(state, lsecond(plan->custom_private));
 	state->flinfo.fn_oid = state->call->funcid;
-	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* as fmgr_info() sets it for C
+	state->flinfo.fn_stats = TRACK_FUNC_PL;	/* what fmgr_info() sets for C
 											 * functions */
 	state->context = estate->es_query_cxt;
 	state->subxact = GetCurrentSubTransactionId();
@@ -100,7 +104,10 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
  * Rows
  * ------------------------------------------------------------------------ */
 
-/* Note which leaves or partitions were read, for EXPLAIN ANALYZE. */
+/*
+ * Add what the query has read since the last call to state->reads, for EXPLAIN
+ * ANALYZE.
+ */
 static void
 note_reads(QueryScanState *state)
 {
@@ -125,7 +132,6 @@ note_reads(QueryScanState *state)
 	reads->indexid = now.index;
 }
 
-/* Evaluate the arguments of the call. */
 static void
 evaluate_arguments(QueryScanState *state)
 {
@@ -141,7 +147,7 @@ evaluate_arguments(QueryScanState *state)
 	}
 }
 
-/* Begin the query for a loop. */
+/* Evaluate the arguments, and begin the query. Called once for each loop. */
 static void
 begin_request(QueryScanState *state)
 {
@@ -162,7 +168,7 @@ begin_request(QueryScanState *state)
 
 /*
  * Count one call in the server's function statistics. take_item_tracked() has
- * added its time.
+ * added the call's time already.
  */
 static void
 count_call(QueryScanState *state)
@@ -174,8 +180,8 @@ count_call(QueryScanState *state)
 }
 
 /*
- * End the query of a loop, if it has begun, whether all items were read or
- * not.
+ * End the query, if it has begun in this loop. It need not have returned all
+ * items.
  */
 static void
 end_request(QueryScanState *state)
@@ -194,7 +200,8 @@ end_request(QueryScanState *state)
 }
 
 /*
- * Read the next item, in the scan's memory context. Returns false at the end.
+ * Read the next item of the query, which is begun at the first call. Returns
+ * false at the end.
  */
 static bool
 take_item(QueryScanState *state, BlogItem *item)
@@ -224,7 +231,8 @@ take_item(QueryScanState *state, BlogItem *item)
 }
 
 /*
- * Read the next item, and count the time in the server's function statistics.
+ * Read the next item as take_item() does, and count the time in the server's
+ * function statistics.
  */
 static bool
 take_item_tracked(QueryScanState *state, BlogItem *item)
@@ -239,9 +247,9 @@ take_item_tracked(QueryScanState *state, BlogItem *item)
 }
 
 /*
- * Return a slot of the function's row type, as the type was when the first
- * whole row was needed. Errors: 55000 if the type has been altered since,
- * which its owner can do while a cursor is open.
+ * Return a slot for a whole row of the function. Its columns are those that
+ * the function's row type had at the first call. Errors: 55000 if the type has
+ * been altered since, which its owner can do while a cursor is open.
  */
 static TupleTableSlot *
 row_slot(QueryScanState *state)
@@ -263,8 +271,8 @@ row_slot(QueryScanState *state)
 }
 
 /*
- * Return an item as a value of the function's row type, in the row's memory
- * context.
+ * Return an item as a value of the function's row type, in the memory context
+ * for one item.
  */
 static Datum
 make_row(QueryScanState *state, const Datum *value, const bool *isnull)
@@ -279,7 +287,7 @@ make_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return row;
 }
 
-/* Store a row in the scan's slot. */
+/* Store the columns of an item that the scan returns in the scan's slot. */
 static TupleTableSlot *
 store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 {
@@ -298,8 +306,8 @@ store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 }
 
 /*
- * Store the query's next item in the scan's slot. At the end the slot is
- * empty.
+ * Store the query's next item in the scan's slot, and return the slot. The
+ * slot is empty at the end of the query.
  */
 static TupleTableSlot *
 next_row(QueryScanState *state)
@@ -335,9 +343,9 @@ next_row(QueryScanState *state)
  * Read all remaining rows into a tuplestore, and end the query.
  *
  * Called if a row is fetched in a subtransaction that began after execution
- * started, which cursors allow. The subtransaction may have given a leaf new
- * files (CLUSTER), and its rollback removes them. So nothing that is opened in
- * the subtransaction may stay open until its end.
+ * started, which is possible with a cursor. The subtransaction may have given
+ * a leaf new files (CLUSTER), which its rollback removes. So the scan must not
+ * keep open, after the end of the subtransaction, what it has opened there.
  */
 static void
 read_rest(QueryScanState *state)
@@ -363,7 +371,7 @@ read_rest(QueryScanState *state)
 	}
 }
 
-/* Return the next of the rows that were read ahead. Errors: as row_slot(). */
+/* Return the next row that read_rest() has stored. Errors: as row_slot(). */
 static TupleTableSlot *
 next_of_rest(QueryScanState *state)
 {
@@ -387,7 +395,7 @@ drop_rest(QueryScanState *state)
 	state->rest = NULL;
 }
 
-/* Access method for ExecScan(): return the next row. */
+/* ExecScan() access method: return the next row. */
 static TupleTableSlot *
 scan_access(ScanState *node)
 {
@@ -404,11 +412,14 @@ scan_access(ScanState *node)
  * ------------------------------------------------------------------------ */
 
 /*
- * Recheck method for ExecScan(). Another transaction has updated a row that
- * this scan's row was joined with, and the join is evaluated again. As
- * ExecScanFetch() does for scans of a single relation: the joined row is
- * fetched whole from the rowmark. Without a rowmark, the scan belongs to a
- * part of the plan that is executed again.
+ * ExecScan() recheck method, for EvalPlanQual. Another transaction has updated
+ * a row that a row of this scan was joined with, and the server evaluates the
+ * join again.
+ *
+ * The function does what ExecScanFetch() does for scans of a single relation.
+ * It fetches the scan's row as a whole from the rowmark. If there is no
+ * rowmark, the scan belongs to a part of the plan that is executed again, and
+ * returns its next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
@@ -423,8 +434,8 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 		return false;
 	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
 	{
-		row = scan_access(node);	/* TupIsNull() evaluates its argument
-									 * twice */
+		row = scan_access(node);	/* a variable, because TupIsNull()
+									 * evaluates its argument twice */
 		return !TupIsNull(row);
 	}
 	epqstate->relsubs_done[rti - 1] = true;
@@ -454,9 +465,10 @@ scan_end(CustomScanState *node)
 }
 
 /*
- * Begin again at the next row, possibly with other arguments. The first loop
- * allocates in the query's memory context. Later loops use a context of their
- * own, which is reset for each.
+ * ReScanCustomScan callback: end the query of this loop. The next row begins a
+ * new one, possibly with other arguments. The first loop allocates in the
+ * executor's query context. Later loops use a context of their own, which is
+ * reset before each of them.
  */
 static void
 scan_rescan(CustomScanState *node)
@@ -485,7 +497,8 @@ static const CustomExecMethods exec_methods = {
 };
 
 /*
- * Allocate the execution state of a plan node. scan_begin() fills in the rest.
+ * CreateCustomScanState callback: allocate the execution state of a plan node.
+ * scan_begin() sets the other members.
  */
 Node *
 scan_create_state(CustomScan *plan)

@@ -1,6 +1,6 @@
 /*
  * scan_explain.c
- *		The scan's lines in EXPLAIN.
+ *		What EXPLAIN shows of a custom scan that runs a query.
  *
  * Runs in backends.
  */
@@ -16,7 +16,8 @@
 #include "utils/ruleutils.h"
 
 /*
- * Return the name of a table or index, or NULL if it does not exist any more.
+ * Return the quoted name of a table or index, or NULL if it does not exist any
+ * more. qualified: with its schema.
  */
 static const char *
 relation_name(Oid relid, bool qualified)
@@ -29,7 +30,10 @@ relation_name(Oid relid, bool qualified)
 									  name);
 }
 
-/* Show the function call, as EXPLAIN (VERBOSE) does for a function scan. */
+/*
+ * Show the call of the SQL function, as EXPLAIN (VERBOSE) does for a function
+ * scan.
+ */
 static void
 explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 {
@@ -43,7 +47,7 @@ explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 						es);
 }
 
-/* Show what was read. */
+/* Show which containers, leaves and indexes the scan has read. */
 static void
 explain_reads(const QueryScanState *state, ExplainState *es)
 {
@@ -80,8 +84,8 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 }
 
 /*
- * Show the scan's properties: what was read, or, if this process has read
- * nothing, which containers the query can read.
+ * ExplainCustomScan callback: show what the scan has read. If this process has
+ * read nothing, show which containers the query can read.
  */
 void
 scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)

@@ -1,8 +1,9 @@
 /*
  * scan_node.h
- *		The plan node and its execution state, for this folder only.
+ *		The plan node of a custom scan and its execution state, for this folder
+ *		only.
  *
- * The node's custom_private is a list of two elements. The first is the
+ * The plan node's custom_private is a list of two elements. The first is the
  * query's number in request_queries. The second is the list of the columns of
  * the function's row that the scan returns, in order; 0 stands for the whole
  * row. Its custom_exprs is a list of one element, the function call.
@@ -17,45 +18,55 @@
 #include "nodes/extensible.h"
 #include "utils/snapmgr.h"
 
-#define WHOLE_ROW 0				/* in the list of columns */
+#define WHOLE_ROW 0				/* stands for the whole row in a list of
+								 * columns */
 
-/* What a scan has read, for EXPLAIN ANALYZE. */
+/*
+ * What a scan has read in all loops, for EXPLAIN ANALYZE. A leaf is a
+ * partition's table for one type of items.
+ */
 typedef struct ScanReads
 {
-	bool		leaf;			/* was a leaf read? The last one is leafid. */
+	bool		leaf;			/* was a leaf read? If so, the next three
+								 * members are those of the last one */
 	Container	container;
 	Oid			leafid;
 	Oid			indexid;
-	bool		other_leaves;	/* were several leaves read? */
-	bool		all_partitions; /* were all partitions of posts read? */
-	bool		out_of_view;	/* was a view ready, but the page outside of
-								 * it? */
-	int			leaves;			/* number of visited leaves */
-	int			leaves_noted;	/* of these, counted in this loop */
+	bool		other_leaves;	/* was more than one leaf read? */
+	bool		all_partitions; /* were all partitions of posts read at the
+								 * same time? */
+	bool		out_of_view;	/* was the feed complete, but did the page
+								 * begin beyond its oldest post? */
+	int			leaves;			/* number of visited leaves, in all loops */
+	int			leaves_noted;	/* how many of these were visited in this
+								 * loop */
 } ScanReads;
 
-/* The execution state of a scan. */
 typedef struct QueryScanState
 {
 	CustomScanState css;
 	const RequestQuery *query;
 	FuncExpr   *call;
-	List	   *args;			/* arguments of the call, as ExprStates */
+	List	   *args;			/* the call's arguments, as ExprStates */
 	int			ncolumns;
-	int			column[N_PROPERTIES + 1];	/* columns of the function's row,
-											 * or WHOLE_ROW */
-	bool		whole_row;		/* is one of them WHOLE_ROW? */
-	uint32		wanted;			/* properties that they need, one bit each */
+	int			column[N_PROPERTIES + 1];	/* columns of the function's row
+											 * that the scan returns, by
+											 * number; or WHOLE_ROW */
+	bool		whole_row;		/* is one of these columns WHOLE_ROW? */
+	uint32		wanted;			/* the properties that these columns need, one
+								 * bit for each Property */
 	bool		began;			/* has the query begun in this loop? */
-	bool		ended;			/* has it returned its last item? */
+	bool		ended;			/* has the query returned its last item? */
 	RequestScan scan;
-	MemoryContext context;		/* of the query; from the second loop on, a
-								 * context of its own */
-	SubTransactionId subxact;	/* in which execution started */
-	Tuplestorestate *rest;		/* rows read ahead; NULL: none */
-	TupleTableSlot *rest_row;	/* one of these rows */
+	MemoryContext context;		/* memory for the query in this loop */
+	SubTransactionId subxact;	/* the subtransaction in which execution
+								 * started */
+	Tuplestorestate *rest;		/* rows that read_rest() has stored; NULL:
+								 * none */
+	TupleTableSlot *rest_row;	/* a slot for a row of rest */
 	ScanReads	reads;
-	TupleTableSlot *row;		/* a row of the function's type */
+	TupleTableSlot *row;		/* a slot for a whole row of the function's
+								 * type; NULL: not needed yet */
 	FmgrInfo	flinfo;
 	union
 	{
@@ -72,8 +83,8 @@ extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
 
 /*
- * Activate or deactivate a query's own snapshot. It is active only while the
- * query reads, not while the rows are used.
+ * Activate or deactivate the query's own snapshot, if it has one. It is active
+ * only while the query reads, not while the executor runs other code.
  */
 static inline void
 use_own_snapshot(const RequestScan *scan, bool use)

@@ -1,18 +1,19 @@
 /*
  * scan_planning.c
- *		Planning a query in FROM as a scan of the containers.
+ *		Planning a query that stands in FROM as a custom scan.
  *
- * A planner hook (set_rel_pathlist_hook) is called for each relation in FROM.
- * If the relation is a call of one of the extension's queries, a custom path
- * replaces the function scan. The scan returns items as they are read, stops
- * at a LIMIT, and shows in EXPLAIN what it reads.
+ * The server calls set_rel_pathlist_hook for each relation in FROM. If the
+ * relation is a call of one of the extension's queries, this file replaces the
+ * path of the function scan by a custom path. The custom scan returns items as
+ * they are read, stops at a LIMIT, and shows in EXPLAIN what it reads.
  *
- * Only functions as the extension's script has made them are replaced. Other
- * forms of a call, and functions whose owner has changed their settings, body
- * or rights, keep the server's function scan, as do calls in a target list.
+ * Only functions as the extension's script has made them are replaced. The
+ * server's function scan remains for other forms of a call, for functions
+ * whose owner has changed their settings, body or rights, and for calls in a
+ * target list.
  *
  * The plan node contains the function call. The plan therefore depends on the
- * function, and is invalidated by any change of it.
+ * function, and any change of the function invalidates it.
  *
  * Runs in backends.
  */
@@ -43,7 +44,10 @@
 #include "utils/syscache.h"
 #include "utils/typcache.h"
 
-/* For row estimates, a page is taken to have at most this many rows. */
+/*
+ * The largest number of rows that the planner expects of a page, however large
+ * page_size is.
+ */
 #define MAX_FULL_PAGE 1000
 
 static set_rel_pathlist_hook_type previous_hook = NULL;
@@ -55,8 +59,8 @@ static CustomScanMethods scan_methods[N_QUERIES];
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the number of the query whose C function the pg_proc row names, or
- * -1.
+ * Return the number of the query whose C function a pg_proc row names, or -1
+ * if it names no such function.
  */
 static int
 query_of_row(HeapTuple tuple)
@@ -79,10 +83,12 @@ query_of_row(HeapTuple tuple)
 }
 
 /*
- * Return the number of the query that an SQL function runs, or -1. The call
- * must reach this library's C function directly: not a function of that name
- * in another library, and not through a handler that the server needs for
- * settings (SET) or that a plugin has installed.
+ * Return the number of the query that an SQL function runs, or -1 if it runs
+ * none.
+ *
+ * The function must call this library's C function directly. That excludes a C
+ * function of the same name in another library, and a handler that the server
+ * puts before a function with settings (SET) or that a plugin has installed.
  */
 static int
 query_lookup(Oid funcid)
@@ -104,10 +110,11 @@ query_lookup(Oid funcid)
 }
 
 /*
- * Return whether a scan can evaluate the arguments. It evaluates them once for
- * each loop. A function scan evaluates volatile arguments only once for all
- * loops, so calls with volatile arguments are not replaced. The planner has
- * already put named arguments in order and added defaults.
+ * Return whether a custom scan can evaluate the arguments of a call. It
+ * evaluates them once for each loop. A function scan evaluates volatile
+ * arguments only once for all loops, so a call with volatile arguments is not
+ * replaced. The planner has already put named arguments in order and added
+ * defaults.
  */
 static bool
 arguments_fit(List *args)
@@ -116,7 +123,9 @@ arguments_fit(List *args)
 		!contain_volatile_functions((Node *) args);
 }
 
-/* Return whether the call's row type has the columns of the query's items. */
+/*
+ * Return whether the row type of a call has the columns of the query's items.
+ */
 static bool
 row_fits(const RequestQuery *query, const FuncExpr *call)
 {
@@ -134,8 +143,8 @@ row_fits(const RequestQuery *query, const FuncExpr *call)
 }
 
 /*
- * Return the function call that a relation in FROM consists of, or NULL if it
- * is something else.
+ * Return the function call that a relation in FROM consists of, or NULL if the
+ * relation is something else, or the call has a form that is not replaced.
  */
 static FuncExpr *
 single_call(const RangeTblEntry *rte)
@@ -154,7 +163,10 @@ single_call(const RangeTblEntry *rte)
 	return call;
 }
 
-/* Return the number of the query that a relation in FROM calls, or -1. */
+/*
+ * Return the number of the query that a relation in FROM calls, or -1 if it
+ * calls none that can be replaced.
+ */
 static int
 query_of(const RangeTblEntry *rte)
 {
@@ -174,7 +186,7 @@ query_of(const RangeTblEntry *rte)
  * The path
  * ------------------------------------------------------------------------ */
 
-/* Return the number of ids in a constant list. */
+/* Return the number of elements in a constant array of ids. */
 static int
 list_size(const Const *list)
 {
@@ -187,9 +199,9 @@ list_size(const Const *list)
 }
 
 /*
- * Return the factor by which to correct the server's estimate of the rows,
- * which does not depend on the arguments. A page is expected to be full, and
- * each id of a list to exist.
+ * Return the factor by which to multiply the server's estimate of the rows,
+ * which does not depend on the arguments. The estimate becomes the size of the
+ * page, or the number of ids in the list.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
@@ -209,7 +221,10 @@ page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
 	return size < 1 ? 1 : Min(size, MAX_FULL_PAGE) / rows;
 }
 
-/* Multiply the estimate of the rows, and the run cost, by a factor. */
+/*
+ * Multiply the estimated number of rows, and the part of the cost that depends
+ * on it, by a factor.
+ */
 static void
 scale_rows(RelOptInfo *rel, Path *path, double factor)
 {
@@ -232,7 +247,9 @@ static const CustomPathMethods path_methods = {
 	.PlanCustomPath = plan_scan
 };
 
-/* The hook: replace the path of a function scan by a custom path. */
+/*
+ * set_rel_pathlist_hook: replace the path of a function scan by a custom path.
+ */
 static void
 scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
 			  RangeTblEntry *rte)
@@ -269,8 +286,8 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
  * ------------------------------------------------------------------------ */
 
 /*
- * Add the columns of the function's row that expressions need to the scan's
- * output.
+ * Add the columns of the function's row that occur in expressions to the lists
+ * *tlist and *columns, unless they are there already.
  */
 static void
 add_columns(List **tlist, List **columns, Index relid, Node *expressions)
@@ -296,9 +313,9 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 }
 
 /*
- * Make the plan node. The scan returns the columns that the target list needs
- * first, in that order. If the target list consists of columns only, the
- * executor needs no projection.
+ * PlanCustomPath callback: make the plan node. The scan returns the columns
+ * that the target list needs first, in that order. If the target list consists
+ * of columns only, the executor then needs no projection.
  */
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
@@ -329,7 +346,7 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 }
 
 /*
- * Register the scan nodes, and install the planner hook. Called once by
+ * Register the custom scans, and install the planner hook. Called once by
  * _PG_init().
  */
 void

@@ -1,9 +1,9 @@
 /*
  * item_document.c
- *		Converting items to rows of their types, and to the article's JSON
- *		documents.
+ *		Converting items to rows, and rows to JSON documents.
  *
- * Runs in any process.
+ * The documents have the property names of the article whose data model
+ * blogstore implements. Runs in any process.
  */
 #include "postgres.h"
 
@@ -24,8 +24,8 @@
 PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
- * Return an item's values in the order of its row type's columns. A null
- * PROP_HIDDEN becomes false.
+ * Set values and nulls to an item's values, in the order of its row type's
+ * columns. A null PROP_HIDDEN becomes false.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -46,7 +46,8 @@ item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
 }
 
 /*
- * Return an item as a value of its composite type. The descriptor is blessed.
+ * Return an item as a value of its composite type, whose descriptor the caller
+ * has blessed.
  */
 Datum
 item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
@@ -59,8 +60,8 @@ item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
 }
 
 /*
- * Convert a column's name from snake_case to camelCase, as the article spells
- * its properties.
+ * Return a column's name converted from snake_case to camelCase, as the
+ * article spells property names.
  */
 static char *
 property_name(const char *column)
@@ -88,9 +89,9 @@ string_value(JsonbValue *jv, char *s)
 }
 
 /*
- * Convert a column's value to JSON. Counts become numbers, hidden a boolean,
- * all others strings. The default case serves row types that their owner has
- * altered.
+ * Convert a column's value to a jsonb value. Counts become numbers, hidden
+ * becomes a boolean, all others become strings. The default case is for
+ * columns that the owner has added to the row type.
  */
 static void
 column_value(JsonbValue *jv, Oid type, Datum value)
@@ -127,7 +128,7 @@ column_value(JsonbValue *jv, Oid type, Datum value)
 }
 
 /*
- * Copy the keys and values of an object into the object that is being built.
+ * Add the keys and values of a jsonb object to the object that is being built.
  */
 static void
 push_object(JsonbParseState **state, Datum object)
@@ -143,8 +144,8 @@ push_object(JsonbParseState **state, Datum object)
 }
 
 /*
- * Return whether a column is omitted from the document: the article does not
- * have it, and it is null or false.
+ * Return whether a column is omitted from the document. A column that the
+ * article does not have is omitted if it is null or false.
  */
 static bool
 is_left_out(const char *column, Oid type, Datum value, bool isnull)
@@ -157,9 +158,9 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 }
 
 /*
- * Convert an item to a document. The item's own properties come first. If the
- * owner has written one that has a name of the article's, the article's
- * property follows and replaces it.
+ * Convert a row to a document. The custom properties of the item come first.
+ * If one of them has the name of a property of the article, which only the
+ * owner can have written, the article's property follows and replaces it.
  */
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)
@@ -205,7 +206,7 @@ make_document(HeapTuple tuple, TupleDesc desc)
 
 /*
  * user_document(), post_document(), comment_document(), like_document():
- * return an item as the article's document, with the item's own properties. A
+ * return a row as a document, with the custom properties of the item. A
  * property of the article that is null becomes a JSON null.
  */
 Datum

@@ -1,9 +1,9 @@
 /*
  * item_properties.c
- *		The properties that clients add to items.
+ *		The custom properties of items, which clients choose.
  *
- * In a document they stand beside the article's properties. So they must not
- * have the name of one of those, or of a property that blogstore adds.
+ * In a JSON document of an item, they stand beside the properties that every
+ * item of the type has. They must therefore not have the names of those.
  *
  * Runs in backends.
  */
@@ -19,17 +19,20 @@
 #include "utils/json.h"
 #include "utils/jsonb.h"
 
-/* The largest size of an item's properties, in bytes of jsonb. */
+/* The largest size of an item's custom properties, in bytes of jsonb. */
 #define MAX_PROPERTIES (64 * 1024)
 
 /*
- * The largest size of an item's properties when printed, in bytes. A jsonb
- * number of ten bytes can print as 131,000 digits, so that without this limit
+ * The largest size of an item's custom properties when printed, in bytes. A
+ * jsonb number of ten bytes can print as 131,000 digits. Without this limit
  * one row could print as half a gigabyte.
  */
 #define MAX_PRINTED (256 * 1024)
 
-/* Reserved names: an item's own columns, as documents spell them. Sorted. */
+/*
+ * The reserved names, sorted: the names of items' columns, as documents spell
+ * them.
+ */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
 	"modificationDate", "parentDeleted", "parentId", "postId", "title", "type",
@@ -42,7 +45,10 @@ compare_key(const void *key, const void *name)
 	return strcmp(key, *(const char *const *) name);
 }
 
-/* Return the reserved name that a key equals, or NULL. */
+/*
+ * Return the reserved name that is equal to a key, or NULL if the key is not
+ * reserved.
+ */
 static const char *
 taken_as(const JsonbValue *jv)
 {
@@ -54,7 +60,10 @@ taken_as(const JsonbValue *jv)
 	return found == NULL ? NULL : *found;
 }
 
-/* Return the first key of an object that is a reserved name, or NULL. */
+/*
+ * Return the first key of an object that is a reserved name, or NULL if there
+ * is none.
+ */
 static const char *
 taken_key(Jsonb *object)
 {
@@ -71,8 +80,8 @@ taken_key(Jsonb *object)
 }
 
 /*
- * Get the properties of a document that are neither the article's nor added by
- * blogstore. Returns false if there are none.
+ * Set *properties to the custom properties in a document, which are those
+ * without a reserved name. Returns false if there are none.
  */
 bool
 properties_of_document(Jsonb *document, Datum *properties)
@@ -101,7 +110,10 @@ properties_of_document(Jsonb *document, Datum *properties)
 	return any;
 }
 
-/* Return whether a key is a reserved name. */
+/*
+ * Return whether a key is the name of a column in documents, which custom
+ * properties must not have.
+ */
 bool
 property_key_taken(const char *key)
 {
@@ -109,7 +121,7 @@ property_key_taken(const char *key)
 				   compare_key) != NULL;
 }
 
-/* Return the number of bytes that a key or a scalar value prints as. */
+/* Return how many bytes a jsonb key or scalar value takes when printed. */
 static int
 printed_scalar(const JsonbValue *jv)
 {
@@ -143,8 +155,8 @@ printed_scalar(const JsonbValue *jv)
 }
 
 /*
- * Return the number of bytes of the brackets and separators of a container
- * with n members.
+ * Return how many bytes the brackets and separators of a jsonb object or array
+ * with n members take when printed.
  */
 static int
 printed_brackets(int n)
@@ -153,8 +165,8 @@ printed_brackets(int n)
 }
 
 /*
- * Return whether jsonb prints as more bytes than a limit. The bytes are added
- * up value by value, and only until the limit is reached.
+ * Return whether a jsonb value prints as more bytes than a limit. Stops adding
+ * up when the limit is reached.
  */
 bool
 jsonb_prints_longer(Jsonb *jsonb, int64 limit)
@@ -191,9 +203,9 @@ jsonb_prints_longer(Jsonb *jsonb, int64 limit)
 }
 
 /*
- * Return why an item cannot have these properties, or NULL if it can. The
- * reason is an error message, and *rule becomes the rule that is broken
- * (base/error_fields.h).
+ * Return the reason why an item cannot have these custom properties, or NULL
+ * if it can. The reason is an error message. *rule becomes the name of the
+ * broken rule (base/error_fields.h).
  */
 const char *
 properties_problem(Datum properties, const char **rule)
@@ -217,7 +229,7 @@ properties_problem(Datum properties, const char **rule)
 	return NULL;
 }
 
-/* Check that an item can have these properties. Errors: 22023. */
+/* Check that an item can have these custom properties. Errors: 22023. */
 void
 check_properties(Datum properties)
 {
@@ -232,7 +244,7 @@ check_properties(Datum properties)
 				 err_fields(NULL, "properties", rule)));
 }
 
-/* Set an item's properties. An empty object is stored as null. */
+/* Set an item's custom properties. An empty object is stored as null. */
 void
 set_properties(BlogItem *item, Datum properties)
 {
@@ -244,8 +256,8 @@ set_properties(BlogItem *item, Datum properties)
 }
 
 /*
- * Read the argument properties of a function. Returns false if it is null.
- * Errors: 22023.
+ * Set an item's custom properties to an argument, and check them. Returns
+ * false, with the item unchanged, if the argument is null. Errors: 22023.
  */
 bool
 get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item)

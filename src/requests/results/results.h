@@ -1,7 +1,7 @@
 /*
  * results.h
- *		Results in SQL: items as rows of their types and as JSON documents, and
- *		the properties that clients add to items.
+ *		Results of requests: items as rows and as JSON documents. Also: the
+ *		custom properties of items.
  */
 #ifndef BLOGSTORE_RESULTS_H
 #define BLOGSTORE_RESULTS_H

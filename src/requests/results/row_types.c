@@ -1,7 +1,7 @@
 /*
  * row_types.c
- *		The row types of results: checking them, and returning one item as a
- *		row.
+ *		The row types that requests return: checking them, and returning one
+ *		item as a row.
  *
  * Runs in backends and parallel workers.
  */
@@ -17,14 +17,15 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* The row type that a call site returns, kept in fn_extra. */
+/* The row type of a call of a command in a query, cached in fn_extra. */
 typedef struct RowType
 {
 	TupleDesc	desc;
-	uint64		version;		/* of the type cache's entry */
+	uint64		version;		/* identifies the type's definition, to detect
+								 * ALTER TYPE */
 } RowType;
 
-/* Return whether a row type has the columns of rows of items. */
+/* Return whether a row type has the columns of items of a type. */
 bool
 row_type_fits(TupleDesc desc, ItemType type)
 {
@@ -39,8 +40,8 @@ row_type_fits(TupleDesc desc, ItemType type)
 }
 
 /*
- * Check that a row type has the columns of rows of items. Its owner may have
- * altered it. Errors: 55000.
+ * Check that a row type has the columns of items of a type, because the owner
+ * of the row type may have altered it. Errors: 55000.
  */
 void
 check_row_type(TupleDesc desc, ItemType type)
@@ -55,8 +56,8 @@ check_row_type(TupleDesc desc, ItemType type)
 }
 
 /*
- * Check a row type by its OID. The result is remembered until the type
- * changes. Errors: 55000.
+ * Check a row type as check_row_type() does, by its OID. The result is cached
+ * until the type changes. Errors: 55000.
  */
 void
 check_row_type_of(Oid row_type, ItemType type)
@@ -76,9 +77,7 @@ check_row_type_of(Oid row_type, ItemType type)
 	remembered_end(&memory[type], began);
 }
 
-/*
- * Look up the row type that a function returns, and keep it for the next call.
- */
+/* Look up the row type that a command returns, and cache it in fn_extra. */
 static RowType *
 keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 {
@@ -100,10 +99,10 @@ keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 }
 
 /*
- * Return one item as a row. The row type is looked up once for each call site,
- * and again when the type has changed. Errors: 22004 if the item lacks a
- * value, which is possible for an item that a command has locked and written;
- * 55000 if the row type was altered.
+ * Return one item as the result of a command. The row type is looked up at the
+ * first call, and again when the type has changed. Errors: 22004 if the item
+ * lacks a value, which is possible for an item that the command has locked and
+ * written; 55000 if the row type was altered.
  */
 Datum
 return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
