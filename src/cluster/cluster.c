@@ -62,8 +62,8 @@ static const ClusterCalls calls = {
 
 /*
  * Make ClusterCalls known to the other areas. Called once, when the library is
- * loaded. A library that is not preloaded needs it, too: any session that
- * decodes a slot may load the output plugin.
+ * loaded, even if it is not preloaded: any session that decodes a slot may
+ * load the output plugin.
  */
 void
 cluster_init(void)

@@ -50,8 +50,8 @@ close_leaf(LeafLookup *lookup)
 }
 
 /*
- * Start a scan for items of the current post whose first nkeys columns in the
- * index of a path equal the key.
+ * Start a scan of the current post's leaf. The scan uses the index of a path,
+ * and finds the items whose first nkeys columns in that index equal the key.
  */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
@@ -122,8 +122,8 @@ leaf_lookup_end(ItemLookup *self)
 
 /*
  * Begin to look up comments or likes. The caller must make all calls in one
- * memory context, because index scans allocate in the context of their first
- * call (btgettuple() does). Errors: 55000.
+ * memory context, because an index scan allocates in the context in which it
+ * first reads (btgettuple() does). Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

@@ -63,7 +63,7 @@ typedef struct ShardMap
 	uint64		by;
 
 	int			n;
-	Shard	   *shard;			/* in the order of their ranges */
+	Shard	   *shard;			/* n shards, in the order of their ranges */
 } ShardMap;
 
 #define NO_SHARD (-1)

@@ -147,8 +147,8 @@ container_is_spread(Container container)
 }
 
 /*
- * Return the shards of a container, those of all nodes. If the container is
- * not distributed, the map is empty. The result is valid until the next
+ * Return the shards of a container on all nodes. If the container is not
+ * distributed, the result is an empty map. It is valid until the next
  * invalidation.
  */
 const ShardMap *
@@ -174,9 +174,10 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Hold the shard that takes a key, and set *shard to it, as the catalogs have
- * it once the lock is held. Errors: 55000 if there is no such shard. Locks:
- * the shard in share mode, until the transaction ends or container_let_go().
+ * Lock the shard that takes a key against being moved or split, and set *shard
+ * to what the catalogs say of it once the lock is held. Errors: 55000 if there
+ * is no such shard. Locks: the shard in share mode, until the transaction ends
+ * or container_let_go().
  */
 void
 container_hold(Container container, const pg_uuid_t *key, Shard *shard)

@@ -462,8 +462,8 @@ cluster_has_nodes(void)
 }
 
 /*
- * Return the C function of Citus with a name. Errors: 55000 if it does not
- * exist or is not exported.
+ * Return the address of a C function of Citus, given its name. Errors: 55000
+ * if the function does not exist or is not exported.
  */
 void *
 cluster_function(const char *name)

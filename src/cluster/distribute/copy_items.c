@@ -109,9 +109,9 @@ begin_pending(Pending *pending)
 }
 
 /*
- * Convert n keys to arrays, one for each column, which become the arguments of
- * a statement. which[] has the indexes of the keys; if it is NULL, they are
- * the first n.
+ * Convert n keys to arrays, one for each column of the key. The arrays become
+ * the arguments of a statement. which[] has the indexes of the keys; if which
+ * is NULL, the keys are the first n.
  */
 static void
 make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
@@ -147,9 +147,9 @@ same_key(const SpreadSource *source)
 	 "unnest($1, $2) AS c (first, second)")
 
 /*
- * Delete n rows from the new table. which[] has the indexes of their keys; if
- * it is NULL, they are the first n. If the table is distributed, all must be
- * in one shard.
+ * Delete n rows from the new table. which[] has the indexes of their keys in
+ * "gone"; if which is NULL, the keys are the first n. If the table is
+ * distributed, all rows must be in one shard.
  */
 static void
 delete_some(const ChangedKeys *gone, const int *which, int n)

@@ -46,8 +46,8 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * If no more rows than this have changed, they are left to the last pass, for
- * which writers wait.
+ * Once a pass has copied no more changed rows than this, the next pass may be
+ * the last one, for which writers wait.
  */
 #define FEW_ROWS 2000
 
@@ -58,8 +58,8 @@ SQL_FUNCTION(distribute_containers);
 #define BESIDE_READERS 3
 
 /*
- * Attempts to begin the last step are made for PATIENCE ms, with a pause of
- * PAUSE us between two of them.
+ * How long to try to begin the last step, in ms, and how long to pause after a
+ * failed attempt, in us.
  */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000

@@ -21,10 +21,16 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/* Appended to the names of the new tables while the old ones have theirs. */
+/*
+ * Appended to the names of the new tables while the old tables still have
+ * these names.
+ */
 #define NEW_SUFFIX "_spread"
 
-/* Appended to the names of the old tables once the new ones have theirs. */
+/*
+ * Appended to the names of the old tables once the new tables have these
+ * names.
+ */
 #define OLD_SUFFIX "_one_machine"
 
 /*

@@ -85,8 +85,8 @@ refuse_any(const char *sql)
 	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
 
 /*
- * Selects the objects of a catalog that depend on these tables. They would
- * keep using the old tables.
+ * Selects the objects of a catalog that depend on the tables whose rows are
+ * moved. Such objects would keep using the old tables.
  */
 #define DEPENDENT(class) \
 	"pg_depend AS d WHERE d.classid = '" class "'::regclass" \
@@ -118,8 +118,8 @@ static const char *const obstacles[] = {
 
 	/*
 	 * A CHECK constraint that uses a function of the owner's would run with
-	 * the rights of the caller. So would an index, a default, and a type's
-	 * functions.
+	 * the rights of the superuser who distributes the tables. The same is true
+	 * of an index, a default, and the functions of a type.
 	 */
 	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
 	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"

@@ -188,8 +188,9 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 }
 
 /*
- * Lock out writers of the containers; if readers is true, also readers.
- * Returns false, with no lock held, if other transactions have locked them.
+ * Lock the containers so that no other transaction can write them, or if
+ * readers is true, read them. Returns false, with no lock held, if other
+ * transactions have locked them.
  */
 bool
 spread_lock(const Spread *spread, bool readers)
@@ -200,8 +201,8 @@ spread_lock(const Spread *spread, bool readers)
 }
 
 /*
- * Lock out readers of the containers, once writers are locked out. Returns
- * false if readers have never left them free.
+ * Lock the containers so that no other transaction can read them, once none
+ * can write them. Returns false if there were always readers.
  */
 bool
 spread_lock_readers(const Spread *spread)
@@ -241,7 +242,10 @@ renew_counts_view(const Creation *creation)
 	else
 	{
 		(void) create_run_sql(psprintf("CREATE OR REPLACE %s", create_cluster_view_sql));
-		/* Citus has created the view on the nodes as the caller's. */
+		/*
+		 * Citus has created the view on the nodes with the caller as its
+		 * owner.
+		 */
 		create_give_counts_view(creation);
 	}
 }

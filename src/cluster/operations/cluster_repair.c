@@ -203,7 +203,7 @@ add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 							   CurrentMemoryContext);
 }
 
-/* Make each node write the copies of the users whose shards it has. */
+/* Make each node write those copies of posts whose authors' shards it has. */
 static void
 put_copies(RemoteItems *items)
 {

@@ -34,7 +34,7 @@
 NODE_FUNCTION(views_look, "verify()");
 NODE_FUNCTION(views_unsettled, "verify()");
 
-/* Selects the id of the node that runs it. */
+/* An SQL expression for the id of the node that evaluates it. */
 #define THIS_NODE_SQL \
 	"(SELECT n.nodeid FROM pg_catalog.pg_dist_node AS n" \
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
@@ -58,8 +58,8 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" ARRAY(SELECT DISTINCT id FROM told, unnest(result::uuid[]) AS id ORDER BY id) END"
 
 /*
- * Run a query that returns one value. Called in SPI; the value is copied to
- * the memory context of before SPI_connect().
+ * Run a query that returns one value. Called in SPI. The value is copied to
+ * the memory context that was current before SPI_connect().
  */
 static Datum
 one_value(const char *sql, bool *isnull)
@@ -118,8 +118,8 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 
 /*
  * blogstore.views_look(): return the turn up to which this node's worker has
- * applied all changes. NULL means that it does not keep the views ready, or
- * has copies to send. Errors: 55000.
+ * applied all changes. NULL means that the worker does not keep the views
+ * ready, or has copies to send. Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)

@@ -124,8 +124,8 @@ cluster_require(const char *call)
  * ------------------------------------------------------------------------ */
 
 /*
- * Create the tables that will be distributed, and make them the owner's.
- * suffix is appended to the names of tables while older tables have these
+ * Create the tables that will be distributed, and make the containers' owner
+ * their owner. suffix is appended to their names while older tables have these
  * names.
  */
 void

@@ -26,10 +26,7 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.1)",
 
-	/*
-	 * post_id is in the index because Citus wants the distribution column in
-	 * it.
-	 */
+	/* A unique index must contain the distribution column, here post_id. */
 	"CREATE UNIQUE INDEX posts_post_by_user "
 	"ON " POSTS_SQL "_post (user_id, creation_date, post_id)",
 	"ALTER TABLE " POSTS_SQL "_post REPLICA IDENTITY USING INDEX posts_post_by_user",

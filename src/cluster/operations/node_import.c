@@ -117,8 +117,8 @@ import_begin_part(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_posts(ids, whole): return which of some posts are on this
- * node. Unless whole is true, they are returned without texts and properties.
+ * blogstore.import_posts(ids, whole): return those of some posts that are on
+ * this node. Unless whole is true, title, content and properties are left out.
  */
 static Datum
 import_posts(PG_FUNCTION_ARGS)

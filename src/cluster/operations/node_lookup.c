@@ -71,7 +71,8 @@ keep_item(void *arg, const BlogItem *item)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist. Returns these.
+ * Ask the nodes which of the imported comments or likes exist. Returns the
+ * items that do.
  */
 static Tuplestorestate *
 ask_nodes(const Import *import, ItemType type)

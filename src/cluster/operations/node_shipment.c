@@ -43,7 +43,10 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 										  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* Call a function on a node group, and process its result. */
+/*
+ * Call a function on a node group. Pass the items that it returns to
+ * call->take(), or fail the import if it returns false.
+ */
 static void
 call_node(const Import *import, const NodeCall *call, int group,
 		  const GroupCall *group_call)
@@ -105,8 +108,8 @@ ship_send(Shipment *ship)
 
 /*
  * Add a row that belongs to a shard. column[] has its values, none of them
- * NULL. The rows collected before are sent first if they are for another node,
- * or if there are enough of them.
+ * NULL. If the earlier rows are for another node, or if they are enough for a
+ * call, they are sent first.
  */
 void
 ship_row(Shipment *ship, int shard, const Datum *column)

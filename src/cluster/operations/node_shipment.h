@@ -28,14 +28,19 @@ typedef struct NodeCall
 	 */
 	bool		flag;
 
-	/* What has happened if it returns false, for the error message. */
+	/*
+	 * If the function returns false: what has happened, for the error message.
+	 */
 	const char *outdated;
 
 	/* The type of the items that the function returns, unless flag is true. */
 	ItemType	type;
 
 	int			rows;			/* the most rows that one call takes */
-	bool		more;			/* true if the function takes one more */
+
+	/* true if the function takes one more argument */
+	bool		more;
+
 	Oid			more_type;
 	Datum		more_value;
 
@@ -57,7 +62,7 @@ typedef struct Shipment
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];
 
-	/* Holds the rows of one call, and is then reset. */
+	/* Holds the rows of one call. Reset after the call. */
 	MemoryContext context;
 } Shipment;
 

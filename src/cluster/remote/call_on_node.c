@@ -32,7 +32,10 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 		memset(rows, 0, sizeof(*rows));
 }
 
-/* Call a function on a node group, and return the items that it returns. */
+/*
+ * Call a function on a node group. Returns the items that the function
+ * returns.
+ */
 RemoteItems *
 remote_group_items(int group, ItemType type, const GroupCall *call)
 {
@@ -44,7 +47,7 @@ remote_group_items(int group, ItemType type, const GroupCall *call)
 }
 
 /*
- * Call a function on a node group, and return the boolean that it returns;
+ * Call a function on a node group. Returns the function's boolean result;
  * false if the group has no shards.
  */
 bool

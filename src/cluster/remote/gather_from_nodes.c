@@ -53,8 +53,9 @@ typedef struct Gathering
 	int64		limit;			/* number of rows of the page; -1: no limit */
 
 	/*
-	 * Which of the query's arguments are the page size, the date of the
-	 * cursor, which its id follows, and the list of ids; -1 if it has none.
+	 * The positions of some of the query's arguments: the page size, the date
+	 * of the cursor, which its id follows, and the list of ids. -1 means that
+	 * the query has no such argument.
 	 */
 	int			size_at;
 	int			cursor_at;
@@ -63,19 +64,22 @@ typedef struct Gathering
 	/* How many rows each node is asked for; -1 for all. */
 	int			asked;
 
-	/* True if a node has returned that many, so that it may have more. */
+	/*
+	 * True if a node has returned as many rows as it was asked for, so that it
+	 * may have more.
+	 */
 	bool		full;
 
 	/*
-	 * True if the last row of such a node is in the millisecond of the
-	 * cursor. See first_of_page().
+	 * True if the last row of such a node is in the millisecond of the cursor,
+	 * from which the page begins. See first_of_page().
 	 */
 	bool		full_of_ties;
 
 	int			id_column;		/* number of the column that identifies rows */
 	int			date_column;
 
-	/* The ids in that argument, if there is one. */
+	/* The ids in the argument at ids_at; no_id tells which are NULL. */
 	Datum	   *ids;
 	bool	   *no_id;
 	int			nids;
@@ -399,8 +403,8 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 	for (int i = first; i < gather->n && (gather->limit < 0 || rows->n < gather->limit); i++)
 		rows->row[rows->n++] = gather->found[i].row;
 	/*
-	 * A full node may have more rows, which sort behind the ones it has
-	 * returned.
+	 * A node that has returned as many rows as it was asked for may have more.
+	 * They sort behind its last one.
 	 */
 	if (first > 0 && gather->full && gather->asked < gather->limit + first)
 		return gather->limit + first;

@@ -61,8 +61,8 @@ copies_are_refused(const RemoteRows *rows)
 
 /*
  * Begin a query of this node's items. If the query reads the copies of a
- * user's posts, and the user no longer exists, it returns nothing: another
- * node may have deleted the user, and this node not yet the copies.
+ * user's posts, and the user no longer exists, it returns nothing: when
+ * another node has deleted the user, this node may still have the copies.
  */
 static void
 begin_here(RequestScan *scan, FunctionCallInfo fcinfo)

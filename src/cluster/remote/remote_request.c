@@ -363,7 +363,7 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 
 /*
  * Call a function of blogstore with one argument on the node that has the
- * shard of a key. Returns the boolean that it returns; false also if no node
+ * shard of a key. Returns the function's boolean result; false also if no node
  * has the shard at the moment.
  */
 bool
@@ -382,9 +382,9 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * Return those posts of an array of ids that are on the node with the shard of
- * a key. They are allocated in the current memory context. Returns NULL if no
- * node has the shard at the moment.
+ * Return the posts that an array of ids names and that are on the node with
+ * the shard of a key. They are allocated in the current memory context.
+ * Returns NULL if no node has the shard at the moment.
  */
 RemoteItems *
 remote_posts(const pg_uuid_t *key, Datum ids)

@@ -95,7 +95,7 @@ add_result(ReturnSetInfo *out, Datum result, bool isnull)
 }
 
 /*
- * Add all rows that a query has returned to those that the SQL function
+ * Add the rows that a query has returned to the rows that the SQL function
  * returns.
  */
 static void

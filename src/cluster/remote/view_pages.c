@@ -148,9 +148,9 @@ remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Set *date to the date of a user's post with an id. Returns whether the date
- * was found, at or after "from" and before "end". It is read from the copy of
- * the post, because the post may be on another node.
+ * Look for a user's post with an id, whose date is at or after "from" and
+ * before "end". Set *date to its date. Returns whether the post was found. The
+ * copy of the post is read, because the post may be on another node.
  */
 bool
 remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,

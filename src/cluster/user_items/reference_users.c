@@ -106,8 +106,8 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 }
 
 /*
- * Call a function on all nodes that have items, with a user's id, in this
- * transaction.
+ * Call a function with a user's id on all nodes that have shards. The calls
+ * belong to this transaction.
  */
 static void
 call_all(const char *name, const pg_uuid_t *user_id)
@@ -144,8 +144,8 @@ reference_user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Copy a column of SPI's last result into a property of an item, in a memory
- * context.
+ * Copy a column of SPI's last result into a property of an item. The copy is
+ * allocated in a memory context.
  */
 static void
 take_column(BlogItem *user, Property prop, int column, MemoryContext context)
@@ -317,7 +317,10 @@ revive_user(PG_FUNCTION_ARGS)
 		deletion_revive(user_id);
 	else if (shards_pending())
 	{
-		/* The transaction's snapshot may not show the items of the shard. */
+		/*
+		 * The transaction's snapshot may not show the items of a shard that
+		 * has come since.
+		 */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,
 					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),

@@ -83,7 +83,8 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 }
 
 /*
- * Delete the rows of posts whose hash is in a range, and that were not sent.
+ * Delete the feed's rows of posts that belong to the sender's shards and that
+ * the sender has not sent.
  */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
@@ -171,7 +172,7 @@ put_feed(PG_FUNCTION_ARGS)
 	SentFeed	sent;
 	bool	   *isnull;
 
-	/* Once this node has a feed, it asks for the rows. */
+	/* This node has no feed yet. Once it has one, it asks for all rows. */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();
 	sent.post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &sent.n);

@@ -306,8 +306,8 @@ look_at_nodes(void)
 }
 
 /*
- * Set *list to the other nodes, and return their number. After TELL_EVERY ms,
- * the list is read again. Called in a transaction.
+ * Set *list to what is known of the other nodes, and return their number. The
+ * list of nodes is read again after TELL_EVERY ms. Called in a transaction.
  */
 int
 nodes_others(OtherNode **list)
@@ -318,7 +318,10 @@ nodes_others(OtherNode **list)
 	return n_others;
 }
 
-/* Return the other node of a group, or NULL. Called in a transaction. */
+/*
+ * Return what is known of the node of a group, or NULL. Called in a
+ * transaction.
+ */
 OtherNode *
 nodes_other(int group)
 {

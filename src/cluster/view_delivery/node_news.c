@@ -90,7 +90,10 @@ news_of(const WorkerEntry *entry)
 	return &all_news[entry - launch_shared->entry];
 }
 
-/* Return the place of a node group's report. If there is none, make one. */
+/*
+ * Return the array element with a node group's report. If there is none, clear
+ * one for it.
+ */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
 {

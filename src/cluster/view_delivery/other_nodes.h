@@ -17,36 +17,40 @@ typedef struct OtherNode
 	char		host[256];
 	bool		has_shards;
 
-	/* True if it has all rows of the feed that this node has to send. */
+	/* True if the node has all rows of the feed that this node has to send. */
 	bool		has_feed;
 
-	/* True if it still has to be told to check its copies of posts. */
+	/* True if the node still has to be told to check its copies of posts. */
 	bool		must_look;
 
 	/*
-	 * True if it lacks copies of posts. unsent_copies.c stores their keys
-	 * under the number of a node group, and sends them in order; sent_up_to
-	 * is the last key that was sent.
+	 * True if the node lacks copies of posts. unsent_copies.c stores their
+	 * keys under the number of a node group, and sends the copies in the order
+	 * of the keys; sent_up_to is the last key whose copy was sent.
 	 */
 	bool		lacks_copies;
 	int			unsent_group;
 	pg_uuid_t	sent_up_to;
 
-	/* True if it has sent all that it has to send to this node. */
+	/* True if the node has sent to this one all that it has to send. */
 	bool		has_sent_all;
 
-	/* How many of its newest posts it keeps in every feed. */
+	/* How many of its newest posts the node keeps in every feed. */
 	int			keeps;
 
-	int64		question;		/* its last question that this node knows */
+	/* the node's last question that is known here */
+	int64		question;
 
-	/* When it last answered a statement, and when it last refused one. */
+	/*
+	 * When the node last answered a statement, and when it last refused one.
+	 */
 	TimestampTz answered_at;
 	TimestampTz refused_at;
 
 	/*
-	 * If it could not be reached: when to try again, since when, and the
-	 * pause before the next attempt, in ms. try_at is 0 if it was reached.
+	 * If the node could not be reached: when to try again, since when, and the
+	 * pause before the next attempt, in ms. try_at is 0 if the node was
+	 * reached.
 	 */
 	TimestampTz try_at;
 	TimestampTz away_at;
@@ -83,11 +87,11 @@ typedef struct NodeNews
 	bool		used;
 	int			group;			/* the group of the reporting node */
 	int64		answers;		/* this node's last question that it answers */
-	int64		asks;			/* its own last question */
+	int64		asks;			/* the reporting node's last question */
 
 	/*
-	 * How many of its newest posts it keeps in every feed; 0 if it does not
-	 * keep the feeds up to date.
+	 * How many of its newest posts the reporting node keeps in every feed; 0
+	 * if it does not keep the feeds up to date.
 	 */
 	int			keeps;
 

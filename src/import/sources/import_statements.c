@@ -60,7 +60,7 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* What stands for tables of the containers in statements. */
+/* The names by which statements call the containers' tables. */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -69,8 +69,8 @@ static const char *const read_name[N_IMPORT_READS] = {
 };
 
 /*
- * The tables that these names stand for, unless the ImportTarget provides
- * copies.
+ * The tables that the names in read_name[] stand for, unless the ImportTarget
+ * provides copies of them.
  */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
@@ -214,8 +214,9 @@ import_run_query(const Import *import, const char *sql,
 }
 
 /*
- * Run a statement made of three parts. The middle one, a quoted name that the
- * caller has given, is not searched for @ and #.
+ * Run a statement that contains a quoted name of the caller's. The statement
+ * is given in three parts. In the first and the last, @ and # names are
+ * replaced by tables.
  */
 void
 import_run_named(const Import *import, const char *before, const char *name,

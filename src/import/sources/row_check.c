@@ -161,8 +161,8 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 }
 
 /*
- * Return whether a row has another value of a property than an item. NULL in
- * the row means that the source does not say.
+ * Return whether a row has a value of a property that differs from an item's.
+ * If the row has NULL, the source does not say, and nothing differs.
  */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)

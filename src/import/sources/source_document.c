@@ -77,8 +77,8 @@ source_date_parse(char *text, TimestampTz *date)
 }
 
 /*
- * Convert the text of a property to the type of a column. Returns false if it
- * is not of that type.
+ * Convert the text of a property to the type of a column. Returns false if the
+ * text is not a value of that type.
  */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)

@@ -195,8 +195,8 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 }
 
 /*
- * Write a malformed document to the table of rejected items, unchanged. type
- * is NULL if the document has no known type.
+ * Write a malformed document, unchanged, to the table of rejected items. type
+ * is NULL if it is not known what the document is.
  */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
