@@ -3,8 +3,8 @@
 
 =head1 NAME
 
-BlogstoreCluster - where a cluster's shards are, and what blogstore on it has to be like, for
-TAP tests; brings along BlogstoreMembers and BlogstoreTest
+BlogstoreCluster - the shards of a cluster, and checks of blogstore on it, for
+TAP tests. Brings along BlogstoreMembers and BlogstoreTest.
 
 =cut
 
@@ -35,7 +35,7 @@ our @EXPORT = (
 
 =item home_of(cluster, post)
 
-The node that has a post, by Citus's own metadata. The post is an expression of SQL.
+The node that has a post, by Citus's metadata. The post is an SQL expression.
 
 =cut
 
@@ -54,7 +54,7 @@ WHERE p.shardid = get_shard_id_for_distribution_column('blogstore.posts', $post)
 
 =item posts_on(cluster, node, from, n)
 
-The first n numbers of posts from a number on that lie on a node.
+The numbers of the first n posts on a node, counted from a given number on.
 
 =cut
 
@@ -75,7 +75,7 @@ WHERE n.nodeport = $port ORDER BY i LIMIT $n});
 
 =item shards(cluster, node)
 
-The ids of the shards of posts that a node has, without it of all.
+The ids of the shards of posts, on one node or on all.
 
 =cut
 
@@ -90,8 +90,9 @@ SELECT s.shardid FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) J
 WHERE s.logicalrelid = 'blogstore.posts'::regclass $there ORDER BY s.shardid});
 }
 
-# What the last move has left is dropped as soon as nobody has it open; Citus tries that once, and then
-# at intervals, and refuses to move the shard back until it has succeeded
+# Drop what the last move of a shard has left. Citus can do so when no session
+# has it open. It tries once and then at intervals, and refuses to move the shard
+# back before that.
 sub clean_up_moves
 {
 	my ($cluster) = @_;
@@ -110,8 +111,9 @@ sub clean_up_moves
 
 =item move_shard(cluster, shard, from, to, mode)
 
-Move a shard of posts, with those that go with it, from one node to another: block_writes
-keeps writers waiting, force_logical does so at the end only. Dies if that fails.
+Move a shard of posts, and the shards colocated with it, from one node to
+another. With the mode block_writes writers wait the whole time, with
+force_logical only at the end. Dies if the move fails.
 
 =cut
 
@@ -143,9 +145,10 @@ SELECT citus_move_shard_placement(%d, '%s', %d, '%s', %d, shard_transfer_mode =>
 
 =item start_rounds(member, name, sql, stop)
 
-Start a client that runs commands again and again, as rounds, each in a session of its own, until a file is there or
-one has failed. They have :round, from 0 on, and should print something. Returns the client, with the names of its
-files in out and err.
+Start a client that runs a script again and again, each time in a new session,
+until the file stop exists or the script fails. The psql variable :round counts
+the rounds, from 0. The script should print something. Returns the client, with
+the names of its files in out and err.
 
 =cut
 
@@ -174,7 +177,8 @@ sub start_rounds
 
 =item each_told_more(cluster, bytes, client...)
 
-Wait until each client of start_rounds() has printed so much more, or has ended.
+Wait until each client of start_rounds() has printed that many more bytes, or
+has ended.
 
 =cut
 
@@ -197,8 +201,9 @@ sub each_told_more
 
 =item waits_for_lock(cluster, client)
 
-Wait until a client backend waits for a lock on any member, whichever it is that Citus has a client in the
-background wait at; false: the client has ended.
+Wait until a client backend on any member waits for a lock. (Citus decides on
+which member the given client waits.) Returns false if the client has ended
+instead.
 
 =cut
 
@@ -220,7 +225,8 @@ sub waits_for_lock
 
 =item cluster_views_follow(cluster)
 
-Wait until what every member has read so far shows in the views; returns whether it does.
+Wait until the views show everything that each member can read now. Returns
+whether they do.
 
 =cut
 
@@ -237,8 +243,8 @@ sub cluster_views_follow
 	return 1;
 }
 
-# Posts as the items imply them, by plain SQL over all nodes: counted and summed by post,
-# which each node does in one snapshot
+# Posts with counted comments and likes, by plain SQL over all nodes. Each node
+# groups its items by post in one snapshot.
 my $IMPLIED = q{
 SELECT p.id, p.user_id, p.user_username, p.title, left(p.content, 200) AS content,
 	c.comments AS comment_count, c.likes AS like_count, p.creation_date
@@ -253,9 +259,10 @@ my $COLUMNS = 'id, user_id, user_username, title, content, comment_count, like_c
 
 =item counts_right(cluster, name)
 
-Every post's counts, its counter's and all others' that are to be added up, are those of
-the comments and likes that it has; nothing hangs on a post that is not there. It may
-be asked beside clients, since each post is looked at in one snapshot.
+Check that the counts of every post, those of its counter and of the deltas to
+be added, are equal to the number of its comments and likes, and that no item
+belongs to a missing post. The query reads each post in one snapshot, so the
+check works beside clients.
 
 =cut
 
@@ -284,7 +291,8 @@ ORDER BY post_id LIMIT 10}),
 
 =item same_everywhere(cluster, query, expected, name)
 
-A query gives the same on every member; an error is what it gives, too.
+Check that a query returns the expected rows, or the expected error, on every
+member.
 
 =cut
 
@@ -298,7 +306,7 @@ sub same_everywhere
 		my ($status, $found, $err) = $member->psql('postgres', $query);
 
 		$found = $err if $status;
-		# of long answers the first difference says enough
+		# Show the first difference only; answers may be long.
 		next if ok($found eq $expected, "$name, asked of " . $member->name);
 		my ($got, $wanted) = map { [ split /\n/ ] } $found, $expected;
 		my ($n) = grep { ($got->[$_] // 'no row') ne ($wanted->[$_] // 'no row') } 0 .. @$got + @$wanted;
@@ -312,8 +320,9 @@ sub same_everywhere
 
 =item views_right(cluster, name)
 
-The views follow, and then every member gives the feed and each user's posts as plain SQL over
-the posts container does; counts are exact; verify() shows nothing.
+Wait for the views. Then check that every member returns the feed and each
+user's posts like plain SQL over the posts container, that counts are exact,
+and that verify() shows nothing.
 
 =cut
 

@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-BlogstoreDocument - the commands of a document, for the tests that run them
+BlogstoreDocument - the code blocks of a document, for tests that run them
 
 =cut
 
@@ -20,7 +20,8 @@ use PostgreSQL::Test::Utils;
 
 our @EXPORT = qw(read_document block run_block run_shell run_document blocks_not_run);
 
-# Every block of code, in the order of the document: heading, language, text
+# Every block of code, in the order of the document. The keys are heading,
+# language, text, and run if the block counts as run.
 my @blocks;
 
 =pod
@@ -29,7 +30,8 @@ my @blocks;
 
 =item read_document(path)
 
-Take the blocks from this document, a path in the checkout, from here on.
+Read the blocks of a document, a path in the checkout. The other functions use
+the document read last.
 
 =cut
 
@@ -52,8 +54,8 @@ sub read_document
 
 =item block(language, heading, number)
 
-The text of a block below a heading, the first in that language unless a number says
-which. It counts as run.
+The text of a block below a heading: the first block in a language, or the one
+with the given number. The block counts as run.
 
 =cut
 
@@ -71,8 +73,8 @@ sub block
 
 =item run_block(node, dbname, directory, heading, number, %variables)
 
-Run a block of SQL as whoever copies it does: in psql, in a directory where the files are
-that it names, with psql's variables that it uses. Returns what psql shows, unaligned.
+Run a block of SQL in psql, in the directory with the files that it names, and
+with the psql variables that it uses. Returns psql's output, unaligned.
 
 =cut
 
@@ -88,7 +90,7 @@ sub run_block
 
 =item run_shell(directory, commands, %environment)
 
-Run commands of the shell in a directory; dies if one fails.
+Run shell commands in a directory. Dies if one fails.
 
 =cut
 
@@ -107,7 +109,7 @@ sub run_shell
 
 =item blocks_not_run()
 
-Heading and language of each block that was not asked for.
+Language and heading of each block that no function has run or returned.
 
 =cut
 
@@ -120,10 +122,10 @@ sub blocks_not_run
 
 =item run_document(node, dbname)
 
-Run all blocks of SQL in one session of psql, one after the other, as whoever reads the
-document from its beginning to its end. Returns for each a hash: heading, number (which one below
-the heading), shown (what psql shows, errors included), and, where a block of text stands behind it, expected: a
-pattern of that text, in which three dots stand for anything within a line.
+Run all blocks of SQL in one session of psql, in their order. Returns a hash
+for each: heading; number, its place among the blocks below the heading; shown,
+psql's output with errors; and, if a block of text follows, expected: a pattern
+of that text, in which three dots match anything within a line.
 
 =back
 

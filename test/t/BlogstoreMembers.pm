@@ -3,11 +3,11 @@
 
 =head1 NAME
 
-BlogstoreMembers - servers with Citus that are one cluster, for blogstore's TAP tests
+BlogstoreMembers - servers with Citus that form one cluster, for TAP tests
 
-A cluster is a coordinator and nodes on this machine, which find each other by the
-sockets' directory: nobody else can connect. All that tests ask for is in the database
-postgres.
+A cluster is a coordinator and nodes on this machine. They connect by the
+directory of their sockets, so nobody else can connect. All tests use the
+database postgres.
 
 =cut
 
@@ -22,7 +22,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# Users 1 to 12, posts 1 to 60 by them in turn, with comments and likes of everybody everywhere
+# Users 1 to 12, posts 1 to 60 by them in turn, with 4 comments on each post,
+# and likes of all users
 our $FILL = q{
 SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 12) AS n;
 SELECT count(blogstore.create_post(kit.u(1 + n % 12), 'title ' || n, repeat('content ' || n || ' ', 50), kit.p(n), kit.d(n)))
@@ -46,9 +47,9 @@ our @EXPORT = qw(
 
 =item citus_install_path()
 
-Where the PostgreSQL is installed that has Citus: by its pg_config, which the environment
-variable BLOGSTORE_CITUS_CONFIG names, or the one in use, if Citus is there. Without
-one the test is skipped.
+The path of a PostgreSQL with Citus. BLOGSTORE_CITUS_CONFIG can name its
+pg_config; otherwise it is the PostgreSQL in use, if that has Citus. The test
+is skipped if there is none.
 
 =cut
 
@@ -79,7 +80,7 @@ sub citus_install_path
 
 =item long_tests()
 
-Whether tests are to take their time (scripts/check --cluster).
+Whether the tests should run long, as by scripts/check --cluster.
 
 =cut
 
@@ -88,7 +89,7 @@ sub long_tests
 	return ($ENV{BLOGSTORE_CLUSTER_TESTS} // '') eq 'long';
 }
 
-# Settings of which only some minor releases know
+# Return whether the server knows a setting that only some minor releases have.
 sub knows_setting
 {
 	my ($node, $setting) = @_;
@@ -97,7 +98,7 @@ sub knows_setting
 	return $out =~ /^\Q$setting\E\t/m;
 }
 
-# A member that runs, with Citus in its database and nothing else
+# Start a member with Citus in its database, and without blogstore.
 sub start_new_member
 {
 	my ($name, $install_path, $settings) = @_;
@@ -118,7 +119,7 @@ max_locks_per_transaction = 256
 log_line_prefix = '%m [%p] %b %a '
 citus.local_hostname = '$host'
 citus.node_conninfo = 'sslmode=prefer'
-# transactions whose outcome a member has not learned are looked for so often
+# how often Citus looks for transactions whose outcome a member does not know
 citus.recover_2pc_interval = '1s'
 });
 	$node->append_conf('postgresql.conf', "output_plugin_libraries = 'pgoutput, test_decoding, citus'")
@@ -139,10 +140,11 @@ citus.recover_2pc_interval = '1s'
 
 =item new_cluster(name, %params)
 
-A coordinator and nodes => 2 of them with blogstore and its containers, partitions =>
-16 of them, and the kit on each; with owner => name they are of a role of that name, which is
-made; with containers => 0 without containers, with settings => text for every member's postgresql.conf. The test is skipped where there
-is no Citus.
+Start a coordinator and nodes => 2 of them, with blogstore, its containers with
+partitions => 16, and the kit on each. The parameter owner names a role that is
+created and owns the containers. With containers => 0 there are none. The text
+settings is added to every member's postgresql.conf. The test is skipped if
+there is no Citus.
 
 =cut
 
@@ -173,7 +175,8 @@ sub new_cluster
 	return $cluster;
 }
 
-# A test that comes to no end says what everybody waits for, before whoever runs it gives up
+# If the test does not end, report what the members wait for before the test's
+# runner gives up.
 sub set_alarm
 {
 	my ($cluster) = @_;
@@ -183,8 +186,9 @@ sub set_alarm
 	return;
 }
 
-# The containers, or what a node that has just come lacks of them: users, which Citus would
-# copy later, and for some ways to move shards only; and the tables that are each node's own
+# Create the containers, or what a new node lacks of them: the users, which Citus
+# would copy later and only for some ways to move shards, and the tables that
+# each node has for itself.
 sub make_containers
 {
 	my ($cluster, $before_users) = @_;
@@ -205,8 +209,8 @@ SELECT replicate_reference_tables()});
 
 =item new_single(cluster, name)
 
-One server of the same installation, without Citus, with a store of its own: what a
-cluster answers is what this one answers.
+Start one server of the same installation, without Citus, with a store of its
+own. Its answers are what the cluster's should be.
 
 =cut
 
@@ -224,9 +228,9 @@ sub new_single
 
 =item add_node(cluster, before_users)
 
-Start one more node, and make it a member with users, but without shards; returns it. It gets
-the kit if the others have it. before_users, if given, is called with the node while it lacks
-the users alone.
+Start one more node, and make it a member with users but without shards. It
+gets the kit if the others have it. before_users is called with the node when
+only the users are missing. Returns the node.
 
 =cut
 
@@ -249,7 +253,7 @@ sub add_node
 
 =item members(cluster), nodes(cluster)
 
-All servers, the coordinator first; those that have shards.
+All servers, with the coordinator first; and only those that have shards.
 
 =cut
 
@@ -271,7 +275,7 @@ sub nodes
 
 =item on_each(cluster, sql)
 
-Run SQL on every member; returns what each one gives.
+Run SQL on every member. Returns what each one gives.
 
 =cut
 
@@ -286,8 +290,9 @@ sub on_each
 
 =item who_waits(cluster)
 
-What every member's sessions are at, and whom they wait for, what the worker says, and the
-end of the log: for a test that came to no end. Members that do not answer are passed over.
+What a test reports if it does not end: every member's sessions and the
+processes they wait for, the state of the worker, and the end of the log.
+Members that do not answer are left out.
 
 =cut
 
@@ -322,8 +327,8 @@ FROM pg_stat_activity WHERE (state <> 'idle' OR backend_type LIKE 'blogstore%') 
 
 =item give_up(cluster, why)
 
-End the test, with what who_waits() says among its results: what a test dies of is in its
-own log alone.
+End the test, and add the text of who_waits() to its results. The message of
+die alone would be in the test's own log only.
 
 =cut
 
@@ -335,7 +340,7 @@ sub give_up
 	die $why;
 }
 
-# What a member makes for itself alone: Citus is not to carry it to the others
+# Run SQL on members, without propagation by Citus to the others.
 sub here_only
 {
 	my ($cluster, $sql, @members) = @_;
@@ -348,8 +353,8 @@ sub here_only
 
 =item create_kit_everywhere(cluster, sql)
 
-Have every member, also those that come later, run the SQL for itself alone, without
-Citus: the file ids of test/kit if nothing is said, or what a test has of its own.
+Run SQL on every member, without propagation by Citus, and later on members
+that are added. The default is the file ids of test/kit.
 
 =cut
 
@@ -367,7 +372,7 @@ sub create_kit_everywhere
 
 =item start_member(cluster, member)
 
-Start a member that was killed, and wait until it takes connections.
+Start a member that was killed, and wait until it accepts connections.
 
 =cut
 
@@ -384,8 +389,8 @@ sub start_member
 
 =item wait_views(server)
 
-Wait until what can be read on a server, and so on all of its cluster, shows in the views; returns
-whether it does.
+Wait until the views show everything that can be read on a server, and so in
+its whole cluster. Returns whether they do.
 
 =cut
 
@@ -401,9 +406,9 @@ sub wait_views
 
 =item wait_jobs(cluster, server...)
 
-Wait until no server has a rebuild, rename or deletion under way; dies with what one has. A
-node learns from its change feed what users were renamed or deleted on another, so that has
-to be read first.
+Wait until no server has a rebuild, rename or deletion in progress. Dies with a
+list of the jobs if one does not end. A node learns of other nodes' renames and
+deletions from its change feed, so wait for the views first.
 
 =cut
 
@@ -427,7 +432,8 @@ sub wait_jobs
 
 =item wait_recovered(cluster)
 
-Wait until no member has a transaction that others have decided on, and it not.
+Wait until no member has a prepared transaction that the others have already
+decided on.
 
 =cut
 

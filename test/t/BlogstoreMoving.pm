@@ -3,8 +3,8 @@
 
 =head1 NAME
 
-BlogstoreMoving - for the tests that run the commands of docs/MOVING_IN.md; brings along
-BlogstoreDocument
+BlogstoreMoving - for the tests that run the commands of docs/MOVING_IN.md.
+Brings along BlogstoreDocument.
 
 =cut
 
@@ -29,8 +29,9 @@ read_document('docs/MOVING_IN.md');
 
 =item moved_items(node, dbname, schema, prefix)
 
-What the store has of a source's users, posts and comments, a line each by the source's
-keys: schema is where the source's views are, prefix what import() was given.
+The users, posts and comments that a store has of a source, one line for each,
+by the source's keys. The schema has the source's views, and the prefix is the
+one given to import().
 
 =back
 

@@ -3,7 +3,7 @@
 
 =head1 NAME
 
-BlogstoreNpm - packages of npm's for tests that run JavaScript
+BlogstoreNpm - packages of npm for tests that run JavaScript
 
 =cut
 
@@ -24,7 +24,7 @@ our @EXPORT = qw(program_path need_npm install_packages);
 
 =item program_path(name)
 
-The path of a program that PATH leads to, or undef.
+The path of a program in PATH, or undef.
 
 =cut
 

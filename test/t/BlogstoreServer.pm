@@ -3,7 +3,8 @@
 
 =head1 NAME
 
-BlogstoreServer - servers for blogstore's TAP tests, and waiting for them
+BlogstoreServer - servers for blogstore's TAP tests, and functions that wait
+for them
 
 =cut
 
@@ -12,9 +13,9 @@ package BlogstoreServer;
 use strict;
 use warnings;
 
-# How long anything may take that has to come of itself, in seconds, for all that
-# waits: far more than it takes on a machine that is overloaded. Waiting for what
-# comes true costs nothing. It is read when the modules below are loaded.
+# The timeout of every wait, in seconds. It is far more than anything takes on
+# an overloaded machine, and a test that succeeds never uses it up. The modules
+# below read it when they are loaded.
 BEGIN
 {
 	$ENV{PG_TEST_TIMEOUT_DEFAULT} ||= 600;
@@ -40,8 +41,8 @@ our @EXPORT = qw(
 
 =item new_server(name, %params)
 
-A server that was initialised but not started, prepared for the views unless
-prepared => 0, of the installation at install_path if that is given.
+Initialize a server, without starting it. It is configured for the worker
+unless prepared => 0 is given. install_path names another installation.
 
 =cut
 
@@ -73,7 +74,7 @@ restart_after_crash = on
 
 =item prepare_server(node)
 
-Set what the worker needs; takes effect at the next start.
+Configure what the worker needs, from the next start on.
 
 =cut
 
@@ -90,8 +91,8 @@ sub prepare_server
 
 =item start_again(node)
 
-Start a server whose postmaster was killed: it refuses while the children of
-the old one are still there.
+Start a server whose postmaster was killed. It refuses to start while child
+processes of the old postmaster exist.
 
 =cut
 
@@ -102,8 +103,8 @@ sub start_again
 	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return 1 if $node->start(fail_ok => 1);
-		# no condition to wait for but the end of processes that are no
-		# longer anybody's children; forget the attempt
+		# Wait for the end of orphaned processes, for which there is no query,
+		# and clear the state of the failed attempt.
 		select(undef, undef, undef, 0.1);
 		$node->stop('fast', fail_ok => 1);
 	}
@@ -114,8 +115,8 @@ sub start_again
 
 =item start_preloaded(node, name, environment)
 
-Start a server whose calls of the system go by the functions in name.c, which are compiled
-first; the environment is for these.
+Compile name.c, and start a server whose calls of the C library use its
+functions, by LD_PRELOAD. The environment is for these functions.
 
 =cut
 
@@ -127,7 +128,8 @@ sub start_preloaded
 	system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/$name.c")
 	  unless -e $library;
 	local @ENV{ 'LD_PRELOAD', keys %environment } = ($library, values %environment);
-	# a server built with sanitizers wants to be loaded before all others
+	# A server built with sanitizers would refuse a library that is loaded
+	# before it.
 	local $ENV{ASAN_OPTIONS} = join ':', $ENV{ASAN_OPTIONS} || (), 'verify_asan_link_order=0';
 	$node->start;
 	return;
@@ -137,8 +139,8 @@ sub start_preloaded
 
 =item set_and_reload(node, setting, value)
 
-Set something in postgresql.conf, have it read, and wait until new sessions have it; value
-as SHOW shows it.
+Change a setting in postgresql.conf, reload, and wait until new sessions have
+it. The value has the form that SHOW returns.
 
 =cut
 
@@ -156,10 +158,9 @@ sub set_and_reload
 
 =item wait_until(node, dbname, query, expected)
 
-Wait until a query gives what is expected, t if nothing is said; dies, with
-what it gave last, if that does not come. Only for what stays as it is once it
-has come, or comes again and again: what is over before anybody looks has to be
-held where it is, see close_gate().
+Wait until a query returns the expected value, by default t. Dies with the last
+result if it does not. Use it only for a state that lasts or that comes again
+and again. To see a state that passes, hold the worker in it; see close_gate().
 
 =cut
 
@@ -176,9 +177,9 @@ sub wait_until
 
 =item wait_accepts(node, query)
 
-Wait until a server takes connections again, and a query, where given, is true.
-(poll_query_until() writes its query to a psql that may have ended before, which
-is an error of its own.)
+Wait until a server accepts connections, and a query, if one is given, returns
+true. (poll_query_until() is of no use here: it fails if psql ends before it
+has read the query.)
 
 =cut
 
@@ -203,8 +204,8 @@ sub wait_accepts
 
 =item wait_logged(node, offset, pattern, n)
 
-Wait until so many lines of the server's log from an offset on match, one if
-nothing is said; returns those that do.
+Wait until n lines of the server's log match a pattern, by default one, from an
+offset on. Returns the matching lines.
 
 =cut
 
@@ -226,7 +227,7 @@ sub wait_logged
 
 =item log_end(node)
 
-Where the server's log ends now.
+The present length of the server's log.
 
 =cut
 
@@ -241,7 +242,7 @@ sub log_end
 
 =item logged(node, offset, pattern)
 
-The lines of the server's log from an offset on that match.
+The lines of the server's log that match a pattern, from an offset on.
 
 =cut
 

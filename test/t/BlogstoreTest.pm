@@ -3,8 +3,8 @@
 
 =head1 NAME
 
-BlogstoreTest - stores for blogstore's TAP tests; brings along BlogstoreServer and
-BlogstoreWorker
+BlogstoreTest - stores for blogstore's TAP tests. Brings along BlogstoreServer
+and BlogstoreWorker.
 
 =cut
 
@@ -36,7 +36,7 @@ our @EXPORT = (
 
 =item create_store(node, dbname)
 
-The extension and its containers in a database, and the helpers.
+Create the extension, containers with 4 partitions, and the helpers.
 
 =cut
 
@@ -54,9 +54,10 @@ sub create_store
 
 =item create_kit(node, dbname)
 
-The schema kit, from the files of test/kit: ids of user, post and comment number n,
-minute n of 2024, what the posts container implies, the posts whose counts are wrong,
-a call's SQLSTATE, and a wait for the views that has time on a machine that is overloaded.
+Create the schema kit from the files ids and store of test/kit. It has
+functions for the ids of user, post and comment number n and for minute n of
+2024, for the SQLSTATE of a call, and for a patient wait for the views, and
+views with the posts and counts that the posts container implies.
 
 =cut
 
@@ -75,7 +76,7 @@ sub create_kit
 
 =item kit_file(name)
 
-The SQL of one file of test/kit.
+The SQL of a file of test/kit.
 
 =cut
 
@@ -90,8 +91,9 @@ sub kit_file
 
 =item create_owned_database(node, dbname, caller...)
 
-A database of the role blog_owner, which is no superuser and may make containers in
-it, and the roles of callers; the first may call all functions, the others none.
+Create a database of the role blog_owner, which is no superuser and may create
+containers there, and roles for callers. The first caller may execute all
+functions, the others none.
 
 =cut
 
@@ -114,8 +116,8 @@ GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO blog_owner, $callers[0];
 
 =item run_as(node, dbname, role, sql)
 
-Run SQL as a role, stopping at nothing; returns what it shows, errors as lines with
-SQLSTATE, message and hint.
+Run SQL as a role, without stopping at errors. Returns what psql shows, with
+errors as lines that have SQLSTATE, message and hint.
 
 =cut
 
@@ -135,8 +137,8 @@ sub run_as
 
 =item fill_store(node, dbname, users, posts)
 
-Users 1 to n, posts 1 to n by them in turn, each post with 3 comments and a
-like by each of the first 5 users.
+Create users 1 to n, and posts 1 to n by them in turn. Each post has 3
+comments, and likes of the first 5 users.
 
 =cut
 
@@ -159,7 +161,7 @@ FROM generate_series(1, $posts) n, generate_series(1, least(5, $users)) m;
 
 =item sqlstate(node, dbname, call)
 
-What a call gives: "ok", or its SQLSTATE and whether there is a hint.
+The outcome of a call: "ok", or its SQLSTATE and whether there is a hint.
 
 =cut
 
@@ -175,7 +177,7 @@ sub sqlstate
 
 =item answers(node, dbname, query...)
 
-What each of several queries gives, one after the other in one session.
+The results of several queries that run in one session.
 
 =cut
 
@@ -192,9 +194,9 @@ sub answers
 
 =item check_store(node, dbname, name)
 
-The views follow, and then everything is as the items imply: verify() shows
-nothing, counts are exact, Q3 and Q6 and the tables behind them agree with one
-query over all posts.
+Wait for the views. Then check that verify() shows nothing, counts are exact,
+and that list_feed(), feed and the copies in users are equal to one query over
+all posts.
 
 =cut
 
@@ -228,8 +230,9 @@ sub check_store
 
 =item check_answers(node, dbname, name)
 
-Whatever state the views are in, Q2, Q3 and Q6 answer now as one query over all
-posts does (but for names, which a rename may not have written yet).
+Check that get_post(), list_user_posts() and list_feed() return at once what
+one query over all posts does, in whatever state the views are. Names are left
+out, because a rename may not have written them yet.
 
 =cut
 
@@ -263,9 +266,8 @@ sub check_answers
 
 =item start_client(node, dbname, sql, name)
 
-A psql that runs a script in the background, in a connection of its own, which
-has the name as its application_name. Each row that it prints is on file once it
-has ended.
+Start psql with a script in the background, in a connection of its own with the
+given application_name. Its rows are in a file when it has ended.
 
 =cut
 
@@ -295,7 +297,8 @@ sub start_client
 
 =item goes_on(client)
 
-Whether a client in the background, a hash with IPC::Run's handle as run, has not ended.
+Whether a client in the background has not ended. A client is a hash with the
+handle of IPC::Run as run.
 
 =cut
 
@@ -304,7 +307,8 @@ sub goes_on
 	my ($client) = @_;
 	my $run = $client->{run};
 
-	# what it has been given to read is a pipe, which has to be closed before its end is seen
+	# The client's stdin is a pipe. IPC::Run notices the end of the client only
+	# after it has closed the pipe.
 	die $@ if $run->pumpable && !eval { $run->pump_nb; 1 } && $@ !~ /process ended prematurely/;
 	return $run->pumpable;
 }
@@ -313,7 +317,7 @@ sub goes_on
 
 =item finish_client(client)
 
-Wait until it has ended; returns its rows, and what it wrote to stderr.
+Wait until a client has ended. Returns its rows, and what it wrote to stderr.
 
 =cut
 

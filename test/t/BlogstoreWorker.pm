@@ -3,8 +3,8 @@
 
 =head1 NAME
 
-BlogstoreWorker - the worker in blogstore's TAP tests, and how to hold it and others
-where a test wants them
+BlogstoreWorker - the worker in blogstore's TAP tests, and ways to hold it and
+other processes where a test needs them
 
 =cut
 
@@ -48,8 +48,8 @@ sub worker_pid
 
 =item kill_worker(node, dbname)
 
-kill -9 a database's worker, once there is one; returns when the server has come
-back.
+Kill a database's worker with SIGKILL, once there is one. Returns when the
+server accepts connections again.
 
 =cut
 
@@ -63,7 +63,7 @@ sub kill_worker
 		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'");
 	$pid = worker_pid($node, $dbname) || die "no worker in $dbname";
 	kill 9, $pid;
-	# the server takes itself down and up again
+	# The crash makes the server restart.
 	wait_logged($node, $offset, qr/database system is ready to accept connections/);
 	return;
 }
@@ -72,8 +72,8 @@ sub kill_worker
 
 =item stop_worker(node, dbname)
 
-Stop a database's worker, by SIGSTOP, while it has nothing to do, and so holds no lock that others need; returns its
-process id, for SIGCONT.
+Stop a database's worker with SIGSTOP while it is idle and holds no lock that
+other processes need. Returns its process id, for SIGCONT.
 
 =cut
 
@@ -88,7 +88,7 @@ FROM pg_stat_activity AS a WHERE pid = $pid";
 	{
 		wait_until($node, $dbname, $idle);
 		kill 'STOP', $pid;
-		# it may have begun to do something in between
+		# It may have begun to work in between.
 		return $pid if $node->safe_psql($dbname, $idle) eq 't';
 		kill 'CONT', $pid;
 	}
@@ -99,10 +99,10 @@ FROM pg_stat_activity AS a WHERE pid = $pid";
 
 =item hold_worker(node, dbname)
 
-A session that keeps the database's worker from writing posts and views, by a
-lock, until it ends its transaction. It is left in this transaction, which is one
-of READ COMMITTED. The worker has done all or nothing of each of its
-transactions then, and holds no snapshot.
+A session that keeps the worker from writing posts and views by a lock, until
+it ends its transaction, which is under READ COMMITTED. When the function
+returns, the worker is in no transaction that has written, and holds no
+snapshot.
 
 =cut
 
@@ -119,22 +119,23 @@ sub hold_worker
 
 =item close_gate(node, dbname, gate, sql)
 
-Have the worker come to a stop at a place in the middle of what it does: a
-prepared transaction holds the locks that some statements take, until
-open_gate(), over crashes and restarts. The worker comes back to its place again
-and again; what it has committed before stays as it is. Places are
+Hold the worker at a certain place in its work. A prepared transaction holds
+the locks that a statement takes, over crashes and restarts, until open_gate().
+The worker returns to that place again and again. What it has committed before
+remains. For renames and deletions use
 
     LOCK TABLE ONLY blogstore.posts_p02_comment IN SHARE MODE
 
-for renames and deletions, which go from leaf to leaf: those of posts first, then
-of comments, then of likes. (A weaker lock does not keep them out; a stronger one
-would make the gate a writer to wait for.) And the lock of a copy's row in users
+They go from table to table: first those of posts, then those of comments, then
+those of likes. A weaker lock would not hold the worker. A stronger one would
+make the prepared transaction a writer that the job waits for. For rebuilds,
+which go by user, date and id of posts, lock the row of a copy:
 
-    SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(7) FOR KEY SHARE
+    SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(7)
+    FOR KEY SHARE
 
-for rebuilds, which go by user, date and id of posts. Keep the worker from
-going past the place before there is a gate, by hold_worker(). While a gate is
-closed nobody can make a replication slot.
+Call hold_worker() before, so that the worker does not pass the place
+meanwhile. While a gate is closed no replication slot can be created.
 
 =cut
 
@@ -150,7 +151,7 @@ sub close_gate
 
 =item await_gate(node, dbname)
 
-Wait until the worker stands at a gate.
+Wait until the worker waits at a gate.
 
 =cut
 
@@ -158,7 +159,7 @@ sub await_gate
 {
 	my ($node, $dbname) = @_;
 
-	# no process holds the locks of a prepared transaction: it counts as 0
+	# pg_blocking_pids() reports a prepared transaction as process 0.
 	wait_until($node, $dbname,
 		"SELECT 0 = ANY (pg_blocking_pids(pid)) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = '$dbname'");
 	return;
@@ -168,7 +169,7 @@ sub await_gate
 
 =item open_gate(node, dbname, gate)
 
-Let the worker go on.
+Let the worker pass a gate.
 
 =cut
 
@@ -201,8 +202,8 @@ sub worker_slot
 
 =item slots_made(node, offset)
 
-Why workers have made slots, by the server's log from an offset on: the DETAIL
-of each such line.
+The reasons why workers have created slots, by the server's log from an offset
+on: the DETAIL of each such message.
 
 =cut
 
@@ -226,8 +227,8 @@ sub slots_made
 
 =item job_place(node, dbname, kind, user)
 
-Where the job of a kind ('rename', 'deletion') stands that goes over the items of
-user number so and so: what it writes down with each batch.
+The place of a user's job of a kind ('rename' or 'deletion'), as the worker
+stores it with each batch.
 
 =cut
 
@@ -243,9 +244,9 @@ sub job_place
 
 =item hold_writers(node, dbname)
 
-From now on, whoever writes an item of a user from number 100 on waits in a trigger,
-between having read the user and the end, while the session that is returned has
-the advisory lock 1.
+Create a trigger that holds each writer of an item of user 100 or above, after
+it has read the user. It waits while the returned session has the advisory lock
+1.
 
 =cut
 
@@ -269,9 +270,9 @@ CREATE TRIGGER kit_wait BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.
 
 =item each_late(number, isolation, sub)
 
-Have a sub called for each command that writes an item: with what to call the test, the
-id of a user who is to write it, and the call. The referenced number is the user's, one
-more than for the last one.
+Call a sub for each command that writes an item, with a name for the test, a
+new user's id, and the call for this user. $$number is the number of the last
+user, and is incremented for each call.
 
 =cut
 
@@ -296,8 +297,9 @@ sub each_late
 
 =item begin_late(node, dbname, gate, writer, isolation, query)
 
-Have a session begin a transaction and a query that writes, and wait until it is held
-by hold_writers()'s session, the gate.
+Have a session begin a transaction and a query that writes, and wait until the
+trigger of hold_writers() holds it. The gate is the session that hold_writers()
+returned.
 
 =cut
 
@@ -317,7 +319,8 @@ sub begin_late
 
 =item hold(node, dbname, sql), release(psql)
 
-A psql that has run SQL in a transaction which stays open, and how that ends.
+A psql session with an open transaction that has run SQL; and the end of such a
+session.
 
 =cut
 

@@ -1,7 +1,8 @@
 /*
  * pages_asked.c
- *		What a server asks the system to read ahead (062_read_ahead.pl): a line for each call
- *		of posix_fadvise() that does goes to the file PAGES_ASKED. Preloaded by LD_PRELOAD.
+ *		Count a server's prefetches, for 062_read_ahead.pl. Each call of
+ *		posix_fadvise() that asks for pages adds a line to the file that
+ *		PAGES_ASKED names. Loaded by LD_PRELOAD.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * set_back.c
- *		A clock for one server's processes that a test can set (059_clock_set_back.pl):
- *		gettimeofday() is off by the seconds that stand in the file CLOCK_OFFSET, as a
- *		64-bit number. Preloaded by LD_PRELOAD.
+ *		A clock of one server that a test can set, for 059_clock_set_back.pl.
+ *		gettimeofday() adds a number of seconds, a 64-bit number in the file that
+ *		CLOCK_OFFSET names. Loaded by LD_PRELOAD.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
