@@ -1,11 +1,14 @@
 -- cluster.sql
---		The helpers of test/sql/install.sql, beside ids.sql, where containers are spread over a
---		cluster: the suites of pg_regress find what they call.
+--		Helpers of test/sql/install.sql, beside those in ids.sql, for
+--		pg_regress suites that run on a cluster.
 --
--- They differ from those where the containers do: users are in the table user_items, and Citus runs
--- no function in SQL whose arguments a query over its tables depends on. Requests are
--- called where the suite runs, never by a query that Citus has taken elsewhere.
--- A query's rows in its own order, which an aggregate of Citus's would not keep
+-- They differ from test/sql/install.sql where a cluster does. Users are in the
+-- table user_items. Citus runs no SQL function whose arguments depend on a query
+-- over its tables. The helpers call requests on the node where the suite runs,
+-- never within a query that Citus runs elsewhere.
+
+-- The rows of a query in its own order. An aggregate on a cluster would not keep
+-- the order.
 CREATE FUNCTION kit.rows_of(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	item	record;

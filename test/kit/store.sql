@@ -1,9 +1,11 @@
 -- store.sql
---		Helpers that need the containers, beside ids.sql, for the TAP tests and pgTAP.
+--		Helpers that need the containers, beside ids.sql, for TAP tests and
+--		pgTAP.
 --
--- What is in test/sql/install.sql, too, stands twice, for the reason that ids.sql gives.
+-- What test/sql/install.sql has too stands twice, for the reason given in
+-- ids.sql.
 
--- post items with their deltas added up
+-- Posts, with the deltas of their counts added
 CREATE VIEW kit.posts AS
 SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content,
 	p.comment_count + coalesce(d.comment_count, 0) AS comment_count,
@@ -13,8 +15,8 @@ LEFT JOIN (SELECT post_id, sum(comment_count)::bigint AS comment_count, sum(like
 	FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id) d ON d.post_id = p.post_id
 WHERE p.type = 'post';
 
--- What the users and posts containers imply: posts in short form with counted
--- comments and likes and the authors' present names
+-- Posts in short form as the users and posts containers imply them: with counted
+-- comments and likes, and with the authors' present names
 CREATE VIEW kit.implied AS
 SELECT p.id, p.type, p.post_id, p.user_id, u.username AS user_username,
 	p.title, left(p.content, 200) AS content,
@@ -25,7 +27,8 @@ FROM blogstore.posts p
 LEFT JOIN blogstore.users u ON u.user_id = p.user_id AND u.type = 'user'
 WHERE p.type = 'post';
 
--- counts of get_post that differ from the comments and likes in one snapshot
+-- Posts whose counts in get_post() differ from the numbers of their comments and
+-- likes in the same snapshot
 CREATE FUNCTION kit.wrong_counts() RETURNS TABLE (post_id uuid, counts bigint[], counted bigint[])
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -34,11 +37,12 @@ BEGIN
 	WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (i.comment_count, i.like_count);
 END $$;
 
--- wait_for_views(), as long as it takes
+-- wait_for_views() with a timeout that suffices on an overloaded machine
 CREATE FUNCTION kit.views_follow() RETURNS boolean LANGUAGE sql VOLATILE
 AS $$ SELECT blogstore.wait_for_views('10 min') $$;
 
--- Users 1 to n, posts 1 to n by users in turn, all with this content or each with its own
+-- Create users 1 to n, and posts 1 to n by them in turn, all with the given
+-- content or each with its own.
 CREATE FUNCTION kit.fill(users int, posts int, content text DEFAULT NULL) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	PERFORM blogstore.create_user('user ' || n, kit.u(n), kit.d(n)) FROM generate_series(1, users) n;
