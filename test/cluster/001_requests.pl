@@ -1,8 +1,8 @@
 
-# Every request, in every form that SQL has for a call, from the coordinator and from
-# each node, answers as one server does; so do blocks and savepoints over the posts of
-# two nodes, and each bad input has the same SQLSTATE. A name is claimed on two nodes at
-# once: one gets it.
+# Every request, in every SQL form of a call, returns on the coordinator and on
+# each node what it returns on one server. So do blocks and savepoints over
+# posts of two nodes. Each bad input has the same SQLSTATE. If two nodes claim
+# a name at the same time, one gets it.
 
 use strict;
 use warnings;
@@ -19,9 +19,10 @@ my $single = new_single($cluster, 'single');
 my @members = members($cluster);
 my ($one, $two) = nodes($cluster);
 
-# The table ids is what calls are made for, row by row. What an answer has that is made at the
-# moment is left out: ids of likes, dates of edits and of publishing. Without statistics joins
-# with it have the same plan, and rows the same order, on every server.
+# The calls take their arguments from the rows of the table ids. Answers leave
+# out what the server generates: ids of likes, and dates of edits and of
+# publishing. The table has no statistics, so that joins with it have the same
+# plan, and rows the same order, on every server.
 my $KIT = q{
 CREATE TABLE kit.ids (n int PRIMARY KEY, post_id uuid, user_id uuid, comment_id uuid, seen jsonb) WITH (autovacuum_enabled = off);
 CREATE FUNCTION kit.show(item jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
@@ -41,7 +42,8 @@ END $$;
 create_kit_everywhere($cluster, $KIT);
 $single->safe_psql('postgres', $KIT);
 
-# ---- the calls: P, U, C and N stand for post, user, comment and number of a row of ids
+# ---- The calls. P, U, C and N stand for the post, user, comment and number of
+# a row of ids
 
 my @commands = (
 	q{create_user('someone ' || N, U, kit.d(N))},
@@ -51,7 +53,7 @@ my @commands = (
 	q{create_comment(P, kit.u(1), 'reply', kit.c(N + 50), kit.d(N + 1), parent_id => C)},
 	q{create_like(P, U, kit.d(N))},
 	q{create_like(P, kit.u(1), kit.d(N + 1))},
-	# once more: what is there
+	# The same like again returns the existing one.
 	q{create_like(P, U, kit.d(N + 2))},
 	q{edit_post(P, 'edited ' || N)},
 	q{edit_comment(P, C, 'edited ' || N)},
@@ -88,7 +90,7 @@ my @deletions = (
 	q{get_user(U)},
 	q{get_post(P)},
 );
-# from the views
+# Lists that are read from the views
 my @lists = (
 	q{list_user_posts(U)},
 	q{list_user_posts(kit.u(1), 3)},
@@ -98,7 +100,7 @@ my @lists = (
 	q{list_feed(10, oldest_first => true)},
 );
 
-# A call with something in place of its letters
+# A call with values in place of its letters
 sub call
 {
 	my ($call, $post, $user, $comment, $number) = @_;
@@ -109,7 +111,7 @@ sub call
 
 sub call_of_row { return call($_[0], 't.post_id', 't.user_id', 't.comment_id', 't.n'); }
 
-# ---- the forms
+# ---- The forms of calls
 
 my $functions = 0;
 my %forms = (
@@ -127,7 +129,7 @@ my %forms = (
 
 		return 'SELECT t.n, kit.show(to_jsonb((' . call_of_row($call) . ")$type)) FROM kit.ids AS t;\n";
 	},
-	# the call is made for each column: for few rows
+	# This form makes the call once for each column, so use few rows.
 	columns => sub {
 		my ($call) = @_;
 
@@ -167,7 +169,8 @@ SELECT t.n, x FROM kit.ids AS t, LATERAL $name(t.post_id, t.user_id, t.comment_i
 		  . join('', map { "EXECUTE q(kit.p($_), kit.u($_), kit.c($_), $_);\n" } @n)
 		  . "DEALLOCATE q; RESET plan_cache_mode;\n";
 	},
-	# rows that are updated move: posts are to be published in the same order on all
+	# Updated rows move in the table. Use an order, so that posts are published
+	# in the same order on all servers.
 	update => sub {
 		return 'WITH done AS (UPDATE kit.ids AS s SET seen = x.items
 FROM (SELECT t.n, jsonb_agg(kit.show(to_jsonb(y))) AS items FROM (SELECT * FROM kit.ids ORDER BY n OFFSET 0) AS t, LATERAL ' . call_of_row($_[0]) . " AS y GROUP BY t.n) AS x
@@ -180,7 +183,7 @@ WHERE x.n = s.n RETURNING s.n, s.seen) SELECT * FROM done ORDER BY n;\n";
 	transaction => sub {
 		return 'BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT t.n, kit.show(to_jsonb(x)) FROM kit.ids AS t, LATERAL ' . call_of_row($_[0]) . " AS x; COMMIT;\n";
 	});
-# that only queries have
+# Forms for queries only
 my %query_forms = (
 	read_only => sub {
 		return 'BEGIN READ ONLY; SELECT t.n, kit.show(to_jsonb(x)) FROM kit.ids AS t, LATERAL ' . call_of_row($_[0]) . " AS x; COMMIT;\n";
@@ -192,9 +195,9 @@ my %query_forms = (
 		  . " AS x; FETCH 2 FROM c; FETCH 1 FROM c; CLOSE c; COMMIT;\n";
 	});
 
-# ---- asking both
+# ---- Compare the cluster with one server
 
-# What a script shows: rows, and SQLSTATEs of errors
+# Returns the output of a script: rows, and SQLSTATEs of errors.
 sub run_script
 {
 	my ($server, $script) = @_;
@@ -206,8 +209,8 @@ sub run_script
 	return "$out\n$err";
 }
 
-# Run a script on a member and on the one server, which has to answer without an error
-# unless some are expected
+# Check that a script has the same output on a member and on the single server,
+# and that the single server reports no error unless errors are expected.
 sub same_answer
 {
 	my ($member, $name, $script, $errors) = @_;
@@ -217,9 +220,9 @@ sub same_answer
 	my $what = $member->name . ": $name";
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	is(join("\n", grep { /^line \d+: ERROR/ } @expected), '', "$name: one server knows no error") unless $errors;
+	is(join("\n", grep { /^line \d+: ERROR/ } @expected), '', "$name: one server reports no error") unless $errors;
 	cmp_ok(scalar(grep { $_ ne '' } @expected), '>', 0, "$name: one server gives rows");
-	ok(!defined $n, "$what: as one server") or diag sprintf "line %d of %d and %d\ngot:      %.300s\nexpected: %.300s",
+	ok(!defined $n, "$what: the same output as on one server") or diag sprintf "line %d of %d and %d\ngot:      %.300s\nexpected: %.300s",
 	  $n, scalar @got, scalar @expected, $got[$n] // 'nothing', $expected[$n] // 'nothing';
 	return;
 }
@@ -228,11 +231,11 @@ sub ids
 {
 	my ($first, $n) = @_;
 
-	# not DELETE: rows are to come in this order
+	# DELETE would change the order of the new rows.
 	return "TRUNCATE kit.ids; INSERT INTO kit.ids SELECT n, kit.p(n), kit.u(n), kit.c(n) FROM generate_series($first, $first + $n - 1) AS n;\n";
 }
 
-# Users and posts 1 to 8, which the others' scripts refer to
+# Users and posts 1 to 8, to which the scripts of the other rows refer
 for my $server ($one, $single)
 {
 	$server->safe_psql('postgres', ids(1, 8) . join '', map { $forms{lateral}->($_) } @commands);
@@ -257,7 +260,7 @@ for my $member (@members)
 	}
 }
 
-# ---- transactions over two nodes
+# ---- Transactions over two nodes
 
 my @posts = map { posts_on($cluster, $_, 1, 1) } $one, $two;
 is(scalar(grep { $_ <= 8 } @posts), 2, 'each node has one of the first posts');
@@ -316,7 +319,7 @@ SELECT username FROM blogstore.get_user(kit.u($n + 1));
 SELECT count(*) FROM blogstore.list_user_likes(kit.u($n + 1));");
 }
 
-# ---- bad input
+# ---- Bad input
 
 my $P = 'kit.p(1)';
 my $U = 'kit.u(1)';
@@ -348,7 +351,8 @@ my @writes = (
 for my $state (sort keys %bad)
 {
 	my @calls = @{ $bad{$state} };
-	# with the hint; as psql meets it; in a block, which goes on behind a savepoint
+	# Each call runs in kit.try(), which also shows the hint; as a plain
+	# statement; and in a block that continues after a savepoint.
 	my $script = join '', map { "SELECT kit.try(\$\$blogstore.$_\$\$);\nSELECT * FROM blogstore.$_;\nBEGIN; SAVEPOINT s; SELECT blogstore.$_; ROLLBACK TO s; COMMIT;\n" } @calls;
 	my @states = split /\n/, run_script($single, join '', map { "SELECT kit.try(\$\$blogstore.$_\$\$);\n" } @calls);
 
@@ -364,7 +368,7 @@ for my $member (@members)
 		scalar @writes, $member->name . ': read-only transactions: 25006 for each');
 }
 
-# ---- what all that has left
+# ---- The result of all these calls
 
 my $items = q{SELECT type, post_id, user_id, user_username, title, content, parent_id, hidden,
 	CASE type WHEN 'like' THEN NULL ELSE id END, CASE WHEN creation_date < '2025-01-01' THEN creation_date END
@@ -385,7 +389,7 @@ for my $member (@members)
 	}
 }
 
-# ---- posts without an id, and where posts are
+# ---- Posts without an id, and node_of()
 
 for my $member (@members)
 {
@@ -406,10 +410,12 @@ for my $member (@members)
 }
 views_right($cluster, 'posts without an id');
 
-# ---- one name, claimed on two nodes at once: who comes second waits for who came first
+# ---- One name, claimed on two nodes at once: the second session waits for the
+# first one
 
-# Begin on one server, claim on another, and wait until that waits. Returns what the
-# second one is told when the first has ended its transaction.
+# Claim a name in a transaction on one server, then on another one, and wait
+# until that waits. Returns the result of the second claim after the first
+# transaction has ended.
 sub claim
 {
 	my ($first, $second, $number, $name, $end) = @_;
@@ -431,11 +437,11 @@ for my $pair ([ $one, $two ], [ $two, $one ], [ $cluster->{coordinator}, $one ],
 	my ($first, $second) = @$pair;
 	my $name = 'claimed ' . ($number += 10);
 
-	is(claim($first, $second, $number, $name, 'COMMIT'), 'ERROR:  23505', "$name: the first one has it");
-	same_everywhere($cluster, "SELECT user_id = kit.u($number), username FROM blogstore.get_user_by_name('$name')", "t|$name", "$name: it is one user's");
+	is(claim($first, $second, $number, $name, 'COMMIT'), 'ERROR:  23505', "$name: the first session has it");
+	same_everywhere($cluster, "SELECT user_id = kit.u($number), username FROM blogstore.get_user_by_name('$name')", "t|$name", "$name: every member finds the first user");
 	$name = 'claimed ' . ($number += 10);
-	is(claim($first, $second, $number, $name, 'ROLLBACK'), uc $name, "$name: the second one has it if the first gives it up");
-	same_everywhere($cluster, "SELECT user_id = kit.u($number + 1) FROM blogstore.get_user_by_name('$name')", 't', "$name: it is the second one's");
+	is(claim($first, $second, $number, $name, 'ROLLBACK'), uc $name, "$name: the second session has it if the first rolls back");
+	same_everywhere($cluster, "SELECT user_id = kit.u($number + 1) FROM blogstore.get_user_by_name('$name')", 't', "$name: every member finds the second user");
 }
 
 done_testing();

@@ -1,7 +1,9 @@
 
-# Transactions over two nodes are all or nothing, and nothing acknowledged is lost, when a
-# member is killed between them or under load. Counts are exact beside clients on all members.
-# Renames and deletions reach the items on every node, and views are those of one machine.
+# A transaction over two nodes commits on both or on none, and what was
+# acknowledged is not lost, even if a member is killed in the midst of it or
+# under load. Counts are exact beside clients on all members. Renames and
+# deletions reach the items on every node. The views are like those of one
+# server.
 
 use strict;
 use warnings;
@@ -16,25 +18,25 @@ use Test::More;
 my $ROUNDS = long_tests() ? 5 : 1;
 my $PAIRS = 100000;
 
-# what a server says is committed must be there: no shortcuts
+# An acknowledged commit must survive the crash.
 my $cluster = new_cluster('pairs', settings => "fsync = on\nsynchronous_commit = on");
 my $single = new_single($cluster, 'single');
 my $coordinator = $cluster->{coordinator};
 my ($one, $two) = nodes($cluster);
 
-# ---- the same data on both
+# ---- The same data on a cluster and on one server
 
 $_->safe_psql('postgres', $FILL) foreach $single, $one;
 views_right($cluster, 'filled');
 
-# What one machine's views show, as every member does
+# Check that the views of every member are like those of the single server.
 sub as_one_machine
 {
 	my ($name) = @_;
 	my $columns = 'id, user_id, user_username, title, content, comment_count, like_count, creation_date, hidden, properties';
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	ok(wait_views($single), "$name: one machine's views follow");
+	ok(wait_views($single), "$name: the views of one server follow");
 	ok(cluster_views_follow($cluster), "$name: the views follow");
 	for my $query (
 		"SELECT $columns FROM blogstore.list_feed(30)",
@@ -43,15 +45,15 @@ sub as_one_machine
 		"SELECT n, p.* FROM generate_series(1, 13) AS n, LATERAL (SELECT $columns FROM blogstore.list_user_posts(kit.u(n), 3)) AS p",
 		"SELECT n, p.* FROM generate_series(1, 13) AS n, LATERAL (SELECT $columns FROM blogstore.list_user_posts(kit.u(n), NULL, include_hidden => true)) AS p")
 	{
-		same_everywhere($cluster, $query, $single->safe_psql('postgres', $query), "$name: as on one machine: $query");
+		same_everywhere($cluster, $query, $single->safe_psql('postgres', $query), "$name: as on one server: $query");
 	}
 	return;
 }
 as_one_machine('filled');
 
-# ---- renames and deletions reach all nodes
+# ---- Renames and deletions reach all nodes
 
-# Run a command on a member and on the one machine
+# Run a command on a member and on the single server.
 sub command
 {
 	my ($member, $sql) = @_;
@@ -75,7 +77,7 @@ as_one_machine('renamed');
 
 my $theirs = 'ARRAY(SELECT kit.p(n) FROM generate_series(1, 60) AS n WHERE 1 + n % 12 = 5)';
 command($two, 'SELECT blogstore.delete_user(kit.u(5)), blogstore.delete_post(kit.p(57))');
-# at once, wherever the items are that are still to be purged
+# At once, wherever the items are that the workers still have to purge
 same_everywhere($cluster, "SELECT count(*) FROM blogstore.get_posts($theirs)", 0, 'a deleted user: no posts');
 same_everywhere($cluster, 'SELECT count(*) FROM blogstore.list_user_posts(kit.u(5))', 0, 'a deleted user: no list of posts');
 same_everywhere($cluster, 'SELECT count(*) FROM blogstore.list_user_likes(kit.u(5))', 0, 'a deleted user: no likes');
@@ -88,9 +90,9 @@ is($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WH
 views_right($cluster, 'deleted');
 as_one_machine('deleted');
 
-# ---- exact counts, beside clients on all members
+# ---- Exact counts beside clients on all members
 
-# of users who are still there
+# Posts whose authors have not been deleted
 my @lively = map { (grep { 1 + $_ % 12 != 5 && $_ < 57 } posts_on($cluster, $_, 1, 8))[ 0 .. 2 ] } $one, $two;
 is(scalar @lively, 6, 'three posts on each node');
 my $posts = join ', ', map { "kit.p($_)" } @lively;
@@ -128,7 +130,8 @@ SELECT p.id, p.comment_count = (SELECT count(*) FROM blogstore.list_post_comment
 FROM blogstore.get_posts(ARRAY[$posts]) AS p};
 same_everywhere($cluster, $from_functions, join("\n", map { sprintf '00000000-0000-7000-8001-%012d|t|t', $_ } @lively), 'lists are as long as counts say');
 
-# ---- pairs: a comment on each of two posts, which lie on two nodes, in one transaction
+# ---- Pairs: one transaction writes a comment on each of two posts on
+# different nodes
 
 my ($here, $there) = @lively[ 0, 3 ];
 my $pair = sub {
@@ -137,8 +140,8 @@ my $pair = sub {
 	return "BEGIN;\nSELECT FROM blogstore.create_comment(kit.p($here), kit.u(1), 'pair', kit.c($n));\nSELECT FROM blogstore.create_comment(kit.p($there), kit.u(1), 'pair', kit.c($n));\nCOMMIT;\n";
 };
 
-# All pairs that there are, in both halves or in none, by their numbers; where a half is
-# missing, this says so, once
+# Check that each pair has both comments or none, and return the numbers of the
+# complete pairs. A torn pair fails one check only.
 my %told_of;
 
 sub pairs
@@ -155,7 +158,8 @@ sub pairs
 	return $half{$here};
 }
 
-# ---- a member is killed at a certain place: its commits wait for a standby that never comes
+# ---- A member is killed at a certain place: its commits wait for a standby
+# that does not exist
 
 sub hold_commits
 {
@@ -176,10 +180,11 @@ sub await_held
 	return;
 }
 
-# Begin a pair at a member, hold one's commits, kill one, and see what there is when all are
-# back. Returns whether the pair is there. With undecided the commits are held before their
-# member has decided on them, though after it has told others to prepare: who has notified
-# waits there for others who have, one of whom waits for the standby.
+# Begin a pair on a member, hold one member's commits, kill a member, and start
+# it again. Returns whether the pair exists afterwards. With $undecided, the
+# originating member is held after it has told the others to prepare and before
+# it has decided to commit: its transaction has sent a NOTIFY, and waits for
+# the lock of another one that has done so and waits for the standby.
 sub killed_between
 {
 	my ($name, $number, $from, $held, $victim, $undecided) = @_;
@@ -200,7 +205,7 @@ sub killed_between
 		await_held($held);
 	}
 	$victim->kill9;
-	# while it is down its settings are changed, too
+	# Also change the settings of a member that is down.
 	$held->append_conf('postgresql.conf', "synchronous_standby_names = ''");
 	$held->reload if $held != $victim;
 	my ($rows, $err) = finish_client($client);
@@ -214,19 +219,22 @@ sub killed_between
 }
 
 my $number = $PAIRS;
-# it is prepared there, but nobody knows: it comes to nothing
+# Citus has prepared the transaction on the node and does not know it. It is
+# rolled back.
 ok(!killed_between('a node killed while it prepares', ++$number, $coordinator, $two, $two), 'a node killed while it prepares: nothing is there');
-# who has begun it has not decided: whatever the others were told is undone
+# The coordinator has begun the transaction and not decided. The others roll
+# back what they have prepared.
 ok(!killed_between('a coordinator killed before it decides', ++$number, $coordinator, $coordinator, $coordinator, 1),
 	'a coordinator killed before it decides: nothing is there');
 ok(!killed_between('a node that has begun it killed before it decides', ++$number, $one, $one, $one, 1),
 	'a node that has begun it killed before it decides: nothing is there');
-# all have prepared, and the coordinator has decided: the node learns of it later
+# All nodes have prepared and the coordinator has decided. The node learns of
+# it later.
 ok(killed_between('a node killed before it is told to commit', ++$number, $coordinator, $coordinator, $two), 'a node killed before it is told to commit: the pair is there');
 ok(killed_between('a coordinator killed before it tells', ++$number, $coordinator, $coordinator, $coordinator), 'a coordinator killed before it tells: the pair is there');
 ok(killed_between('a node that has begun it killed before it tells', ++$number, $one, $one, $one), 'a node that has begun it killed before it tells: the pair is there');
 
-# ---- a member is killed under load, with clients at all members
+# ---- A member is killed under load, with clients at all members
 
 for my $round (1 .. $ROUNDS)
 {
@@ -240,12 +248,13 @@ for my $round (1 .. $ROUNDS)
 		{
 			my $base = $from + 20000 * scalar @loads;
 
-			# a client that comes to its end waits to be cut off
+			# A client that has done all its pairs waits until its connection
+			# is cut.
 			push @loads, start_client($member, 'postgres',
 				join('', map { $pair->($base + $_) . "SELECT $base + $_;\n" } 1 .. 3000) . "SELECT pg_sleep(86400);\n",
 				"load_${from}_" . $member->name);
 		}
-		# in the middle of it: all are well under way
+		# All clients have done some of their pairs.
 		wait_until($coordinator, 'postgres', qq{
 SELECT count(*) = 3 FROM (
 	SELECT count(*) FROM blogstore.posts
@@ -253,7 +262,7 @@ SELECT count(*) = 3 FROM (
 	GROUP BY right(id::text, 12)::int / 20000 HAVING count(*) > 30) x});
 		$victim->kill9;
 		start_member($cluster, $victim);
-		# those that go on, with their servers' end of the connection
+		# Terminate the clients that still run, with their server processes.
 		on_each($cluster, q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'load\_%'});
 		my @told;
 		for my $load (@loads)

@@ -1,7 +1,8 @@
 
-# Shards move between nodes, to one that has just come and back, under likes and comments from
-# the coordinator and from each node: no client sees an error, nothing acknowledged is lost
-# or done twice, no count differs, and views are those of the items again.
+# Shards move between nodes, to a new node and back, beside clients that like
+# and comment from the coordinator and each node. No client gets an error,
+# nothing acknowledged is lost or done twice, counts stay exact, and the views
+# are right afterwards.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $POSTS = 200;
-# a client's likes: of each post by each of so many users of its own, and then again
+# The number of users of each client. They like each post, and then once more.
 my $LIKERS = 40;
 my $CHUNK = 100;
 
@@ -31,13 +32,13 @@ FROM generate_series(1, $POSTS) AS n;
 });
 views_right($cluster, 'filled');
 
-# ---- clients
+# ---- Clients
 
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 my $stop = "$base/moves_stop_$$";
 
-# A client that likes, comments, and says what it was told: chunk by chunk, each in a session of
-# its own, until it is told to stop
+# Start a client that likes and comments, and prints what was acknowledged. It
+# works in chunks, each in a new session, until it is stopped.
 sub start_chunks
 {
 	my ($member, $n) = @_;
@@ -58,8 +59,8 @@ sub start_chunks
 	return start_rounds($member, $name, $script, $stop);
 }
 
-# pgbench in sessions that go on through all moves, with prepared statements: it knows how
-# many of its comments it was told of
+# Start pgbench with prepared statements, in sessions that last over all moves.
+# It counts its acknowledged comments.
 sub start_bench
 {
 	my ($member, $n) = @_;
@@ -91,10 +92,10 @@ my @members = members($cluster);
 my @chunks = map { start_chunks($members[$_], $_) } 0 .. $#members;
 my @benches = map { start_bench($members[$_], $_) } 0 .. $#members;
 
-# Whether nothing has failed: the moves that follow are left out if something has
+# False once a check has failed. Later moves are then left out.
 my $fine = 1;
 
-# All are still at it
+# Check that all clients are still running without an error.
 sub clients_go_on
 {
 	my ($name) = @_;
@@ -111,14 +112,14 @@ sub clients_go_on
 	return !@ended;
 }
 
-# Wait until each client that says what it is told has been told of something more
+# Wait until each client of start_chunks() has printed more.
 sub clients_told_more
 {
 	each_told_more($cluster, 1, @chunks) if $fine;
 	return;
 }
 
-# ---- moves
+# ---- Moves
 
 my $moves = 0;
 
@@ -129,18 +130,19 @@ sub move
 
 	clients_told_more();
 	move_shard($cluster, $shard, $from, $to, $mode);
-	ok(scalar(grep { $_ == $shard } shards($cluster, $to)), "$name: it is there");
+	ok(scalar(grep { $_ == $shard } shards($cluster, $to)), "$name: the shard is on the other node");
 	clients_told_more();
 	return clients_go_on($name) && counts_right($cluster, $name);
 }
 
-# In the short tests two shards, each of them in one mode there and in the other back
+# Without long tests two shards move, each in one mode to the other node and in
+# the other mode back.
 my @moving = long_tests() ? shards($cluster, $one) : (shards($cluster, $one))[ 0, 1 ];
 my @modes = ('block_writes', 'force_logical');
 $fine &&= move($moving[$_], $one, $two, $modes[ $_ % 2 ]) foreach 0 .. $#moving;
 $fine &&= move($moving[$_], $two, $one, $modes[ 1 - $_ % 2 ]) foreach 0 .. $#moving;
 
-# ---- a third node, and back to two
+# ---- A third node, and back to two
 
 my $three = add_node($cluster);
 $fine &&= clients_go_on('a node was added');
@@ -170,7 +172,7 @@ else
 	$fine &&= move($first, $three, $one, 'force_logical');
 	$fine &&= move($second, $three, $two, 'block_writes');
 }
-# ---- a shard becomes two, one on each node
+# ---- A shard is split into two, one on each node
 
 if ($fine)
 {
@@ -187,20 +189,21 @@ FROM pg_dist_shard WHERE shardid = %d}, $one->port, $two->port, $shard);
 	$fine &&= clients_go_on('a shard was split');
 	counts_right($cluster, 'a shard was split');
 }
-# who asks a node and means another shard than that node knows of, as while a split is committed on one
-# node and not yet on the other, has to ask again: what was written to the old shard would be lost
+# A node refuses a request for another shard than it knows. This happens while
+# a split is committed on one node only, and a write to the old shard would be
+# lost. The caller asks again.
 {
 	my $key = $coordinator->safe_psql('postgres', 'SELECT kit.p(1)');
 	my $id = $coordinator->safe_psql('postgres', 'SELECT get_shard_id_for_distribution_column($$blogstore.posts$$, kit.p(1))');
 	my $call = "SELECT serve_flag FROM blogstore.serve_flag('$key', 'delete_like', ARRAY['$key', '" . $coordinator->safe_psql('postgres', 'SELECT kit.u(999)') . "'], false, %d)";
 
 	is($coordinator->safe_psql('postgres', sprintf $call, $id + 1000000), '', 'a request for another shard is not served');
-	is($coordinator->safe_psql('postgres', sprintf $call, $id), 'f', 'and one for the shard that is there is');
+	is($coordinator->safe_psql('postgres', sprintf $call, $id), 'f', 'a request for the present shard is served');
 }
 ok($fine, 'all moves were made beside clients');
 counts_right($cluster, 'under load');
 
-# ---- what clients were told
+# ---- What was acknowledged to clients
 
 clients_told_more();
 append_to_file($stop, '');
@@ -219,7 +222,8 @@ for my $client (@chunks)
 }
 for my $client (@benches)
 {
-	# as when pgbench's time is over: every client finishes what it is doing
+	# The signal ends pgbench as at the end of its time: each client completes
+	# its transaction.
 	$client->{run}->signal('ALRM') if goes_on($client);
 	$client->{run}->finish;
 	is($client->{run}->result(0), 0, "$client->{name}: no error") or diag $client->{err};
@@ -244,15 +248,16 @@ for my $what (sort keys %told)
 	my $each = $what eq 'pair' ? 2 : 1;
 
 	note "$what: " . keys(%keys) . ' acknowledged';
-	cmp_ok(scalar keys %keys, '>', 10, "$what: clients were told of some");
-	is(join(', ', grep { ($there{$_} // 0) != $each } sort keys %keys), '', "$what: what was acknowledged is there, once");
-	is(scalar keys %there, scalar keys %keys, "$what: nothing else is there");
+	cmp_ok(scalar keys %keys, '>', 10, "$what: some were acknowledged");
+	is(join(', ', grep { ($there{$_} // 0) != $each } sort keys %keys), '', "$what: each acknowledged one exists, once");
+	is(scalar keys %there, scalar keys %keys, "$what: no others exist");
 }
 is($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE type = 'like' AND user_id <= kit.u(10)}), 0, 'likes taken back are gone');
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'after all moves');
 
-# ---- a move at rest: views of what is moved, and requests for it from everywhere
+# ---- A move without load: the views of what has moved, and requests for it
+# from every member
 
 my ($post) = posts_on($cluster, $one, 1, 1);
 my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($post))");

@@ -1,9 +1,10 @@
 
-# Every node has the feed in a table of its own, which all nodes send to, and serves list_feed() from
-# it, page by page, as plain SQL would: also after posts have come, gone, been hidden, edited,
-# moved and renamed, on a node that has just come, and after a feed was lost. Where a node's
-# worker is stopped the others do not show what it would keep. A node that is away keeps nobody
-# else's views waiting, and has all when it is back.
+# Every node has a feed table of its own, to which all nodes send their posts.
+# list_feed() reads it page by page, and returns what plain SQL would. That
+# holds after posts were created, deleted, hidden, edited, moved and renamed,
+# on a new node, and after a feed was lost. While a node's worker is stopped,
+# the others do not use the views that it maintains. A node that is down does
+# not delay the views of others, and gets everything when it is back.
 
 use strict;
 use warnings;
@@ -15,7 +16,8 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# The feed shows so many; there are more posts, so that pages lie before, across and behind its end
+# The size of the feed. There are more posts, so that pages are before, across
+# and behind its end.
 my $FEED = 10;
 my $POSTS = 40;
 my $USERS = 6;
@@ -27,21 +29,22 @@ my ($one, $two) = nodes($cluster);
 $coordinator->safe_psql(
 	'postgres', qq{
 SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, $USERS) AS n;
--- two posts a minute: their ids tell them apart
+-- two posts with each date, which are ordered by id
 SELECT count(blogstore.create_post(kit.u(1 + n % $USERS), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n / 2) + interval '1 microsecond'))
 FROM generate_series(1, $POSTS) AS n});
 
-# ---- what is asked of every member
+# ---- Checks on every member
 
-# Posts that are shown, newest first: [ id, date ]
+# The posts that are not hidden, newest first, as [ id, date ]
 sub newest
 {
 	return map { [ split /\|/ ] } split /\n/, $coordinator->safe_psql('postgres',
 		q{SELECT id, creation_date FROM blogstore.posts WHERE type = 'post' AND hidden IS NOT TRUE ORDER BY creation_date DESC, id DESC});
 }
 
-# Pages of the feed, in both directions and of several sizes, from no place and from each of the
-# newest posts, are those of a list of all posts
+# Check that pages of the feed are parts of the list of all posts: in both
+# directions, of several sizes, from the beginning and from each of several
+# places.
 sub pages_right
 {
 	my ($name) = @_;
@@ -68,7 +71,7 @@ sub pages_right
 	return;
 }
 
-# Where a member reads a page
+# Returns whether a member reads a page in its own feed or from all nodes.
 sub page_from
 {
 	my ($member, $page) = @_;
@@ -77,8 +80,8 @@ sub page_from
 	return $plan =~ /Leaf: feed_post/ ? 'own feed' : 'all nodes';
 }
 
-# It comes to be read in the member's own feed, and is not while the member has not heard of
-# another for a while
+# Check that a member reads a page in its own feed, if need be after a while:
+# it asks all nodes as long as it has not heard of one of them for some time.
 sub own_feed
 {
 	my ($member, $page, $name) = @_;
@@ -103,7 +106,7 @@ sub own_feed_everywhere
 	return;
 }
 
-# The views follow, and all that they show is right
+# Wait for the views, and check everything.
 sub all_right
 {
 	my ($name) = @_;
@@ -125,11 +128,11 @@ sub wait_running
 }
 
 all_right('filled');
-is(page_from($coordinator, $FEED + 1), 'all nodes', 'a page that is longer than the feed is put together');
+is(page_from($coordinator, $FEED + 1), 'all nodes', 'a page longer than the feed is read from all nodes');
 
-# ---- what changes
+# ---- Changes of posts
 
-# more of them than the feed shows: what comes in is on both nodes
+# Delete more posts than the feed has. Posts from both nodes move up.
 $coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p(n)) FROM generate_series($POSTS - 11, $POSTS - 1) AS n");
 all_right('deleted');
 my @first = newest();
@@ -138,7 +141,8 @@ $coordinator->safe_psql('postgres', "SELECT count(blogstore.hide_post('$_'))") f
 all_right('hidden');
 $coordinator->safe_psql('postgres', "SELECT count(blogstore.hide_post('$hidden[1]', false))");
 all_right('shown again');
-# older than what the feed shows, in its midst, and newer; from each member
+# Older posts than those in the feed, posts among them, and newer ones, from
+# each member
 my $new = 100;
 foreach my $member (members($cluster))
 {
@@ -146,7 +150,8 @@ foreach my $member (members($cluster))
 	$new += 100;
 }
 all_right('posts of any date');
-# of one date without microseconds, which a client may have cut off: their ids say where a page begins
+# Posts with the same date, without microseconds, as clients with less exact
+# dates send it. The ids tell where a page begins.
 $coordinator->safe_psql('postgres', "SELECT count(blogstore.create_post(kit.u(2), 'same', 'same', kit.p(n), kit.d(900))) FROM generate_series(700, 703) AS n");
 ok(cluster_views_follow($cluster), 'posts of one date: the views follow');
 same_everywhere($cluster,
@@ -164,24 +169,25 @@ SELECT blogstore.delete_user(kit.u(3))});
 wait_jobs($cluster, members($cluster));
 all_right('edited, liked, renamed, a user deleted');
 
-# ---- a feed that is lost, in part or by the whole, on a node with posts and on one without
+# ---- A feed that is lost, in part or as a whole, on a node with posts and on
+# one without
 
 foreach my $member ($coordinator, $one)
 {
 	$member->safe_psql('postgres', 'DELETE FROM blogstore.feed');
 	ok($member->poll_query_until('postgres', "SELECT count(*) = $FEED FROM blogstore.list_feed($FEED)"),
-		$member->name . ': a feed that was emptied by hand is filled again');
+		$member->name . ': an emptied feed is filled again');
 	all_right($member->name . ' lost its feed');
 }
 isnt($two->safe_psql('postgres', "DELETE FROM blogstore.feed WHERE id = (SELECT id FROM blogstore.list_feed(1)) RETURNING id;
 SELECT id FROM blogstore.list_feed(1)"), '', 'a row is gone');
 wait_running($_, 'running') foreach members($cluster);
 all_right('a row was gone');
-# verify() looks at every node's feed: while it is looked at, no worker mends it
+# verify() compares every node's feed. No worker repairs it meanwhile.
 $coordinator->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 all_right('built anew');
 
-# ---- a worker that does not keep the views
+# ---- A worker that does not maintain the views
 
 $one->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 wait_running($_, 'catching up') foreach $coordinator, $two;
@@ -197,14 +203,15 @@ foreach my $user (1, 4)
 	like($expected, qr/unkept/, "user $user has a new post");
 	same_everywhere($cluster, "SELECT id, title FROM blogstore.list_user_posts(kit.u($user), NULL)", $expected, "a worker is stopped: posts of user $user");
 }
-is(page_from($two, $FEED), 'all nodes', 'a worker is stopped: the feed is put together');
+is(page_from($two, $FEED), 'all nodes', 'a worker is stopped: the feed is read from all nodes');
 $one->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 wait_running($_, 'running') foreach members($cluster);
 all_right('the worker is back');
 
-# ---- a node that is away
+# ---- A node that is down
 
-# a user at home on each node, and posts on the first
+# A user whose views are on the one node and one whose views are on the other,
+# with posts on the first node
 my ($home_one, $home_two) = map {
 	my $port = $_->port;
 
@@ -227,17 +234,19 @@ foreach my $member ($coordinator, $one)
 	ok($member->poll_query_until('postgres', "SELECT string_agg(id::text, ' ') = '$shown' FROM blogstore.list_feed(3)"), $member->name . ': a node is away, and the feed follows');
 	own_feed($member, $FEED, $member->name . ': it is read where it was');
 }
-# it asks the node that is away while it has not heard of another for a while
+# The member asks the node that is down as long as it has not heard of another
+# one for some time.
 ok($one->poll_query_until('postgres', "SELECT title FROM blogstore.list_user_posts(kit.u($home_one))", 'at hand'), 'the copies at another home follow, and are shown');
 is($one->safe_psql('postgres', 'SELECT string_agg(post_id::text, chr(32) ORDER BY post_id) FROM blogstore.unsent'),
 	$one->safe_psql('postgres', "SELECT string_agg(kit.p(n)::text, chr(32) ORDER BY kit.p(n)) FROM unnest(ARRAY[$there[0], $there[1], $there[2]]) AS n"),
-	'what the node lacks is remembered');
-# rows of the node that is away are lost here, and do not come again before it does: nothing is shown without them
+	'the table unsent lists what the node lacks');
+# Delete rows of the feed whose posts are on the node that is down. They cannot
+# come back before that node does, and until then the feed cannot be answered.
 $one->safe_psql('postgres', 'DELETE FROM blogstore.feed');
 $one->poll_query_until('postgres', q{SELECT state = 'catching up' FROM blogstore.stat_worker}) or die 'the feed is served';
 isnt($one->psql('postgres', "SELECT * FROM blogstore.list_feed($FEED)", stdout => \my $out, stderr => \my $err), 0, 'a feed that has lost rows is not read while one cannot send them');
-like($err, qr/connect|could not/i, 'which it says');
-# the worker that remembers it may end meanwhile, and its slot has moved on
+like($err, qr/connect|could not/i, 'the error says why');
+# The worker that keeps the list may end meanwhile, and its slot has moved on.
 $one->restart;
 start_member($cluster, $two);
 wait_running($_, 'running') foreach members($cluster);
@@ -245,7 +254,7 @@ all_right('the node is back');
 is($one->safe_psql('postgres', 'SELECT count(*) FROM blogstore.unsent'), '0', 'nothing is left to be sent');
 same_everywhere($cluster, "SELECT title FROM blogstore.list_user_posts(kit.u($home_two))", "away\naway", 'copies have followed');
 
-# ---- nodes that come, and shards that move
+# ---- New nodes, and shards that move
 
 my $three = add_node($cluster);
 wait_running($three, 'running');
@@ -256,7 +265,7 @@ all_right('a shard has moved');
 move_shard($cluster, $shard, $three, $two, 'block_writes');
 all_right('it has moved on');
 
-# ---- posts that come from each node in turn
+# ---- Posts from each node in turn
 
 my @in_turn = map { [ posts_on($cluster, $_, 3000, $FEED) ] } $one, $two;
 foreach my $turn (0 .. $FEED - 1)

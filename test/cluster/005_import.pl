@@ -1,7 +1,8 @@
 
-# import(), import_documents(), export_documents() and repair() on a cluster, from each of its
-# members: they answer as one server does that got the same, with its errors and all or
-# nothing; what is broken on one node is seen, and mended, from another.
+# import(), import_documents(), export_documents() and repair() on a cluster,
+# from each of its members. They return what one server with the same data
+# does, with its errors, and do all or nothing. A member can see and repair
+# damage on another one.
 
 use strict;
 use warnings;
@@ -19,7 +20,8 @@ my $coordinator = $cluster->{coordinator};
 my @members = members($cluster);
 my ($one, $two) = nodes($cluster);
 
-# A site, in tables that every server has for itself, and rows that cannot be imported
+# Tables of a site, which each server has for itself, and rows that cannot be
+# imported
 my $SITE = q{
 CREATE SCHEMA site;
 CREATE TABLE site.users AS SELECT kit.u(n) AS user_id, 'User ' || n AS username, kit.d(n) AS creation_date,
@@ -60,8 +62,8 @@ SELECT count(*) FROM blogstore.list_user_comments(kit.u(3), NULL);
 SELECT * FROM blogstore.get_user_by_name('USER 7');
 };
 
-# What a script shows, with the notices and the SQLSTATEs of errors; ids that are made at the moment
-# are asked for by nobody
+# Returns the output of a script: rows, notices and errors. The scripts do not
+# select ids that a server generates.
 sub run_script
 {
 	my ($server, $script) = @_;
@@ -69,7 +71,7 @@ sub run_script
 
 	$server->psql('postgres', "SET timezone = 'UTC';\n\\set VERBOSITY terse\n$script", stdout => \$out, stderr => \$err, on_error_stop => 0);
 	$err =~ s/^psql:<stdin>:\d+: //mg;
-	# Citus tells of its own what it does
+	# Leave out messages of Citus.
 	$err = join "\n", grep { /^(NOTICE:  (users|posts|comments|likes|there|made)|ERROR)/ } split /\n/, $err;
 	return "$out\n$err";
 }
@@ -82,13 +84,13 @@ sub same_as_single
 	my ($n) = grep { ($got[$_] // 'no row') ne ($expected[$_] // 'no row') } 0 .. @got + @expected;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	cmp_ok(scalar(grep { $_ ne '' } @expected), '>', 0, "$name: one server says something");
-	ok(!defined $n, "$name: " . $member->name . ' says what one server does') or diag sprintf "line %d of %d and %d\ngot:      %.400s\nexpected: %.400s",
+	cmp_ok(scalar(grep { $_ ne '' } @expected), '>', 0, "$name: one server has some output");
+	ok(!defined $n, "$name: " . $member->name . ' has the same output as one server') or diag sprintf "line %d of %d and %d\ngot:      %.400s\nexpected: %.400s",
 	  $n, scalar @got, scalar @expected, $got[$n] // 'nothing', $expected[$n] // 'nothing';
 	return;
 }
 
-# Everything is as on one server, and right
+# Check that everything is as on one server, and right.
 sub same_store
 {
 	my ($name) = @_;
@@ -109,16 +111,18 @@ my $ALL = q{'site.users', 'site.posts', 'site.comments', 'site.likes'};
 my $BAD = q{'site.bad_users', 'site.bad_posts', 'site.bad_comments', 'site.bad_likes'};
 my $REJECTS = q{SELECT type, reason, item FROM site.rejects ORDER BY type, reason, item::text COLLATE "C"; TRUNCATE site.rejects;};
 
-# ---- a site, from the coordinator; the same again, from a node
+# ---- A site is imported from the coordinator, and once more from a node
 
 same_as_single($coordinator, 'a site', "SELECT * FROM blogstore.import($ALL)");
-# a like's id is made by who writes it: both have the coordinator's
+# The node that writes a like generates its id. Give the single server the ids
+# of the cluster.
 my $likes = $coordinator->safe_psql('postgres', q{SELECT string_agg(format('(%L::uuid, %L::uuid, %L::uuid)', post_id, user_id, id), ',') FROM blogstore.posts WHERE type = 'like'});
 $single->safe_psql('postgres', "UPDATE blogstore.posts p SET id = l.id FROM (VALUES $likes) AS l (post_id, user_id, id) WHERE type = 'like' AND p.post_id = l.post_id AND p.user_id = l.user_id");
 same_store('a site');
 same_as_single($one, 'the site again', "SELECT * FROM blogstore.import($ALL)");
 
-# ---- what cannot be imported: all or nothing, or all others, with the same reasons
+# ---- Rows that cannot be imported: the call imports nothing or all others,
+# with the same reasons
 
 my $before = $coordinator->safe_psql('postgres', $ITEMS);
 same_as_single($two, 'bad rows', "SELECT * FROM blogstore.import($BAD)");
@@ -133,7 +137,8 @@ $single->safe_psql('postgres', sprintf q{UPDATE blogstore.posts SET id = l.id FR
 	$coordinator->safe_psql('postgres', q{SELECT string_agg(format('(%L::uuid, %L::uuid, %L::uuid)', post_id, user_id, id), ',') FROM blogstore.posts WHERE type = 'like'}));
 same_store('all but bad rows');
 
-# ---- items become as the source's: names are exchanged, posts and comments edited, hidden and shown
+# ---- Changed items: users exchange names, posts and comments are edited,
+# hidden and shown
 
 my $CHANGES = q{
 UPDATE site.users SET username = CASE user_id WHEN kit.u(1) THEN 'User 2' WHEN kit.u(2) THEN 'User 1' WHEN kit.u(3) THEN 'USER 3' ELSE 'Renamed' END,
@@ -148,23 +153,24 @@ ALTER TABLE site.comments ADD modification_date timestamptz; UPDATE site.comment
 };
 create_kit_everywhere($cluster, $CHANGES);
 $single->safe_psql('postgres', $CHANGES);
-# also behind what reads all nodes in the same transaction
+# Also after a query over all nodes in the same transaction
 same_as_single($two, 'changed', "BEGIN; SELECT count(*) FROM blogstore.export_documents(); SELECT * FROM blogstore.import($ALL, changed => 'update'); COMMIT");
 same_store('changed');
 same_as_single($coordinator, 'changed, again', "SELECT * FROM blogstore.import($ALL, changed => 'update')");
 
-# ---- authors who are renamed, or deleted, meanwhile
+# ---- Authors who are renamed or deleted meanwhile
 
 my ($there) = posts_on($cluster, $two, 100001, 1);
 create_kit_everywhere($cluster, "CREATE TABLE site.late AS SELECT kit.p($there) AS post_id, kit.u(20) AS user_id, 'late' AS title, 'x' AS content, kit.d(1) AS creation_date");
 $single->safe_psql('postgres', "CREATE TABLE site.late AS SELECT kit.p($there) AS post_id, kit.u(20) AS user_id, 'late' AS title, 'x' AS content, kit.d(1) AS creation_date");
-# a rename that is on another node already, and not where the import reads names
+# A rename that another node has already, but not the node where the import
+# reads names
 my ($shard) = $two->safe_psql('postgres', q{SELECT 'blogstore.user_items_' || shardid FROM pg_dist_shard WHERE logicalrelid = 'blogstore.user_items'::regclass});
 my $there_only = 'SET citus.enable_manual_changes_to_shards = on; UPDATE %s SET username = %s WHERE user_id = kit.u(20)';
 $two->safe_psql('postgres', sprintf $there_only, $shard, q{'Renamed there'});
 like(run_script($one, '\set VERBOSITY sqlstate' . "\nSELECT * FROM blogstore.import(posts => 'site.late')"), qr/ERROR:  40001/, 'a name that another node has otherwise: the import is to be tried again');
 $two->safe_psql('postgres', sprintf $there_only, $shard, q{'User 20'});
-# a rename that begins before, and is committed after
+# A rename that begins before the import and commits after it
 my $renaming = $coordinator->background_psql('postgres');
 $renaming->query_safe(q{BEGIN; SELECT blogstore.edit_user(kit.u(20), 'Renamed meanwhile')});
 $one->safe_psql('postgres', q{SET client_min_messages = error; SELECT * FROM blogstore.import(posts => 'site.late')});
@@ -173,7 +179,7 @@ $renaming->quit;
 $single->safe_psql('postgres', q{SET client_min_messages = error; SELECT * FROM blogstore.import(posts => 'site.late'); SELECT blogstore.edit_user(kit.u(20), 'Renamed meanwhile')});
 same_store('a rename meanwhile');
 
-# ---- documents: another site's, there and back
+# ---- Documents of another site, imported and exported
 
 $single->safe_psql('postgres', 'CREATE TABLE site.documents (document jsonb)');
 create_kit_everywhere($cluster, 'CREATE TABLE site.documents (document jsonb)');
@@ -187,7 +193,7 @@ $_->safe_psql('postgres', "INSERT INTO site.documents VALUES $documents") foreac
 same_as_single($one, 'documents', "SELECT * FROM blogstore.import_documents('site.documents', 'site.rejects'); $REJECTS");
 same_as_single($coordinator, 'documents, again', "SELECT * FROM blogstore.import_documents('site.documents', 'site.rejects'); $REJECTS");
 same_store('documents');
-# what each member exports another server can import
+# Another server can import what a member exports.
 my $export = $two->safe_psql('postgres', 'SELECT document FROM blogstore.export_documents() AS document');
 $single->safe_psql('postgres', 'CREATE DATABASE back');
 create_store($single, 'back');
@@ -196,20 +202,21 @@ $single->safe_psql('back', "INSERT INTO documents SELECT line::jsonb FROM regexp
 $single->safe_psql('back', q{SET client_min_messages = error; SELECT * FROM blogstore.import_documents('documents')});
 is($single->safe_psql('back', 'SELECT document FROM blogstore.export_documents() AS document ORDER BY document::text COLLATE "C"'),
 	$single->safe_psql('postgres', 'SELECT document FROM blogstore.export_documents() AS document ORDER BY document::text COLLATE "C"'),
-	'what a node exports comes to one server as it is');
+	'one server exports the same after it has imported the documents of a node');
 
-# ---- repair(): what is broken on each node is seen, and mended, from others
+# ---- repair(): other members see and repair what is broken on a node
 
 my $FINDINGS = 'SELECT container, problem, type, id, expected, actual FROM blogstore.verify() ORDER BY container, problem, type, id';
 
-# Break with SQL, see from all members, mend from one: it says how many findings that were
+# Break something with SQL. Check that verify() shows it on all members, and
+# that repair() on one member corrects that number of findings.
 sub mends
 {
 	my ($name, $break, $mender, @expected) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$coordinator->safe_psql('postgres', $break);
-	# names and counts stay as they are, and copies follow
+	# The worker updates copies, but does not correct names and counts.
 	ok(cluster_views_follow($cluster), "$name: the views follow");
 	my $found = $coordinator->safe_psql('postgres', $FINDINGS);
 	is(join("\n", map { join '|', (split /\|/)[ 0 .. 2 ] } split /\n/, $found), join("\n", sort @expected), "$name: verify() says so");
@@ -242,12 +249,13 @@ INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, creation
 		$mender, 'users|registry|user', 'users|registry|user');
 	is($mender->safe_psql('postgres', "BEGIN; SELECT username FROM blogstore.create_user(U&'\\00c9va', kit.u(888001)); SELECT * FROM blogstore.verify(); ROLLBACK"),
 		"\x{c3}\x{89}va", "$what: verify() finds a user of its own transaction registered");
-	# users whose names have one key: both are named, and neither is changed
+	# Two users whose names have the same key: repair() reports both and
+	# changes neither.
 	$broken->safe_psql('postgres', "SELECT blogstore.create_user('Twin one', kit.u(888002)), blogstore.create_user('Twin two', kit.u(888003))");
 	$broken->safe_psql('postgres', "UPDATE blogstore.user_items SET username = U&'TWIN\\00a0ONE' WHERE user_id = kit.u(888003)");
 	my ($out, $err);
 	$mender->psql('postgres', 'SELECT blogstore.repair()', stdout => \$out, stderr => \$err);
-	is($out, 0, "$what: names that meet are not mended");
+	is($out, 0, "$what: repair() does not change names with the same key");
 	like($err, qr/users \S+888003, "TWIN.*ONE", and \S+888002, "Twin one", have the same name/, "$what: both users are named");
 	is($mender->safe_psql('postgres', 'SELECT username_key FROM blogstore.usernames WHERE user_id IN (kit.u(888002), kit.u(888003)) ORDER BY user_id'),
 		"twin one\ntwin two", "$what: neither user is changed");
@@ -255,7 +263,8 @@ INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, creation
 	is($broken->safe_psql('postgres', "SELECT user_id = kit.u(888003) FROM blogstore.get_user_by_name('Twin Two')"), 't', "$what: one of them gets another name");
 	$broken->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(888002)), blogstore.delete_user(kit.u(888003))');
 
-	# copies: what is committed the worker mends, too; so in a transaction
+	# Damaged copies. The worker would repair them after a commit, so the test
+	# calls verify() and repair() in the same transaction.
 	my ($title, $author) = split /\|/, $coordinator->safe_psql('postgres', "SELECT title, user_id FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p($q)");
 	my %copies = (
 		stale => "UPDATE blogstore.users SET title = 'stale' WHERE type = 'post' AND user_id = '$author' AND post_id = kit.p($q)",
@@ -270,7 +279,7 @@ VALUES (kit.p($gone), 'post', kit.p($gone), '$author', 'x', 'extra', 'x', 0, 0, 
 		views_right($cluster, "$what: a copy that was $kind");
 	}
 
-	# what only the node itself shows
+	# Damage in a table that each node has for itself
 	$broken->safe_psql('postgres', 'SET citus.enable_ddl_propagation = off; ALTER TABLE blogstore.jobs ALTER done DROP NOT NULL;
 ALTER TABLE blogstore.jobs ADD CHECK (done IS NOT NULL) NOT VALID; ALTER TABLE blogstore.jobs DROP CONSTRAINT jobs_done_check');
 	is($broken->safe_psql('postgres', "BEGIN; INSERT INTO blogstore.jobs (id, kind, user_id, done) VALUES (kit.c(1), 'rename', kit.u(1), NULL); SELECT container, problem, actual FROM blogstore.verify(); ROLLBACK"),

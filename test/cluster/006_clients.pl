@@ -1,6 +1,7 @@
-# Clients that go straight to the node that has a post, the examples for psycopg2 and
-# node-postgres: a shard moves to another node and back under them, they notice where it is, and
-# nothing fails. What a request costs that comes to another node: a read takes no transaction.
+# Clients that connect to the node that has a post: the examples for psycopg2
+# and node-postgres. A shard moves to another node and back. The clients notice
+# it and get no error. Also tested is what a node sends to another one for a
+# request: a read needs no transaction.
 
 use strict;
 use warnings;
@@ -13,7 +14,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# containers of an ordinary role's, as a site has them
+# An ordinary role owns the containers, as on a site.
 my $cluster = new_cluster('clients', owner => 'blog');
 my $coordinator = $cluster->{coordinator};
 my ($one, $two) = nodes($cluster);
@@ -27,7 +28,7 @@ SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM gener
 SELECT count(blogstore.create_post(kit.u(1 + n % $USERS), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n))) FROM generate_series(1, 100) AS n;
 CREATE ROLE site LOGIN;
 });
-# rights on functions are each node's
+# Each node has rights on functions for itself.
 $_->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off; SELECT blogstore.grant_requests('site'); GRANT EXECUTE ON FUNCTION blogstore.node_of TO site})
   foreach members($cluster);
 
@@ -35,12 +36,12 @@ my ($moved, @others) = posts_on($cluster, $one, 1, 2);
 my @numbers = ($moved, @others, posts_on($cluster, $two, 1, 2));
 my @posts = split /\n/, $coordinator->safe_psql('postgres', 'SELECT kit.p(n) FROM unnest(ARRAY[' . join(',', @numbers) . ']) WITH ORDINALITY AS p (n, i) ORDER BY i');
 my @users = split /\n/, $coordinator->safe_psql('postgres', "SELECT kit.u(n) FROM generate_series(1, 2 * $USERS) n ORDER BY n");
-# the first entry is of nobody
+# Nothing listens at the first entry.
 my $entries = join ',', $one->host . ':1', map { $_->host . ':' . $_->port } $two, $one;
 
-# ---- what they are made with
+# ---- The clients
 
-# node-postgres is Debian's, where NODE_PATH says, or npm's
+# The package pg: the one that NODE_PATH names, Debian's, or one from npm
 sub node_path
 {
 	my $path = join ':', grep { defined } $ENV{NODE_PATH}, '/usr/share/nodejs';
@@ -65,7 +66,7 @@ sub start_likes
 	return $client;
 }
 
-# What a client says of where a post is, as often as that was news
+# The nodes at which a client has found the post, in their order
 sub places
 {
 	my ($client) = @_;
@@ -73,7 +74,7 @@ sub places
 	return join ' ', map { /^at $posts[0] (\d+)$/ ? $1 : () } split /\n/, -e $client->{out} ? slurp_file($client->{out}) : '';
 }
 
-# Wait until each client has found the post where it is
+# Wait until each client has found the post on these nodes.
 sub wait_noticed
 {
 	my ($clients, $name, @ports) = @_;
@@ -89,7 +90,7 @@ sub wait_noticed
 	return;
 }
 
-# ---- with a shard that moves
+# ---- A shard moves
 
 my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($moved))");
 unlink $stop;
@@ -113,12 +114,12 @@ unlink $stop;
 	}
 }
 is($coordinator->safe_psql('postgres', q{SELECT count(*), count(DISTINCT (post_id, user_id)) FROM blogstore.posts WHERE type = 'like'}),
-	join('|', (2 * $USERS * @posts) x 2), 'what was liked is liked once');
+	join('|', (2 * $USERS * @posts) x 2), 'each like exists once');
 views_right($cluster, 'after the clients');
 
-# ---- what is asked of another node
+# ---- What a node sends to another one
 
-# What Citus sends to a node for a statement
+# Returns the commands that Citus sends to another node for a statement.
 sub sent
 {
 	my ($statement, $before) = @_;
@@ -137,7 +138,7 @@ is(sent("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM blogstore.get_post(k
 is(sent("SET default_transaction_isolation = 'repeatable read'; SELECT FROM blogstore.get_post(kit.p($moved))"), 'BEGIN, serve_post, COMMIT',
 	'and in a statement by itself that has one');
 
-# What a function has written elsewhere, it reads
+# A function reads what it has written on another node.
 create_kit_everywhere($cluster, q{
 CREATE FUNCTION kit.likes_after(post uuid, liker uuid) RETURNS int LANGUAGE plpgsql AS $$
 DECLARE before int := (SELECT like_count FROM blogstore.get_post(post));
@@ -149,7 +150,7 @@ END $$;
 is($two->safe_psql('postgres', "SELECT kit.likes_after(kit.p($moved), kit.u(1))"), 1, 'a function reads on another node what it has written there');
 is($two->safe_psql('postgres', "SELECT like_count FROM blogstore.get_post(kit.p($moved))"), 2 * $USERS - 1, 'and it is committed');
 
-# A function that is replaced is asked for anew
+# The session looks up a replaced function anew.
 is( $two->safe_psql(
 		'postgres', "
 SELECT count(*) FROM blogstore.get_post(kit.p($moved));
@@ -161,7 +162,8 @@ SELECT count(*) FROM blogstore.create_like(kit.p($moved), kit.u(1));
 SELECT like_count FROM blogstore.get_post(kit.p($moved))"),
 	join("\n", 1, 1, 1, 2 * $USERS), 'a function that was replaced serves');
 
-# ---- a node that comes later: its worker waits for the users, and the owner has its rights there, too
+# ---- A new node: its worker waits for the table of users, and the owner has
+# its rights there
 
 my $three = add_node($cluster, sub {
 	my ($node) = @_;

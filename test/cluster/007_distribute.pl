@@ -1,6 +1,7 @@
 
-# A filled machine becomes a cluster beside readers and writers: whatever ends the call leaves
-# everything as it was; else nobody meets an error, nothing is lost, and every item is what it was before.
+# distribute_containers() on a server with data, beside readers and writers. If
+# the call is interrupted, everything is as before. If it succeeds, no client
+# gets an error, nothing is lost, and every item is the same.
 
 use strict;
 use warnings;
@@ -15,7 +16,7 @@ use Test::More;
 
 my $USERS = 20;
 my $POSTS = 120;
-my $LIVE = 1000;    # posts from this number on are those that clients write to
+my $LIVE = 1000;    # clients write to posts from this number on
 my $CALL = 'SELECT blogstore.distribute_containers(8)';
 
 my $cluster = new_cluster('distribute', containers => 0);
@@ -33,7 +34,7 @@ sub error_of
 	return $status ? $err =~ s/.*?ERROR:  (.*?)\n.*/$1/sr : 'no error';
 }
 
-# ---- what is missing is said
+# ---- Missing prerequisites
 
 is(error_of($CALL), '55000: the blogstore containers have not been created', 'without containers');
 $coordinator->safe_psql('postgres', q{SET client_min_messages = error; SELECT blogstore.create_containers(4, 'blog', distributed => false)});
@@ -61,7 +62,7 @@ for my $case (
 	$coordinator->safe_psql('postgres', "SET citus.enable_ddl_propagation = off; $drop");
 }
 
-# ---- a store with something of everything, and what its owner has added
+# ---- A store with items of every kind, and additions of the owner
 
 $coordinator->safe_psql(
 	'postgres', qq{
@@ -87,7 +88,8 @@ UPDATE blogstore.users SET email = 'a\@b' WHERE user_id = kit.u(3) AND type = 'u
 });
 wait_jobs($cluster, $coordinator);
 
-# Every item by plain SQL, but for what clients write to, and for deltas, which are folded at any time
+# Every item by plain SQL, without posts that clients write to, and without
+# deltas, which can be folded at any time
 my $ITEMS = qq{
 SELECT id, type, post_id, user_id, user_username, title, content, creation_date, hidden, parent_id, modification_date, properties, mood
 FROM blogstore.posts%1\$s WHERE type <> 'delta' AND post_id < kit.p($LIVE) ORDER BY type, id};
@@ -114,9 +116,11 @@ my $spread = "SELECT $USER_COLUMNS FROM blogstore.user_items ORDER BY id";
 my @before = content($one_machine);
 my @answers = map { $coordinator->safe_psql('postgres', $_) } @requests;
 
-# ---- who holds something is waited for, beside others; and the call is killed
+# ---- The call waits for a transaction that has locked the containers, beside
+# others; then it is killed
 
-# A session with a like that is not committed: the last step cannot begin
+# A session with a like that is not committed, which keeps the call from its
+# last step
 sub hold
 {
 	my ($n) = @_;
@@ -130,7 +134,7 @@ sub start_call
 {
 	my $client = start_client($coordinator, 'postgres', "SET client_min_messages = notice; $CALL", 'distribute');
 
-	# it says so, once it has copied all
+	# The call reports that it waits when it has copied everything.
 	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
 	{
 		return $client if -s $client->{err} && slurp_file($client->{err}) =~ /waiting for transactions that have locked the containers/;
@@ -159,7 +163,7 @@ for my $victim ('its backend', 'the coordinator', 'a node')
 	}
 	if ($victim eq 'a node')
 	{
-		# the call goes on as far as it can without the node
+		# The call goes on as far as it can without the node.
 		$holder->query_safe('ROLLBACK');
 	}
 	my (undef, $err) = finish_client($call);
@@ -170,13 +174,13 @@ for my $victim ('its backend', 'the coordinator', 'a node')
 	wait_recovered($cluster);
 	is(join("\n", on_each($cluster, q{SELECT count(*) FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace
 AND (relname ~ '_spread|_one_machine|^user_items|^posts_(post|comment|like|delta)' OR relname ~ '^(posts|users|usernames)_[0-9]')})),
-		"0\n0\n0", "$victim is killed: nothing is left of it");
-	is_deeply([ content($one_machine) ], \@before, "$victim is killed: every item is what it was");
+		"0\n0\n0", "$victim is killed: none of its tables is left");
+	is_deeply([ content($one_machine) ], \@before, "$victim is killed: every item is as before");
 	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.verify()"), 0, "$victim is killed: verify() shows nothing")
 	  if $coordinator->safe_psql('postgres', q{SELECT blogstore.wait_for_views('600 s')}) eq 't';
 }
 
-# ---- beside clients
+# ---- Beside clients
 
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 
@@ -202,7 +206,7 @@ SELECT FROM blogstore.create_like(kit.p(:post), kit.u(:reader));
 SELECT blogstore.delete_like(kit.p(:post), kit.u(:reader));
 SELECT FROM blogstore.edit_post(kit.p(:post), 'anew');
 };
-# what is not there is an error: division by zero
+# A missing row is an error: division by zero.
 my $read = q{SELECT 1 / count(*) FROM blogstore.get_post(kit.p(:post));
 SELECT 1 / count(*) FROM blogstore.get_user(kit.u(:someone));
 SELECT 1 / count(*) FROM blogstore.get_user_by_name('user ' || :reader);
@@ -216,7 +220,7 @@ COMMIT;
 };
 my @clients = map { (start_bench("writer_$_", $_, sprintf $write, $_), start_bench("reader_$_", $_, $read)) } 'simple', 'prepared';
 
-# Wait until each has done something more
+# Wait until each client has done more.
 sub clients_go_on
 {
 	my ($name) = @_;
@@ -237,7 +241,8 @@ sub clients_go_on
 	return;
 }
 
-# sessions that know the old tables, one whose snapshot is of before, and statements whose is
+# Sessions that know the old tables: one with prepared statements, one with an
+# older snapshot, and statements with older snapshots
 my $holder = hold(12);
 my $knows = $coordinator->background_psql('postgres');
 my $snapshot = $coordinator->background_psql('postgres', on_error_stop => 0);
@@ -258,8 +263,8 @@ my $call = start_call();
 clients_go_on('as long as the call waits');
 $holder->query_safe('COMMIT');
 my (undef, $said) = finish_client($call);
-unlike($said, qr/ERROR|WARNING/, 'the containers are spread');
-like($said, qr/copied [0-9]+ rows, and copied [1-9][0-9]* changed rows again/, 'with what has changed meanwhile');
+unlike($said, qr/ERROR|WARNING/, 'the containers are distributed');
+like($said, qr/copied [0-9]+ rows, and copied [1-9][0-9]* changed rows again/, 'with the changes made meanwhile');
 clients_go_on('after');
 
 $gate->query_safe('SELECT pg_advisory_unlock(7)');
@@ -288,31 +293,31 @@ for my $client (@clients)
 }
 is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.get_like(kit.p($LIVE + 1), kit.u(12))"), 1, 'the like that was waited for is there');
 
-# ---- what there is now
+# ---- The result
 
-is_deeply([ content($spread) ], \@before, 'every item is what it was before');
+is_deeply([ content($spread) ], \@before, 'every item is as before');
 is_deeply([ map { $coordinator->safe_psql('postgres', sprintf $_, '_one_machine') } $ITEMS, $COUNTED, $NAMES, $one_machine =~ s/blogstore\.users/blogstore.users_one_machine/r ],
-	\@before, 'and is in the old tables');
+	\@before, 'the old tables still have every item');
 wait_jobs($cluster, members($cluster));
-same_everywhere($cluster, $requests[$_], $answers[$_], "request $_ is answered as by one machine") foreach 0 .. $#requests;
+same_everywhere($cluster, $requests[$_], $answers[$_], "request $_ returns what it did before") foreach 0 .. $#requests;
 views_right($cluster, 'spread');
 is($coordinator->safe_psql('postgres', q{SELECT count(DISTINCT nodename || nodeport), count(*) FROM citus_shards WHERE table_name = 'blogstore.posts_post'::regclass}),
 	'2|8', 'the shards are on both nodes');
 is(join("\n", on_each($cluster, q{SELECT relowner::regrole || has_table_privilege('report', oid, 'SELECT')::text FROM pg_class WHERE oid = 'blogstore.posts'::regclass})),
-	"blogtrue\nblogtrue\nblogtrue", 'owner and rights are those of before');
+	"blogtrue\nblogtrue\nblogtrue", 'owner and rights are as before');
 is($coordinator->safe_psql('postgres', q{SELECT string_agg(indexrelid::regclass::text, ' ' ORDER BY indexrelid::regclass::text) FROM pg_index
 WHERE indrelid IN ('blogstore.posts_post'::regclass, 'blogstore.posts_like'::regclass)}),
 	'blogstore.likes_by_date_spread blogstore.posts_like_list blogstore.posts_like_pkey blogstore.posts_like_title_idx blogstore.posts_post_by_user blogstore.posts_post_date blogstore.posts_post_pkey blogstore.posts_post_title_idx',
-	'indexes are those of before');
+	'indexes are as before');
 $coordinator->safe_psql('postgres', q{SELECT blogstore.create_post(kit.u(1), 'new', 'new', kit.p(900))});
 is($coordinator->safe_psql('postgres', q{SELECT mood FROM blogstore.posts WHERE post_id = kit.p(900) AND type = 'post'}), 'calm', 'with the column that the owner has added');
 is($one->safe_psql('postgres', q{SELECT kit.try('blogstore.create_user(''uSER 5'')')}) =~ s/,.*//sr, '23505', 'a name is taken on every node');
-like(error_of(q{SELECT blogstore.create_comment(kit.p(900), kit.u(1), 'rude')}), qr/polite/, 'the check is there');
-is(error_of($CALL), '55000: the containers are already spread over the cluster', 'not twice');
+like(error_of(q{SELECT blogstore.create_comment(kit.p(900), kit.u(1), 'rude')}), qr/polite/, 'the CHECK constraint exists');
+is(error_of($CALL), '55000: the containers are already spread over the cluster', 'a second call is refused');
 $coordinator->safe_psql('postgres', 'DROP TABLE blogstore.posts_one_machine, blogstore.users_one_machine, blogstore.usernames_one_machine');
 views_right($cluster, 'without the old tables');
 
-# ---- a shard comes to the machine that had them all: its worker takes in what has come
+# ---- A shard moves to the machine that had all data
 
 $coordinator->safe_psql('postgres', sprintf "SELECT citus_set_node_property('%s', %d, 'shouldhaveshards', true)", $coordinator->host, $coordinator->port);
 move_shard($cluster, $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p(900))"),

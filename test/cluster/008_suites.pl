@@ -1,12 +1,12 @@
 
-# The suites of pg_regress and pgTAP that do not concern one machine's insides pass on a
-# cluster, from the coordinator and from a node, as they are: the same files, with the same
-# expected output.
+# Suites of pg_regress and pgTAP pass on a cluster, from the coordinator and
+# from a node, with the same files and the same expected output. Suites about a
+# single server are left out.
 #
-# They find the store made, with the helpers that install.sql makes on one machine
-# (test/kit/cluster.sql), and make objects of their own on the member where they run, without Citus.
-# Those that walk through lists page by page ask all nodes for each page; they are among the
-# long tests.
+# They find a store with the helpers that install.sql creates on a single
+# server (here from test/kit/cluster.sql), and create their own objects on the
+# member where they run, without propagation by Citus. Suites that page through
+# long lists ask all nodes for each page, so they belong to the long tests.
 
 use strict;
 use warnings;
@@ -24,7 +24,7 @@ use Test::More;
 my @regress = qw(users posts comments properties likes user_lists counts idempotency documents bad_input errors extremes read_only deletions);
 my @regress_long = qw(paging);
 
-# Why the others do not
+# Why the other suites do not run here
 my %regress_left_out = (
 	install => 'the install script, and the partitions of one machine',
 	reinstall => 'drops the extension, which a cluster has on all nodes',
@@ -65,15 +65,15 @@ my %pgtap_left_out = (
 	'03_containers' => 'the partitions of one machine, their constraints and triggers',
 	'05_invariants' => 'users in the table users, who are in user_items');
 
-# Each suite there is is in one of the lists
+# Check that each suite is in one of the lists.
 sub check_lists
 {
 	my ($kind, $there, @named) = @_;
 	my %count;
 
 	$count{$_}++ foreach @named;
-	is_deeply([ sort keys %count ], [ sort @$there ], "$kind: each suite is said to run, or why it does not");
-	is_deeply([ grep { $count{$_} > 1 } keys %count ], [], "$kind: once");
+	is_deeply([ sort keys %count ], [ sort @$there ], "$kind: each suite is in the lists");
+	is_deeply([ grep { $count{$_} > 1 } keys %count ], [], "$kind: each suite is in one list only");
 	return;
 }
 
@@ -83,7 +83,7 @@ check_lists('pgTAP', [ map { m{([^/]+)\.sql$} } glob "$FindBin::RealBin/../pgtap
 
 # ---- pgTAP
 
-# Run a file of test/pgtap on a member
+# Run a file of test/pgtap on a member.
 sub run_pgtap
 {
 	my ($member, $file) = @_;
@@ -123,7 +123,7 @@ foreach my $member ($coordinator, $node)
 
 # ---- pg_regress
 
-# Run suites on a member, one after the other
+# Run suites on a member, one after the other.
 sub run_regress
 {
 	my ($member, @names) = @_;
@@ -134,7 +134,6 @@ sub run_regress
 	mkdir $results;
 	symlink "$tests/../expected", "$results/expected" or -e "$results/expected" or die "symlink: $!";
 	local $ENV{PGOPTIONS} = '-c citus.enable_ddl_propagation=off';
-	local $ENV{PGUSER} = 'postgres' if ($ENV{PGUSER} // '') eq '';
 	IPC::Run::run(
 		[
 			$ENV{PG_REGRESS}, '--use-existing', '--dbname=postgres', "--bindir=$cluster->{path}/bin",
@@ -144,7 +143,7 @@ sub run_regress
 		'<', \undef, '>', \$out, '2>', \$err);
 	my $diffs = -s "$results/regression.diffs" ? slurp_file("$results/regression.diffs") : '';
 
-	# PostgreSQL 15 says "test name ... ok", later ones "ok 1 - name"
+	# PostgreSQL 15 prints "test name ... ok", later versions "ok 1 - name".
 	my $failed = 0;
 	foreach my $name (@names)
 	{
@@ -158,7 +157,7 @@ create_kit_everywhere($cluster, 'DROP VIEW IF EXISTS kit.posts, kit.implied; SET
 	  . kit_file('ids') . kit_file('cluster') . 'GRANT USAGE ON SCHEMA kit TO PUBLIC');
 run_regress($_, @regress, long_tests() ? @regress_long : ()) foreach $coordinator, $node;
 
-# ---- What a transaction has written, and what is being deleted
+# ---- A transaction's own writes, and users who are being deleted
 
 $coordinator->safe_psql('postgres', q{
 SELECT blogstore.create_user('many items', kit.u(800001));
@@ -166,8 +165,8 @@ SELECT blogstore.create_post(kit.u(800001), 'title', 'content', kit.p(800000 + n
 	blogstore.create_comment(kit.p(800000 + n), kit.u(800001), 'content', kit.c(800000 + n))
 FROM generate_series(1, 24) n});
 
-# SQL that could take several connections to a node shows what the transaction has written by requests,
-# and so do the lists that follow
+# An SQL query that could use several connections to a node sees what requests
+# have written in the same transaction, and so do lists after it.
 foreach my $member (members($cluster))
 {
 	is($member->safe_psql('postgres', q{
@@ -180,8 +179,8 @@ ROLLBACK;
 SELECT count(*) FROM blogstore.list_user_comments(kit.u(800001), NULL, include_hidden => true)}), "t\n0\n0\n24", $member->name . ': a transaction shows what it has written');
 }
 
-# A user who is made anew while what is left is being deleted, on nodes where the user is at home and
-# where not
+# A user is created with the id of one whose items are still being deleted, on
+# nodes that have the user and on others.
 $_->safe_psql('postgres', 'SELECT blogstore.stop_worker()') foreach nodes($cluster);
 is($coordinator->safe_psql('postgres', q{SELECT blogstore.delete_user(kit.u(800001));
 SELECT username FROM blogstore.create_user('anew', kit.u(800001));
@@ -190,13 +189,14 @@ $_->safe_psql('postgres', 'SELECT blogstore.start_worker()') foreach nodes($clus
 wait_jobs($cluster, members($cluster));
 is($coordinator->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'and nothing is left');
 
-# ---- What the whole cluster tells of itself, from each member
+# ---- Views that show the whole cluster, from each member
 
 foreach my $member (members($cluster))
 {
 	my $name = $member->name;
 
-	# one that has not heard of another for a while catches up until it has
+	# A member that has not heard of another one for some time catches up
+	# first.
 	ok($member->poll_query_until('postgres', q{SELECT count(*), count(DISTINCT node), string_agg(DISTINCT state, ','), count(node_error) FROM blogstore.cluster_stat_worker}, '3|3|running|0'),
 		"$name: the workers of all members run");
 	is($member->safe_psql('postgres', q{SELECT w.pid = c.pid AND w.slot = c.slot AND w.started_at = c.started_at
@@ -217,7 +217,7 @@ FROM blogstore.cluster_stat_requests s JOIN pg_dist_node n ON n.nodeid = s.node 
 		't', $member->name . ': each member tells of each request');
 }
 
-# A job of one node that cannot go on: its worker is stopped
+# A job of a node that cannot go on because its worker is stopped
 $node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
 wait_until($node, 'postgres', 'SELECT state FROM blogstore.stat_worker', 'stopped');
 $coordinator->safe_psql('postgres', q{SELECT blogstore.delete_user(kit.u(900001))});
@@ -227,14 +227,15 @@ foreach my $member (members($cluster))
 
 	wait_until($member, 'postgres', "SELECT string_agg(DISTINCT kind, ',') FROM blogstore.cluster_progress WHERE port = $port", 'deletion');
 	ok(1, $member->name . ': the job of a node is seen');
-	# the others may be catching up, since it does not keep its part of their views
+	# The other workers may be catching up, because the stopped one does not
+	# maintain its part of their views.
 	is($member->safe_psql('postgres', "SELECT string_agg(state, ',') FILTER (WHERE port = $port), count(*) FILTER (WHERE state IN ('running', 'catching up')), count(node_error) FROM blogstore.cluster_stat_worker"),
 		'stopped|2|0', $member->name . ': and that its worker is stopped');
 }
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 wait_jobs($cluster, members($cluster));
 
-# The SQLSTATE that a script ends with
+# The SQLSTATE of a script's error
 sub error_of
 {
 	my ($member, $sql) = @_;
@@ -244,7 +245,8 @@ sub error_of
 	return ($err =~ /ERROR:  (\w{5})/)[0];
 }
 
-# Who may read one server's may read the cluster's, and nobody else may
+# A role that may read the views of one server may read those of the cluster.
+# No other role may.
 here_role($_) foreach members($cluster);
 
 sub here_role
@@ -261,13 +263,14 @@ foreach my $view (qw(cluster_stat_worker cluster_stat_requests cluster_progress)
 	is(error_of($coordinator, "SET ROLE anybody; SELECT * FROM blogstore.$view"), '42501', "$view: for nobody else");
 }
 is(error_of($coordinator, "SELECT * FROM blogstore.get_cluster_status('passwords')"), '22023', 'nothing else can be asked for');
-# an operator of the caller's is not called by the owner
+# The function uses the operators of pg_catalog, not those in the caller's
+# search_path.
 is($coordinator->safe_psql('postgres', q{SET citus.enable_ddl_propagation = off; CREATE SCHEMA trap; GRANT ALL ON SCHEMA trap TO watcher; SET ROLE watcher;
 CREATE FUNCTION trap.equal(integer, integer) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
 CREATE OPERATOR trap.= (FUNCTION = trap.equal, LEFTARG = integer, RIGHTARG = integer);
 SET search_path = trap, pg_catalog; SELECT count(*) FROM blogstore.get_cluster_status('worker')}), '3', 'the caller has nothing run by the owner');
 
-# A node that is down is told of, and takes nothing from the others
+# A node that is down is reported, and the rows of the others are shown.
 $node->stop('immediate');
 is($coordinator->safe_psql('postgres', q{SELECT port, node_error ~ 'connect', state FROM blogstore.cluster_stat_worker WHERE node_error IS NOT NULL}),
 	$node->port . '|t|', 'a node is down: the view says so');

@@ -1,7 +1,8 @@
 
-# A node's standby takes its place, and then the coordinator's, each killed under transactions over
-# two nodes, a rename and a deletion: nothing acknowledged is lost, pairs are all or nothing, and the
-# worker of who was promoted builds the views.
+# The standby of a node takes its place, and then the standby of the
+# coordinator. Each is killed under transactions over two nodes, a rename and a
+# deletion. Nothing acknowledged is lost, pairs are all or nothing, and the
+# worker on the promoted server rebuilds the views.
 
 use strict;
 use warnings;
@@ -14,7 +15,7 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# what a server says is committed must be there: no shortcuts
+# An acknowledged commit must survive the crash.
 my $cluster = new_cluster('failover', settings => "fsync = on\nsynchronous_commit = on\nwal_keep_size = 1GB");
 my ($one, $two) = nodes($cluster);
 
@@ -23,11 +24,11 @@ views_right($cluster, 'filled');
 
 my ($here) = posts_on($cluster, $one, 1, 1);
 my ($there) = posts_on($cluster, $two, 1, 1);
-# neither users who write the pairs, nor authors of their posts
+# Users who neither write the pairs nor are the authors of their posts
 my @others = grep { $_ != 1 && $_ != 1 + $here % 12 && $_ != 1 + $there % 12 } 1 .. 12;
 my $number;
 
-# A standby that has what its primary acknowledges
+# Start a standby that has everything its primary acknowledges.
 sub start_standby
 {
 	my ($primary) = @_;
@@ -43,7 +44,8 @@ sub start_standby
 	return $standby;
 }
 
-# A comment on each of two posts, which lie on two nodes, in one transaction
+# SQL that writes a comment on each of two posts, which are on two nodes, in
+# one transaction
 sub pair
 {
 	my ($n) = @_;
@@ -51,7 +53,7 @@ sub pair
 	return "BEGIN;\nSELECT FROM blogstore.create_comment(kit.p($here), kit.u(1), 'pair', kit.c($n));\nSELECT FROM blogstore.create_comment(kit.p($there), kit.u(1), 'pair', kit.c($n));\nCOMMIT;\nSELECT $n;\n";
 }
 
-# The pairs that there are, by the number of the post that has this half
+# The numbers of the pairs that have their comment on this post
 sub halves
 {
 	my ($p) = @_;
@@ -60,7 +62,7 @@ sub halves
 		"SELECT right(id::text, 12)::int FROM blogstore.posts WHERE type = 'comment' AND content = 'pair' AND post_id = kit.p($p) ORDER BY 1");
 }
 
-# Kill a member under load at others, and have its standby take its place
+# Kill a member while clients at others write, and promote its standby.
 sub fail_over
 {
 	my ($victim, $standby, $from, @at) = @_;
@@ -72,16 +74,18 @@ sub fail_over
 	{
 		my $base = $from + 20000 * @loads;
 
-		# a client that comes to its end waits to be cut off
+		# A client that has done all its pairs waits until its connection is
+		# cut.
 		push @loads, start_client($member, 'postgres', join('', map { pair($base + $_) } 1 .. 3000) . "SELECT pg_sleep(86400);\n", "load_${from}_" . $member->name);
 	}
-	# in the middle of it: all are well under way
+	# All clients have done some of their pairs.
 	my $loads = @loads;
 	wait_until($one, 'postgres', qq{
 SELECT count(*) = $loads FROM (
 	SELECT count(*) FROM blogstore.posts WHERE type = 'comment' AND content = 'pair' AND post_id = kit.p($here) AND id > kit.c($from)
 	GROUP BY right(id::text, 12)::int / 20000 HAVING count(*) > 30) x});
-	# its worker comes neither to a rename nor to a deletion
+	# The member's worker is held, so it does neither the rename nor the
+	# deletion.
 	my $worker = hold_worker($victim, 'postgres');
 	my ($renamed, $deleted) = splice @others, 0, 2;
 	$one->safe_psql('postgres', "SELECT blogstore.edit_user(kit.u($renamed), 'renamed before $name ended'); SELECT blogstore.delete_user(kit.u($deleted))");
@@ -93,7 +97,7 @@ SELECT count(*) = $loads FROM (
 	$cluster->{nodes} = [ map { $_ == $victim ? $standby : $_ } @{ $cluster->{nodes} } ];
 	$cluster->{coordinator} = $standby if $cluster->{coordinator} == $victim;
 	$cluster->{coordinator}->safe_psql('postgres', sprintf q{SELECT citus_update_node(%d, '%s', %d)}, $id, $standby->host, $standby->port);
-	# those that go on, with their servers' end of the connection
+	# Terminate the clients that still run, with their server processes.
 	on_each($cluster, q{SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'load\_%'});
 	my @told = map { grep { /^\d+$/ } @{ (finish_client($_))[0] } } @loads;
 
@@ -103,7 +107,8 @@ SELECT count(*) = $loads FROM (
 	is(join(' ', grep { !$half{$_} } @told), '', "$name: nothing acknowledged is lost");
 	is(join(' ', halves($there)), join(' ', halves($here)), "$name: pairs are all or nothing");
 
-	# other nodes had copies of posts whose deletion its worker had not told of
+	# Other nodes have copies of deleted posts of which the killed worker has
+	# not told them.
 	wait_jobs($cluster, members($cluster));
 	views_right($cluster, "$name: promoted");
 	is(join(', ', slots_made($standby, 0)), 'The slot was missing.', "$name: the promoted server's worker has made its slot");
@@ -114,7 +119,7 @@ SELECT count(*) = $loads FROM (
 	is($cluster->{coordinator}->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u($deleted)"),
 		0, "$name: no item of a deleted user is left");
 
-	# it goes on, from every member
+	# Every member can write again.
 	$number = $from + 90000;
 	my @members = members($cluster);
 	$_->safe_psql('postgres', pair(++$number)) foreach @members;
@@ -125,7 +130,8 @@ SELECT count(*) = $loads FROM (
 }
 
 fail_over($two, start_standby($two), 100000, $cluster->{coordinator}, $one);
-# while the coordinator is gone users cannot be made; it is killed with the nodes' clients under way
+# Users cannot be created without the coordinator. It is killed while clients
+# at the nodes write.
 fail_over($cluster->{coordinator}, start_standby($cluster->{coordinator}), 600000, nodes($cluster));
 
 done_testing();

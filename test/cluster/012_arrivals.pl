@@ -1,8 +1,8 @@
 
-# A shard moves while the worker of the node that had it is held: what that worker had still to do
-# for it is done where it has come, and for that shard alone. Posts that were deleted leave
-# their authors' lists on other nodes, names are the present ones, and items of a user who
-# was deleted are gone.
+# A shard moves while the worker of its old node is held. The new node's worker
+# does what the other one had still to do for the shard, and looks at this
+# shard alone. Deleted posts leave the lists of their authors on other nodes,
+# items get the present names, and items of a deleted user go.
 
 use strict;
 use warnings;
@@ -35,7 +35,7 @@ sub shard_of_post
 	return $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($post))");
 }
 
-# Numbers of the posts in a shard
+# The numbers of the posts in a shard
 sub posts_in
 {
 	my ($shard) = @_;
@@ -51,7 +51,7 @@ sub lines_since
 	return grep { /$pattern/ } split /\n/, substr(slurp_file($node->logfile), $offset);
 }
 
-# ---- only what has come is gone through
+# ---- The worker looks at the moved shard alone
 
 my ($post) = posts_on($cluster, $one, 1, 1);
 my $shard = shard_of_post($post);
@@ -63,8 +63,8 @@ cmp_ok(scalar @in_shard, '<', $POSTS / 4, 'and is a small part of all');
 move_shard($cluster, $shard, $one, $two, 'block_writes');
 views_right($cluster, 'a shard has moved');
 my @told = lines_since($two, $offset{ $two->name }, 'DETAIL: +Shard');
-is(scalar @told, 1, 'one shard was gone through');
-# copies of posts that came are those of the authors whose home has come
+is(scalar @told, 1, 'the worker has looked at one shard');
+# The shard has posts, and copies of posts whose authors are in it.
 my $copies = $coordinator->safe_psql('postgres', qq{
 SELECT count(*) FROM blogstore.users
 WHERE type = 'post' AND get_shard_id_for_distribution_column('blogstore.posts', user_id) = $shard});
@@ -73,7 +73,8 @@ is(scalar lines_since($_, $offset{ $_->name }, 'rebuilds the views'), 0, 'no oth
 move_shard($cluster, $shard, $two, $one, 'block_writes');
 views_right($cluster, 'it has moved back');
 
-# ---- there and back while the worker does not look: it has come all the same
+# ---- There and back while the worker does not look: it notices the move all
+# the same
 
 my $blind = stop_worker($one, 'postgres');
 
@@ -82,11 +83,11 @@ move_shard($cluster, $shard, $one, $two, 'block_writes');
 move_shard($cluster, $shard, $two, $one, 'block_writes');
 kill 'CONT', $blind;
 views_right($cluster, 'it has moved there and back unseen');
-is(scalar lines_since($one, $offset{ $one->name }, 'DETAIL: +Shard "posts_'), 1, 'it was gone through');
+is(scalar lines_since($one, $offset{ $one->name }, 'DETAIL: +Shard "posts_'), 1, 'the worker has looked at the shard');
 
-# ---- the worker that has to do with it is held
+# ---- The worker that has work to do for the shard is held
 
-# by whose home a post's copy lies where
+# The home of the author, the node that has the copy, for each post
 my %author = map { $_ => 1 + $_ % 30 } @in_shard;
 my %home = map { $_ => $coordinator->safe_psql('postgres', qq{
 SELECT n.nodeport FROM pg_dist_placement p JOIN pg_dist_node n USING (groupid)
@@ -97,7 +98,7 @@ my ($kept, $other) = grep { $_ != $at_one && $_ != $at_two } @in_shard;
 my $copy_of = "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND id = kit.p(%d)";
 
 ok(defined $at_one && defined $at_two && defined $other, 'posts of the shard have copies on both nodes');
-# more comments than are deleted with the user
+# More comments than delete_user() deletes itself
 $coordinator->safe_psql('postgres', "SELECT count(blogstore.create_comment(kit.p($kept), kit.u(31), 'comment ' || n)) FROM generate_series(1, 500) AS n;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(32))) FROM generate_series(1, $POSTS) AS n");
 wait_jobs($cluster, members($cluster));
@@ -108,7 +109,7 @@ $coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p($at_one)
 $coordinator->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p($other), 'edited')");
 $coordinator->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(32), 'renamed')});
 $coordinator->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(31))');
-# the other node is done with its part
+# The other node has done its part.
 wait_until($two, 'postgres', 'SELECT count(*) = 0 FROM blogstore.progress');
 is($coordinator->safe_psql('postgres', sprintf $copy_of, $_), 1, "the copy of post $_ is still there") foreach $at_one, $at_two;
 cmp_ok($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE type = 'comment' AND user_id = kit.u(31)}),
@@ -119,7 +120,7 @@ is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHE
 move_shard($cluster, $shard, $one, $two, 'block_writes');
 kill 'CONT', $worker;
 wait_jobs($cluster, members($cluster));
-# what one node had to pass on, the other shows when it has come there
+# The new node applies the changes that the old one had to pass on.
 wait_until($coordinator, 'postgres', sprintf("SELECT ($copy_of) + ($copy_of) = 0", $at_one, $at_two));
 is($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(31)}), 0, 'items of the deleted user are gone');
 is($coordinator->safe_psql('postgres', q{SELECT count(*), count(*) FILTER (WHERE user_username = 'renamed') FROM blogstore.posts WHERE type = 'like' AND user_id = kit.u(32)}),
@@ -128,7 +129,8 @@ is($coordinator->safe_psql('postgres', "SELECT title FROM blogstore.list_user_po
 	'edited', 'the copy of the edited post is as the post is');
 views_right($cluster, 'a shard has moved past a worker that was held');
 
-# ---- a post is deleted, and its shard goes to a node and on before that node's worker hears of the deletion
+# ---- A post is deleted, and its shard moves to a node and on to another one
+# before the first node's worker reads the deletion
 
 my ($deleted) = grep { $_ != $at_one && $_ != $at_two && $_ != $kept && $_ != $other } @in_shard;
 my %worker = map { $_->name => stop_worker($_, 'postgres') } $one, $two;

@@ -1,6 +1,7 @@
 
-# The owner of the containers, who is no superuser, adds a column beside clients; then one node gives up
-# all its shards, and goes on as a node without any, and gets them back.
+# The owner of the containers, who is no superuser, adds a column beside
+# clients. Then a node gives up all its shards, works as a node without shards,
+# and gets shards again.
 
 use strict;
 use warnings;
@@ -24,13 +25,14 @@ SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + n % 20), 'comment', ki
 });
 views_right($cluster, 'filled');
 
-# ---- a column, beside sessions on all members that like and unlike all the time
+# ---- A column is added, beside sessions on all members that like and unlike
 
 my @clients = map {
 	start_client($_, 'postgres', join('', map { "SELECT FROM blogstore.create_like(kit.p($_), kit.u(1 + $_ % 20)); SELECT blogstore.delete_like(kit.p($_), kit.u(1 + $_ % 20));\n" } 1 .. 100) x 3, 'likes_' . $_->name)
 } members($cluster);
 
-# DDL that Citus ends, for it waits in a circle with clients on other nodes, is given again, as the manual says
+# The DDL can end in a distributed deadlock with clients on other nodes. Citus
+# then cancels it, and the test repeats it, as the manual says.
 for my $table ('posts', 'users')
 {
 	my ($status, $err, $tries) = (1, '', 0);
@@ -46,7 +48,7 @@ for my $client (@clients)
 {
 	my (undef, $err) = finish_client($client);
 
-	# whom Citus ends of those who wait in a circle is not ours to say
+	# Citus may also cancel a client to resolve the deadlock.
 	is(join("\n", grep { /ERROR|FATAL|PANIC/ && !/distributed deadlock/ } split /\n/, $err), '', 'a column is added: no error beside it but a deadlock');
 }
 same_everywhere($cluster, q{SELECT count(*) FROM information_schema.columns WHERE table_schema = 'blogstore' AND table_name IN ('posts', 'users') AND column_name = 'mood'},
@@ -60,7 +62,7 @@ for my $member (members($cluster))
 is($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE mood = 'fine'}), 100, 'what the owner has written stays');
 views_right($cluster, 'a column was added');
 
-# ---- a node without shards
+# ---- A node without shards
 
 my $offset = -s $two->logfile;
 

@@ -1,7 +1,8 @@
 
-# A shard comes to a node while sessions there have snapshots of before: a query under way reads
-# what has come, and a transaction that keeps its snapshot is told to run again. Who asks a node
-# for its part of a list, and believes it to have other shards than it has, has to ask again.
+# A shard moves to a node on which sessions have older snapshots. A running
+# query reads what has arrived. A transaction that keeps its snapshot gets an
+# error that tells it to repeat. A node refuses its part of a list if the
+# caller assumes other shards than it has; the caller then asks again.
 
 use strict;
 use warnings;
@@ -30,13 +31,13 @@ views_right($cluster, 'filled');
 my ($post) = posts_on($cluster, $one, 1, 1);
 my ($other) = posts_on($cluster, $two, 1, 1);
 my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($post))");
-# a user whose copies are in the shard that moves
+# A user whose copies are in the shard that moves
 my $user = $coordinator->safe_psql('postgres', qq{SELECT min(n) FROM generate_series(1, $POSTS) AS n
 WHERE (SELECT shardminvalue FROM pg_dist_shard WHERE shardid = get_shard_id_for_distribution_column('blogstore.users', kit.u(n))) =
 	(SELECT shardminvalue FROM pg_dist_shard WHERE shardid = $shard)});
 isnt($user, '', 'a user is at home in the shard');
 
-# ---- snapshots of before
+# ---- Older snapshots
 
 my %call = (
 	get_post => "blogstore.get_post(kit.p($post))",
@@ -55,7 +56,7 @@ my $gate = $two->background_psql('postgres');
 my %keeps = map { $_ => $two->background_psql('postgres', on_error_stop => 0) } 'REPEATABLE READ', 'SERIALIZABLE';
 my $elsewhere = $two->background_psql('postgres', on_error_stop => 0);
 
-# a transaction of a third member that has one on each node
+# A transaction of a third member, with a snapshot on each node
 my $third = $coordinator->background_psql('postgres', on_error_stop => 0);
 
 $third->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM blogstore.get_post(kit.p($other))");
@@ -98,7 +99,8 @@ $elsewhere->query_safe('COMMIT');
 $_->quit foreach $gate, $elsewhere, $third, values %keeps;
 views_right($cluster, 'after a move');
 
-# ---- verify() beside a writer, whose likes come between what it reads of other nodes
+# ---- verify() beside a writer, who writes while verify() reads the other
+# nodes
 
 my $likes = start_client($two, 'postgres', qq{
 DO \$\$
@@ -123,7 +125,7 @@ is("@$written$errors", '', 'the writer has ended');
 $stop->quit;
 views_right($cluster, 'beside a writer');
 
-# ---- a part is asked of a node that has other shards than is believed
+# ---- A node is asked for a part under the assumption of other shards
 
 my $ids = '{' . $coordinator->safe_psql('postgres', "SELECT kit.p($post)") . '}';
 my $part = "SELECT id IS NULL FROM blogstore.serve_post(kit.p($post), 'get_posts', ARRAY['$ids'], true, %d)";
@@ -131,7 +133,7 @@ my $part = "SELECT id IS NULL FROM blogstore.serve_post(kit.p($post), 'get_posts
 is($coordinator->safe_psql('postgres', sprintf $part, 1), 't', 'a part of other shards is not served');
 is($coordinator->safe_psql('postgres', sprintf $part, 0), 'f', 'a part of any is');
 
-# ---- a request that could not be served leaves nothing behind in its session
+# ---- A failed request does not disturb later ones in its session
 
 my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
 
@@ -139,7 +141,7 @@ is($session->query_safe("SELECT kit.try(\$\$blogstore.serve_post(kit.p($post), '
 is($session->query_safe("SELECT count(*) FROM $call{get_post}"), 1, 'a post of another node is found after it');
 $session->quit;
 
-# ---- in a parallel worker, which sees what whoever has started it does
+# ---- In a parallel worker, which has the state of the session that started it
 
 is($two->safe_psql('postgres', qq{
 SELECT count(set_config(name, 'on', false)) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query') \\g /dev/null

@@ -1,7 +1,8 @@
 
-# Users are made, renamed and deleted, and posts with them, while shards move: no client
-# sees an error, no item keeps a name that its author no longer has, and of who is gone nothing is
-# left, neither where shards were nor where they are.
+# Users and their posts are created, renamed and deleted while shards move. No
+# client gets an error, no item keeps an old name of its author, and nothing is
+# left of a deleted user, neither on the old nodes of the shards nor on the new
+# ones.
 
 use strict;
 use warnings;
@@ -14,7 +15,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $POSTS = 100;
-my $STAY = 10;      # users who are renamed, and stay
+my $STAY = 10;      # users who are renamed and not deleted
 
 my $cluster = new_cluster('members_move');
 my $coordinator = $cluster->{coordinator};
@@ -26,13 +27,14 @@ SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM gener
 SELECT count(blogstore.create_post(kit.u(1 + n % $STAY), 'title ' || n, 'content ' || n, kit.p(n), kit.d(n))) FROM generate_series(1, $POSTS) AS n});
 views_right($cluster, 'filled');
 
-# ---- clients
+# ---- Clients
 
 my $base = $PostgreSQL::Test::Utils::tmp_check;
 my $stop = "$base/members_move_stop_$$";
 
-# Round by round a user comes, writes, gets another name, writes more, and goes; and one who stays
-# is renamed. A round prints its number.
+# Start a client. In each round a user is created, writes, is renamed, writes
+# again and is deleted, and one of the lasting users is renamed. A round prints
+# its number.
 sub start_members
 {
 	my ($member, $n) = @_;
@@ -58,14 +60,14 @@ unlink $stop;
 my @members = members($cluster);
 my @clients = map { start_members($members[$_], $_) } 0 .. $#members;
 
-# ... beside who has all views built again and again
+# Another client rebuilds all views again and again.
 push @clients, start_rounds($coordinator, 'rebuilds', q{
 SELECT blogstore.rebuild_views() \\g /dev/null
 SELECT pg_sleep(0.5) \\g /dev/null
 SELECT 'asked';
 }, $stop);
 
-# Wait until each client has begun and ended a round
+# Wait until each client has begun and ended a round.
 sub rounds_go_on
 {
 	my ($name) = @_;
@@ -76,7 +78,7 @@ sub rounds_go_on
 	return !@ended;
 }
 
-# ---- moves
+# ---- Moves
 
 my $fine = rounds_go_on('before');
 my @modes = ('block_writes', 'force_logical');
@@ -103,11 +105,11 @@ for my $client (@clients)
 	note "$client->{name}: " . (split /\n/, slurp_file($client->{out})) . ' rounds';
 }
 
-# ---- what there is
+# ---- The result
 
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'after all moves');
-is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.user_items'), $STAY, 'who has gone is gone');
+is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.user_items'), $STAY, 'deleted users are gone');
 is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type <> 'delta' AND user_id > kit.u($STAY)"), 0, '... with all items');
 is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type <> 'delta' AND post_id > kit.p($POSTS)"), 0, '... and what was on their posts');
 is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND user_id > kit.u($STAY)"), 0, '... and their copies');
@@ -115,11 +117,12 @@ is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.usernames
 is($coordinator->safe_psql('postgres', 'SELECT count(*) FROM blogstore.posts AS p JOIN blogstore.user_items AS u USING (user_id) WHERE p.user_username <> u.username'),
 	0, 'items have the present names of their authors');
 is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.users AS p JOIN blogstore.user_items AS u USING (user_id) WHERE p.type = 'post' AND p.user_username <> u.username"),
-	0, 'and so have copies');
+	0, 'so have copies');
 cmp_ok($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE type = 'comment' AND content = 'stays'"), '>', 10, 'there are items of those who stay');
 
-# ---- a home moves to the node of posts that are being deleted: their copies go with them. The worker
-# there waits for the shard then, time and again, and when it comes sees what has come with it.
+# ---- The shard with the copies of an author's posts moves to the node that
+# has the posts, while these are being deleted. The worker there repeatedly
+# waits for the shard's lock, and then has to see what has arrived.
 
 my $home = $moving[0];
 

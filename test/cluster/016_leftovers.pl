@@ -1,7 +1,8 @@
 
-# What nobody's change feed tells of is found all the same: copies that somebody has written by hand, a shard that
-# was truncated, a copy without a post that comes with its author's home, items of a user who was
-# deleted and is made anew. A node that is not to be reached keeps no other's views waiting.
+# Changes that no change feed reports are found all the same: copies written by
+# hand, a truncated shard, a copy without a post that arrives with its author's
+# shard, and items of a deleted user whose id is used again. A node that is
+# down does not delay the views of others.
 
 use strict;
 use warnings;
@@ -26,7 +27,7 @@ SELECT count(blogstore.create_post(kit.u(1 + n % 30), 'title ' || n, 'content ' 
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(1 + (n + 7) % 30), 'comment', kit.c(n))) FROM generate_series(1, $POSTS) AS n});
 views_right($cluster, 'filled');
 
-# Posts, by number, that are on a node, and whose authors' home is on the other
+# The numbers of the posts on a node whose copies are on the other node
 sub posts_apart
 {
 	my ($node) = @_;
@@ -47,7 +48,8 @@ sub copies_of
 	return "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND id = kit.p($_[0])";
 }
 
-# Write a copy of a post that is not there, beside the one of a post that is
+# Insert a copy of a post that does not exist, next to the copy of an existing
+# one.
 sub write_lone_copy
 {
 	my ($post, $lone) = @_;
@@ -58,10 +60,10 @@ FROM blogstore.users AS u WHERE type = 'post' AND id = kit.p($post)});
 	return;
 }
 
-# ---- copies written by hand, of posts on another node
+# ---- Copies written by hand, of posts on another node
 
 my @apart = posts_apart($one);
-# on the same node as the first of them
+# A post that does not exist, and would be on the same node as the first one
 my ($lone) = posts_on($cluster, $one, 5000, 1);
 
 cmp_ok(scalar @apart, '>', 3, 'posts have copies on the other node');
@@ -73,7 +75,7 @@ wait_until($coordinator, 'postgres', "SELECT title FROM blogstore.users WHERE ty
 wait_until($coordinator, 'postgres', copies_of($lone), 0);
 views_right($cluster, 'copies were written by hand');
 
-# ---- a shard is truncated
+# ---- A shard is truncated
 
 my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($apart[0]))");
 my $in_shard = "get_shard_id_for_distribution_column('blogstore.posts', id) = $shard";
@@ -86,13 +88,15 @@ wait_until($coordinator, 'postgres', $copies, 0);
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'a shard was truncated');
 
-# ---- a copy without a post comes with its author's home, past those who look for such
+# ---- A copy without a post arrives with its author's shard, and the workers
+# that could find it do not
 
 my ($moved) = posts_apart($two);
 my $home = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.u(1 + $moved % 30))");
 my $stopped = stop_worker($one, 'postgres');
 
-# its post would be on the node to which its author's home moves: the other's worker is asked nothing
+# The post would be on the node to which the copy moves, so that node's worker
+# asks nobody about it. The other worker is stopped.
 my ($at_two) = posts_on($cluster, $two, 6000, 1);
 write_lone_copy($moved, $at_two);
 move_shard($cluster, $home, $one, $two, 'block_writes');
@@ -101,9 +105,12 @@ kill 'CONT', $stopped;
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'a home has moved');
 
-# ---- a user is made anew whose items have come with a shard from a node that was still deleting them
+# ---- A user is created with the id of a deleted one, whose items have arrived
+# with a shard from a node that was still deleting them
 
-# A user's items on a post of the first node are being deleted; its worker is stopped, and the other's is done
+# Create a user with comments on a post of the first node, and delete the user
+# while that node's worker is stopped. The other worker does its part. Returns
+# the stopped worker's process id.
 sub leave_items
 {
 	my ($user, $post) = @_;
@@ -129,25 +136,25 @@ my ($on_one) = posts_on($cluster, $one, 8000, 1);
 my $items = 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(50)';
 
 $stopped = leave_items(50, $on_one);
-is($coordinator->safe_psql('postgres', $items), 5, 'items of who was deleted are still there');
+is($coordinator->safe_psql('postgres', $items), 5, 'items of the deleted user still exist');
 my $looks_not = stop_worker($two, 'postgres');
 move_shard($cluster, shard_of($on_one), $one, $two, 'block_writes');
 is($coordinator->safe_psql('postgres', $items), 5, '... and have come with their shard');
 $coordinator->safe_psql('postgres', q{SELECT FROM blogstore.create_user('came', kit.u(50))});
-is($coordinator->safe_psql('postgres', $items), 0, 'who is made anew has none of them');
+is($coordinator->safe_psql('postgres', $items), 0, 'the new user has none of them');
 kill 'CONT', $stopped, $looks_not;
 wait_jobs($cluster, members($cluster));
 is($coordinator->safe_psql('postgres', $items), 0, '... and gets none');
 views_right($cluster, 'a user was made anew');
 
-# ---- ... to a worker that does not know what has come
+# ---- The same with a worker that starts after the shard has arrived
 
 ($on_one) = posts_on($cluster, $one, 8000, 1);
 $items = 'SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u(51)';
 $stopped = leave_items(51, $on_one);
 $looks_not = stop_worker($two, 'postgres');
 move_shard($cluster, shard_of($on_one), $one, $two, 'block_writes');
-is($coordinator->safe_psql('postgres', $items), 5, 'items of who was deleted have come with their shard');
+is($coordinator->safe_psql('postgres', $items), 5, 'items of the deleted user have arrived with their shard');
 kill 'TERM', $looks_not;
 kill 'CONT', $looks_not;
 wait_until($coordinator, 'postgres', $items, 0);
@@ -155,7 +162,7 @@ kill 'CONT', $stopped;
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'a worker began anew');
 
-# ---- who has to look at another node that is not to be reached goes on with what does not need it
+# ---- A worker that needs a node that is down goes on with everything else
 
 my ($apart) = posts_apart($two);
 my $here = $coordinator->safe_psql('postgres', qq{
@@ -170,12 +177,13 @@ $two->stop('fast');
 $one->safe_psql('postgres', q{INSERT INTO blogstore.jobs (id, kind) VALUES (gen_random_uuid(), 'rebuild')});
 wait_until($one, 'postgres', 'SELECT count(*) > 0 FROM blogstore.unsent');
 wait_until($one, 'postgres', q{SELECT count(*) FROM blogstore.jobs WHERE kind = 'rebuild'}, 0);
-# nor is a shard that was truncated forgotten, of which the other is to hear
+# The worker also remembers that the other node has to hear of a truncated
+# shard.
 my ($gone) = posts_on($cluster, $one, 1, 1);
 my $emptied = shard_of($gone);
 my $copies_there = "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND id <> kit.p($new) AND get_shard_id_for_distribution_column('blogstore.posts', id) = $emptied";
 
-cmp_ok($one->safe_psql('postgres', "SELECT count(*) FROM blogstore.unsent"), '>', 0, 'what is for the other node is remembered');
+cmp_ok($one->safe_psql('postgres', "SELECT count(*) FROM blogstore.unsent"), '>', 0, 'the table unsent lists what the other node lacks');
 $one->safe_psql('postgres', "SET citus.enable_manual_changes_to_shards = on; TRUNCATE blogstore.posts_$emptied");
 $one->safe_psql('postgres', "SELECT FROM blogstore.create_post(kit.u($here), 'beside it', 'content', kit.p($new))");
 wait_until($one, 'postgres', "SELECT count(*) FROM blogstore.users WHERE type = 'post' AND user_id = kit.u($here) AND id = kit.p($new)", 1);

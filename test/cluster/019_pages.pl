@@ -1,6 +1,7 @@
 
-# Pages of lists that several nodes have parts of, or copies: of items with equal dates, with cursors
-# that have lost their microseconds, and of one item each, they give the whole list, and come to an end.
+# Paging through lists that are spread over several nodes, or copied: items
+# with equal dates, cursors without microseconds, and pages of one item. The
+# pages have the whole list, and paging ends.
 
 use strict;
 use warnings;
@@ -15,7 +16,8 @@ use Test::More;
 my $cluster = new_cluster('pages');
 my $coordinator = $cluster->{coordinator};
 
-# dates of whole milliseconds, each of several items, and dates that differ by microseconds only
+# Dates of whole milliseconds, each with several items, and dates that differ
+# only in microseconds
 $coordinator->safe_psql(
 	'postgres', q{
 CREATE INDEX ON blogstore.posts_like (user_id, creation_date, id);
@@ -24,7 +26,8 @@ SELECT count(blogstore.create_post(kit.u(1 + n % 2), 'title ' || n, 'content', k
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(3), 'comment', kit.c(n), kit.d(n % 7) + n % 3 * interval '1 microsecond')) FROM generate_series(1, 60) AS n;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(4), kit.d(n % 7) + n % 3 * interval '1 microsecond')) FROM generate_series(1, 60) AS n;
 });
-# the ids of a list, page by page; cut: cursors lose their microseconds, as in clients whose dates have none
+# Returns the ids of a list that is read page by page. With cut, cursors lose
+# their microseconds, as in clients with less exact dates.
 create_kit_everywhere($cluster, q{
 CREATE FUNCTION kit.pages(list text, size int, oldest boolean, cut boolean) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -1,6 +1,7 @@
 
-# verify() on a cluster, from any member, shows nothing while the worker of a node is late, nor beside
-# traffic on all members; and it shows what no worker will mend.
+# verify() on a cluster, called on any member, shows nothing while the worker
+# of a node lags behind, and nothing beside traffic on all members. It shows
+# damage that no worker repairs.
 
 use strict;
 use warnings;
@@ -26,7 +27,7 @@ SELECT count(blogstore.create_comment(kit.p(n), kit.u(3), 'comment', kit.c(n), k
 ok(cluster_views_follow($cluster), 'the views follow');
 is($_->safe_psql('postgres', $found), '', $_->name . ': at rest') foreach members($cluster);
 
-# ---- A worker that is held, with changes of posts on its node
+# ---- A worker is held, with changes of posts on its node
 
 my $holder = hold_worker($two, 'postgres');
 my @there = posts_on($cluster, $two, 100, 4);
@@ -37,9 +38,9 @@ SELECT blogstore.delete_post(kit.p($there[3]))");
 is($_->safe_psql('postgres', $found), '', $_->name . ': a worker is held') foreach members($cluster);
 $holder->quit;
 ok(cluster_views_follow($cluster), 'the views follow');
-is($coordinator->safe_psql('postgres', $found), '', 'nor afterwards');
+is($coordinator->safe_psql('postgres', $found), '', 'the worker has caught up: nothing');
 
-# ---- A damage that no worker learns of
+# ---- Damage that no worker notices
 
 my ($user) = grep { home_of($cluster, "kit.u($_)")->name eq $two->name } 2 .. 20;
 my $damage = "SELECT pg_replication_origin_session_setup('blogstore_worker'); UPDATE blogstore.users SET title = 'damaged' WHERE type = 'post' AND user_id = kit.u($user) AND creation_date < kit.d(21)";

@@ -1,7 +1,7 @@
 
-# A client writes a post on any node of a cluster, calls wait_for_posts() on any
-# node, and then finds the post in the lists of every node. While the worker of
-# a node is held, the wait ends after its timeout.
+# A client writes a post on any node of a cluster, calls wait_for_posts() on
+# any node, and then finds the post in the lists of every node. While the
+# worker of a node is held, the wait ends after its timeout.
 
 use strict;
 use warnings;
@@ -25,7 +25,8 @@ ok(cluster_views_follow($cluster), 'the views follow');
 
 my @session = map { $_->background_psql('postgres') } @members;
 
-# A post by each member in turn, waited for on the next one, and listed on the one behind
+# In turn one member creates a post, another one waits for it, and a third one
+# lists it.
 my $n = 100;
 my $missing = 0;
 for (1 .. 60)
@@ -41,20 +42,21 @@ for (1 .. 60)
 }
 is($missing, 0, 'of 60 posts none is missing');
 
-# what one transaction writes on several nodes
+# One transaction writes on several nodes.
 my $several = join '; ', map { "SELECT FROM blogstore.edit_post(kit.p($_), 'edited $_')" } 1 .. 12;
 $session[0]->query_safe("BEGIN; $several; COMMIT");
 is($session[1]->query_safe("SELECT blogstore.wait_for_posts('1 min')"), 't', 'of several nodes: waited');
 is($session[2]->query_safe(q{SELECT count(*) FROM generate_series(1, 20) AS u, blogstore.list_user_posts(kit.u(u), NULL) AS p WHERE p.title LIKE 'edited %'}), '12',
 	'... and all are listed');
 
-# not for what is not committed, wherever it is
+# The wait is refused if its own transaction has written a post, on whatever
+# node.
 my ($there) = posts_on($cluster, $two, 1000, 1);
 my $refused = '';
 $coordinator->psql('postgres', "\\set VERBOSITY sqlstate\nBEGIN; SELECT FROM blogstore.create_post(kit.u(1), 'open', 'content', kit.p($there)); SELECT blogstore.wait_for_posts()", stderr => \$refused);
-like($refused, qr/ERROR:  25001/, 'what is not committed is not waited for');
+like($refused, qr/ERROR:  25001/, 'an error if the transaction has written a post');
 
-# a worker that is held
+# A worker is held.
 my $holder = hold_worker($two, 'postgres');
 $coordinator->safe_psql('postgres', "SELECT FROM blogstore.create_post(kit.u(1), 'late', 'content', kit.p($there), kit.d(5000))");
 is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('200 ms')"), 'f', $members[$_]->name . ': false while the worker of a node is held') foreach 0 .. 2;
@@ -63,7 +65,7 @@ is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('1 min')"), 't', $m
 is($session[$_]->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'late', $members[$_]->name . ': and it is listed') foreach 0 .. 2;
 $_->quit foreach @session;
 
-# a role that has what grant_requests() gives, on the node that it signs in to
+# A role with the rights of grant_requests() on the node to which it connects
 foreach my $member (@members)
 {
 	$member->safe_psql('postgres', q{

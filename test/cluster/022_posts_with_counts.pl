@@ -26,7 +26,8 @@ my $columns = 'id, type, post_id, user_id, user_username, title, content, commen
 my $view = "SELECT $columns FROM blogstore.posts_with_counts ORDER BY id";
 my $true = "SELECT $columns FROM blogstore.get_posts(ARRAY(SELECT kit.p(n) FROM generate_series(1, 60) AS n)) ORDER BY id";
 
-# Each member's view against get_posts(), as the superuser and as a reader
+# Compare the view with get_posts() on each member, as the superuser and as a
+# reader.
 sub same_view
 {
 	my ($cluster, $name) = @_;
@@ -34,7 +35,7 @@ sub same_view
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	on_each($cluster, q{SET citus.enable_ddl_propagation = off; DO $$ BEGIN CREATE ROLE reader LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$});
-	# Citus carries over what is granted on tables, and not what is on views
+	# Citus propagates grants on tables, but not on views.
 	$members[0]->safe_psql('postgres', 'GRANT SELECT ON blogstore.posts, blogstore.user_items TO reader');
 	on_each($cluster, q{SET citus.enable_ddl_propagation = off; GRANT SELECT ON blogstore.posts_with_counts TO reader});
 	foreach my $member (@members)
@@ -49,7 +50,7 @@ sub same_view
 	return;
 }
 
-# ---- A cluster from the beginning
+# ---- Containers created on a cluster
 
 my $cluster = new_cluster('counts');
 my ($coordinator, $one, $two) = members($cluster);
@@ -72,7 +73,7 @@ is(sqlstate($coordinator, 'postgres', 'create_containers()'), '42P07, hint', 'no
 $coordinator->safe_psql('postgres', "DROP VIEW blogstore.posts_with_counts; SET client_min_messages = error; SELECT blogstore.create_containers(owner => '$owner')");
 same_view($cluster, 'made again');
 
-# ---- One machine that becomes a cluster
+# ---- Containers of one machine that are distributed later
 
 my $later = new_cluster('counts_later', containers => 0);
 create_kit_everywhere($later);
@@ -91,7 +92,7 @@ foreach my $own ('SELECT 1 AS own', "SELECT id::text, type, post_id, user_id, us
 $machine->safe_psql('postgres', "SET client_min_messages = error; SELECT blogstore.create_containers(4, 'blog', distributed => false)");
 on_each($later, 'SET citus.enable_ddl_propagation = off; CREATE ROLE report LOGIN');
 $machine->safe_psql('postgres', 'SET citus.enable_ddl_propagation = off; GRANT USAGE ON SCHEMA blogstore TO report; GRANT SELECT ON blogstore.posts_with_counts, blogstore.posts, blogstore.jobs TO report');
-# a client reads the view all the while: it locks the view before the tables
+# A client reads the view all the time. It locks the view before the tables.
 my $reading = $machine->background_psql('postgres');
 my $queries = "$PostgreSQL::Test::Utils::tmp_check/queries.sql";
 append_to_file($queries, "SELECT count(*) FROM blogstore.posts_with_counts;\n" x 2000);

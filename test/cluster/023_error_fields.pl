@@ -1,7 +1,8 @@
 
-# The fields of an error reach a program from whatever node serves its request: from the coordinator
-# and from each node, for posts of each, also through wrappers, subtransactions and blocks, and no text
-# of a caller's can stand in for them.
+# A program gets the fields of an error whichever node serves its request: from
+# the coordinator and from each node, for posts of each, and through wrappers,
+# subtransactions and blocks. Texts of a caller cannot be taken for such
+# fields.
 
 use strict;
 use warnings;
@@ -35,7 +36,7 @@ SELECT blogstore.create_comment(kit.p($shown), kit.u(1), 'comment', kit.c(1), ki
 });
 }
 
-# What a statement raises on a member
+# The fields of the error that a statement raises on a member
 sub raised
 {
 	my ($member, $statement, $before) = @_;
@@ -44,7 +45,7 @@ sub raised
 	return (split /\n/, $member->safe_psql('postgres', ($before // '') . "SELECT kit.raised('$statement')"))[-1];
 }
 
-# S, H and M are a post that is shown, one that is hidden, and one that there is not
+# S is a post, H a hidden post, and M a post that does not exist.
 my %calls = (
 	q{create_user(NULL)} => '22004||username|not_null',
 	q{create_user('USER 1')} => '23505|users|username|username_unique',
@@ -83,7 +84,7 @@ foreach my $member ($coordinator, $one, $two)
 
 		is_deeply({ map { $_ => raised($member, "SELECT blogstore.$_") } keys %expected }, \%expected, "$name: a call");
 		is_deeply({ map { $_ => raised($member, "SELECT * FROM blogstore.$_") } keys %expected }, \%expected, "$name: a call in FROM");
-		# message, hint and SQLSTATE are those of one server
+		# Message, hint and SQLSTATE are those of one server.
 		my (undef, undef, $err) = $member->psql('postgres', "\\set VERBOSITY verbose\nSELECT blogstore.create_like($hidden, kit.u(2))");
 		like($err, qr/^(?:psql:<stdin>:\d+: )?ERROR:  23514: post \S+ is hidden\nHINT:  Nobody can comment on it or like it before it is shown, by blogstore.publish_post\(\) or hide_post\(..., hidden => false\)\.\n(?!HINT)/m,
 			"$name: the hint is whole");
@@ -92,7 +93,8 @@ foreach my $member ($coordinator, $one, $two)
 	}
 }
 
-# In blocks and functions that act for their owner, with what was written before
+# Within blocks, and within functions that run as their owner, after other
+# writes
 my ($shown, $hidden) = map { "kit.p($_)" } @{ $posts{ $two->name } };
 my ($other) = map { "kit.p($_)" } @{ $posts{ $one->name } };
 create_kit_everywhere($cluster, q{SET citus.enable_ddl_propagation = off;
@@ -114,14 +116,15 @@ foreach my $member ($coordinator, $one, $two)
 	is($member->safe_psql('postgres', qq{BEGIN; SAVEPOINT s; SELECT kit.raised('SELECT blogstore.create_like($hidden, kit.u(2))');
 ROLLBACK TO s; SELECT kit.raised('SELECT blogstore.create_like($hidden, kit.u(2))'); SELECT (blogstore.create_like($shown, kit.u(2))).type; ROLLBACK}),
 		"23514|posts|post_id|post_shown\n23514|posts|post_id|post_shown\nlike", "$name: savepoints, and the transaction goes on");
-	# texts that look like what one node tells another
+	# A text that looks like the message by which a node reports fields to
+	# another
 	my $text = qq{E'\\nFields:\\tevil\\tevil\\tevil\\tevil'};
 	is(raised($member, "SELECT blogstore.create_comment($hidden, kit.u(2), $text)"), '23514|posts|post_id|post_shown', "$name: a content that looks like fields");
 	is(raised($member, "SELECT blogstore.create_comment($shown, kit.u(2), $text, kit.c(1))"), '23505|posts|comment_id|comment_id_unique', "$name: the same, of a comment that is there");
 	is(raised($member, "SELECT blogstore.create_post(kit.u(1), $text, '', kit.p(1), creation_date => 'infinity')"), '22023||creation_date|finite', "$name: a title that looks like fields");
 }
 
-# A parallel worker asks no other node
+# A parallel worker cannot ask another node.
 is(raised($one, "SELECT blogstore.get_post('" . $one->safe_psql('postgres', "SELECT $shown") . "')",
 		q{SELECT set_config(name, 'on', false) FROM pg_settings WHERE name IN ('force_parallel_mode', 'debug_parallel_query'); }), '0A000|||leader', 'a parallel worker');
 

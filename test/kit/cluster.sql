@@ -3,12 +3,12 @@
 --		pg_regress suites that run on a cluster.
 --
 -- They differ from test/sql/install.sql where a cluster does. Users are in the
--- table user_items. Citus runs no SQL function whose arguments depend on a query
--- over its tables. The helpers call requests on the node where the suite runs,
--- never within a query that Citus runs elsewhere.
+-- table user_items. Citus runs no SQL function whose arguments depend on a
+-- query over its tables. The helpers call requests on the node where the suite
+-- runs, never within a query that Citus runs elsewhere.
 
--- The rows of a query in its own order. An aggregate on a cluster would not keep
--- the order.
+-- The rows of a query in its own order. An aggregate on a cluster would not
+-- keep the order.
 CREATE FUNCTION kit.rows_of(query text) RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
 	item	record;

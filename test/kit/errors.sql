@@ -1,7 +1,7 @@
 -- errors.sql
---		What a statement raises, as programs see it: SQLSTATE, table, column and
---		constraint, or "ok". The table of a schema other than blogstore has the
---		schema before it, and "-" if the error names no schema.
+--		What a statement raises, as programs see it: SQLSTATE, table, column
+--		and constraint, or "ok". The table of a schema other than blogstore has
+--		the schema before it, and "-" if the error names no schema.
 CREATE FUNCTION kit.raised(statement text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	code	text;

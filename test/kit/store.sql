@@ -15,8 +15,8 @@ LEFT JOIN (SELECT post_id, sum(comment_count)::bigint AS comment_count, sum(like
 	FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id) d ON d.post_id = p.post_id
 WHERE p.type = 'post';
 
--- Posts in short form as the users and posts containers imply them: with counted
--- comments and likes, and with the authors' present names
+-- Posts in short form as the users and posts containers imply them: with
+-- counted comments and likes, and with the authors' present names
 CREATE VIEW kit.implied AS
 SELECT p.id, p.type, p.post_id, p.user_id, u.username AS user_username,
 	p.title, left(p.content, 200) AS content,
@@ -27,8 +27,8 @@ FROM blogstore.posts p
 LEFT JOIN blogstore.users u ON u.user_id = p.user_id AND u.type = 'user'
 WHERE p.type = 'post';
 
--- Posts whose counts in get_post() differ from the numbers of their comments and
--- likes in the same snapshot
+-- Posts whose counts in get_post() differ from the numbers of their comments
+-- and likes in the same snapshot
 CREATE FUNCTION kit.wrong_counts() RETURNS TABLE (post_id uuid, counts bigint[], counted bigint[])
 LANGUAGE plpgsql STABLE AS $$
 BEGIN

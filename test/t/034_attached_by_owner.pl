@@ -570,7 +570,8 @@ wait_until($node, 'blog', q{SELECT phase = 'parked' FROM blogstore.progress});
 like(superuser('SELECT last_error FROM blogstore.stat_worker'), qr/^function app\.audit\(\), which is attached to "posts_p0\d_comment", does not fix its search_path$/,
 	'a rename waits, and stat_worker says why');
 owner('ALTER FUNCTION app.audit() SET search_path = app, pg_temp; SELECT blogstore.stop_worker()');
-owner('SELECT blogstore.start_worker()');	# a new worker does not wait until the job is due again
+# A new worker does not wait until the job is due again.
+owner('SELECT blogstore.start_worker()');
 wait_until($node, 'blog', 'SELECT count(*) = 0 FROM blogstore.progress');
 is(audit_log(), "blog_owner|UPDATE comment|$path", 'with a search_path it is carried out, and the trigger fires');
 owner("DROP TRIGGER audit ON blogstore.posts_p0${_}_comment") foreach 0 .. 3;

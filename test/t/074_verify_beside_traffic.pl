@@ -1,7 +1,7 @@
 
-# verify() does not list what the worker has still to do, whatever the views lag
-# behind with, and beside traffic. It does list damage that the worker will not
-# repair, also while the views lag behind.
+# verify() does not list what the worker has still to do, whatever the views
+# lag behind with, and beside traffic. It does list damage that the worker will
+# not repair, also while the views lag behind.
 
 use strict;
 use warnings;

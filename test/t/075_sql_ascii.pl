@@ -35,7 +35,8 @@ foreach my $width (1 .. 3)
 $content{ ++$n } = join('', @character) x 200;
 $content{ ++$n } = "\xe9\xe8 " x 300;    # Latin-1
 $content{ ++$n } = "\xf0\x9f" x 300;     # halves of characters
-$content{ ++$n } = '<p>' . join('</p><p>', ($character[3]) x 40000) . '</p>';    # stored out of line
+# a text that is stored out of line
+$content{ ++$n } = '<p>' . join('</p><p>', ($character[3]) x 40000) . '</p>';
 foreach my $post (sort { $a <=> $b } keys %content)
 {
 	$node->safe_psql('plain', sprintf(q{SELECT blogstore.create_post(kit.u(1), 'title %d', convert_from(decode('%s', 'hex'), 'SQL_ASCII'), kit.p(%d), kit.d(%d))}, $post, unpack('H*', $content{$post}), $post, $post));

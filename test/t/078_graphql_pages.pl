@@ -1,7 +1,7 @@
 
 # A PostGraphile client pages through 1,100 rows of each list, by first, after
-# and hasNextPage, and by date and id. It gets one item as one object, and waits
-# for its own posts. The schemas have wrappers of both kinds.
+# and hasNextPage, and by date and id. It gets one item as one object, and
+# waits for its own posts. The schemas have wrappers of both kinds.
 
 use strict;
 use warnings;

@@ -91,8 +91,8 @@ WHERE s.logicalrelid = 'blogstore.posts'::regclass $there ORDER BY s.shardid});
 }
 
 # Drop what the last move of a shard has left. Citus can do so when no session
-# has it open. It tries once and then at intervals, and refuses to move the shard
-# back before that.
+# has it open. It tries once and then at intervals, and refuses to move the
+# shard back before that.
 sub clean_up_moves
 {
 	my ($cluster) = @_;

@@ -186,9 +186,9 @@ sub set_alarm
 	return;
 }
 
-# Create the containers, or what a new node lacks of them: the users, which Citus
-# would copy later and only for some ways to move shards, and the tables that
-# each node has for itself.
+# Create the containers, or what a new node lacks of them: the users, which
+# Citus would copy later and only for some ways to move shards, and the tables
+# that each node has for itself.
 sub make_containers
 {
 	my ($cluster, $before_users) = @_;

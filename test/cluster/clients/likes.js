@@ -1,6 +1,6 @@
 // likes HOST:PORT,... STOP USER,... POST,... ROLE
 //
-// A client as in examples/cluster/owners.js: what likes.py does.
+// A client that uses examples/cluster/owners.js. It does what likes.py does.
 'use strict';
 
 const fs = require('fs');

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """likes HOST:PORT,... STOP USER,... POST,... ROLE
 
-A client as in examples/cluster/owners.py: likes each post by one user after another, and reads it,
-over and over until the file STOP is there. Prints which node has which
-post whenever that is another one, and at the end what was acknowledged.
+A client that uses examples/cluster/owners.py. It likes each post by one user
+after another and reads it, again and again until the file STOP exists. It prints
+the node of a post when it is new or has changed, and at the end the number of
+its acknowledged calls.
 """
 
 import os
