@@ -4,9 +4,10 @@
  *		they cannot be used.
  *
  * Damage is what storage/layout/container_damage.c finds in the catalogs, a
- * damaged bookkeeping table, or an item without a value that it must have. The
- * worker cannot keep complete views then. It stops serving them, marks them as
- * not ready, drops its slot, reports the damage with a hint, and waits:
+ * damaged bookkeeping table, or an item without a value that it must have.
+ * Until it is repaired, the worker cannot keep the views (the copies of posts
+ * in users, and the feed) complete. It stops serving them, marks them as not
+ * ready, drops its slot, reports the damage with a hint, and waits:
  *
  *		state seen	until					then
  *		----------	--------------------	-----------------------------
@@ -17,12 +18,12 @@
  *					there are no containers	worker_retire()
  *					stop_worker()			the process exits, STOPPED
  *
- * While it waits, it holds no slot, transaction or lock. It looks again every
- * two seconds, or less often where a look takes long.
+ * While it waits, the worker holds no slot, transaction or lock. It looks for
+ * damage every two seconds, or less often if a look takes long.
  *
- * An error alone never makes the worker block: it looks for damage first.
- * Other errors end the process and leave the slot as it was. The launcher then
- * starts a new worker.
+ * An error alone never makes the worker block: it first looks for damage. If
+ * it finds none, the process ends and leaves the slot as it was, and the
+ * launcher starts a new worker.
  *
  * Runs in the worker.
  */
@@ -47,8 +48,8 @@
 #include "utils/timestamp.h"
 
 /*
- * The pause before the next look is PAUSE_FACTOR times the duration of the
- * last one, limited to LOOK_PAUSE to LONGEST_PAUSE ms.
+ * After a look for damage, the worker sleeps PAUSE_FACTOR times as long as the
+ * look has taken, but at least LOOK_PAUSE and at most LONGEST_PAUSE ms.
  */
 #define LOOK_PAUSE 2000
 #define LONGEST_PAUSE 30000
@@ -56,7 +57,7 @@
 
 /*
  * Throw an error if a bookkeeping table is damaged. A table that another
- * transaction has locked is skipped. BOOK_UNSENT is the cluster's to check.
+ * transaction has locked is skipped. The cluster checks BOOK_UNSENT itself.
  */
 static void
 check_bookkeeping(void)
@@ -67,7 +68,7 @@ check_bookkeeping(void)
 }
 
 /*
- * Return whether this server has all tables; a node that was just added to a
+ * Return whether this server has all tables. A node that was just added to a
  * cluster gets some of them later. Errors: 55000 if a table that only a
  * cluster has is damaged.
  */
@@ -80,10 +81,10 @@ tables_are_there(void)
 }
 
 /*
- * Throw an error if a table is damaged. The containers are checked if they
- * have changed since they were last found right. Returns false if tables are
- * still missing while the worker starts; the caller waits then. Called in a
- * transaction. Errors: 55000.
+ * Throw an error if a table is damaged. The containers are checked only if
+ * their catalogs have changed since the last check. Returns false if tables
+ * are missing and the worker is still starting; the caller then waits for
+ * them. Called in a transaction. Errors: 55000.
  */
 bool
 damage_look(Worker *worker)
@@ -99,8 +100,8 @@ damage_look(Worker *worker)
 }
 
 /*
- * Return whether the table that a not-null error names still has a row without
- * a value in the column that it names.
+ * Return whether an error is about a missing value (22004) and the table that
+ * it names still has a row without a value in the column that it names.
  */
 static bool
 lacks_value(const ErrorData *error)
@@ -120,7 +121,11 @@ lacks_value(const ErrorData *error)
 							  get_namespace_oid(error->schema_name, true));
 	if (!OidIsValid(relid))
 		return false;
-	/* cannot look; the lock holder may be adding the value */
+
+	/*
+	 * The lock holder may be adding the missing values. Assume that some are
+	 * missing until the table can be read.
+	 */
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return true;
 	rel = try_table_open(relid, NoLock);
@@ -142,10 +147,10 @@ lacks_value(const ErrorData *error)
 }
 
 /*
- * Look for damage. known: damage that was found before. Returns an error that
- * describes it, in the current memory context, or NULL if nothing is damaged.
- * If tables do not exist yet, also returns NULL: the next worker waits for
- * them.
+ * Look for damage. known: the damage found before. Returns an error that
+ * describes the damage, in the current memory context, or NULL if nothing is
+ * damaged. Returns NULL if tables do not exist yet, because the next worker
+ * waits for them.
  */
 static const ErrorData *
 find_damage(const ErrorData *known)
@@ -180,7 +185,7 @@ find_damage(const ErrorData *known)
 	return damage;
 }
 
-/* Mark the views as not ready. */
+/* Mark the views as not ready, in view_state. */
 static void
 note_not_ready(void *arg)
 {
@@ -194,8 +199,8 @@ note_not_ready(void *arg)
 }
 
 /*
- * Clear the applied position, but keep applied_at. slot_obstacle() then knows
- * that the slot was dropped because of damage.
+ * Clear the stored position, but keep applied_at. By this slot_obstacle()
+ * later recognizes that the slot was dropped because of damage.
  */
 static void
 note_no_slot(void *arg)
@@ -211,8 +216,8 @@ note_no_slot(void *arg)
 
 /*
  * Run a function that writes a bookkeeping table, in a transaction of its own.
- * If that table is damaged itself, the write is given up: the missing slot
- * makes the next worker rebuild the views anyway.
+ * If that table is damaged itself, nothing is written. The next worker
+ * rebuilds the views in any case, because it finds no slot.
  */
 static void
 write_down(void (*note) (void *arg))
@@ -227,7 +232,9 @@ write_down(void (*note) (void *arg))
 	} while (result == APPLY_AGAIN);
 }
 
-/* Show the damage and its hint in stat_worker. */
+/*
+ * Show the damage and its hint in stat_worker, and set the state to BLOCKED.
+ */
 static void
 tell(Worker *worker, const ErrorData *damage)
 {
@@ -235,7 +242,10 @@ tell(Worker *worker, const ErrorData *damage)
 	worker_entry_blocked(worker->entry, damage->hint ? damage->hint : "");
 }
 
-/* Stop serving the views, drop the slot, and report the damage. */
+/*
+ * Stop serving the views, mark them as not ready, drop the slot, and report
+ * the damage.
+ */
 static void
 give_up_views(Worker *worker, const ErrorData *damage)
 {
@@ -255,8 +265,8 @@ give_up_views(Worker *worker, const ErrorData *damage)
 }
 
 /*
- * Sleep for pause ms and look for damage again. *damage is updated. Returns
- * how long the look took, in ms.
+ * Sleep for pause ms, and look for damage again. *damage receives what was
+ * found, NULL if nothing is damaged. Returns how many ms the look has taken.
  */
 static long
 wait_and_look(Worker *worker, const ErrorData **damage, long pause)
@@ -288,10 +298,10 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 }
 
 /*
- * Called when an error of CAUSE_OWNER was caught and rolled back. If a table
- * is damaged, give up the views, wait until the damage is mended, and exit.
- * Returns if nothing is damaged. The error and the current memory context are
- * those of the worker's lifetime.
+ * Called after an error that the owner seems to have caused (CAUSE_OWNER) was
+ * rolled back. If a table is damaged, gives up the views, waits until the
+ * damage is repaired, and exits. Returns only if nothing is damaged. The error
+ * and the current memory context live as long as the worker.
  */
 void
 worker_block(Worker *worker, const ErrorData *error)

@@ -1,21 +1,27 @@
 /*
  * deferred_refresh.c
- *		Changes that need not be applied at once, and when they are applied.
+ *		Changes that the worker does not apply to the views at once, and when
+ *		it applies them.
  *
- * Two kinds of changes are deferred. Writes of other sessions to the views are
- * corrected after a delay, or when a process waits for the views, so that a
- * bulk update by hand is not corrected row by row.
+ * Two kinds of changes are deferred. If another session writes to a view (the
+ * copies of posts in users, or the feed), the worker corrects that after a
+ * delay, or when a process waits for the views. So a bulk update by hand is
+ * not corrected row by row.
  *
  * Changed counts are deferred because otherwise each like would write a new
- * version of a copy. They are applied at once while only a few posts are
- * concerned, or when a process waits for the views. Otherwise they are applied
+ * version of a copy. They are applied at once while they concern only a few
+ * posts, or when a process waits for the views. Otherwise they are applied
  * once per blogstore.count_refresh_interval. The slot is not confirmed past
- * deferred changes, so a new worker decodes them again after a crash.
+ * deferred changes, so after a crash a new worker decodes them again.
  *
- * Dirty sets of struct Worker: "dirty" is applied in the current turn, "later"
- * has writes of other sessions to the views, "counts" has posts whose counts
- * have changed, and "taken" has those of a finished interval, which are moved
- * to "dirty" in parts.
+ * Changes wait in these dirty sets (sets of keys, dirty_set.c) of struct
+ * Worker:
+ *
+ *		dirty			applied in the current turn
+ *		later			writes of other sessions to the views
+ *		counts			changed counts of the current interval
+ *		due_counts		changed counts that are due; each turn moves a part of
+ *						them to dirty
  *
  * Runs in the worker.
  */
@@ -33,7 +39,10 @@
 /* Counts of up to this many posts per interval are refreshed at once. */
 #define FEW_COUNTS 10
 
-/* Posts whose counts are refreshed in one turn, which takes some ms. */
+/*
+ * Number of posts whose changed counts are refreshed in one turn, which takes
+ * some ms.
+ */
 #define COUNTS_A_TURN 200
 
 /* Return how many ms of the current count interval are left. */
@@ -62,30 +71,34 @@ interval_over(Worker *worker)
 }
 
 /*
- * Move changed counts from "dirty" to "counts". If they are due (all is true,
- * they are few, or the set is full) and "taken" is empty, swap the two sets.
- * Returns whether they were swapped.
+ * Move the changed counts that this turn has decoded from the set "dirty" to
+ * "counts". The contents of "counts" are due if all is true, they concern few
+ * posts, or the set is full. If they are due and "due_counts" is empty,
+ * exchange these two sets. Returns whether they were exchanged.
  */
 static bool
-set_apart_counts(Worker *worker, bool all)
+make_counts_due(Worker *worker, bool all)
 {
 	DirtySet   *counts = worker->counts;
 	long		posts;
 
 	dirty_move_counted(worker->dirty, counts);
 	posts = dirty_counted_posts(counts);
-	if (dirty_any(worker->taken) || !dirty_any(counts) ||
+	if (dirty_any(worker->due_counts) || !dirty_any(counts) ||
 		!(all || worker->counts_done + posts <= FEW_COUNTS || dirty_full(counts)))
 		return false;
 	worker->counts_done += posts;
-	worker->counts = worker->taken;
-	worker->taken = counts;
+	worker->counts = worker->due_counts;
+	worker->due_counts = counts;
 	return true;
 }
 
-/* Move "later" to "dirty" if its delay is over, it is full, or all is true. */
+/*
+ * Move the writes of other sessions from the set "later" to "dirty", if their
+ * delay is over, the set is full, or all is true.
+ */
 static void
-take_later(Worker *worker, bool all)
+move_later(Worker *worker, bool all)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
@@ -102,85 +115,95 @@ take_later(Worker *worker, bool all)
 }
 
 /*
- * Defer what is not urgent, and move what has become urgent to "dirty". Called
- * after the turn has decoded all changes before position. Counts are moved in
- * parts, one part per turn, so that a new post does not wait for thousands of
- * them.
- *
- * When all parts of "taken" are applied, everything decoded before the
- * position at which it was filled is applied, provided that nothing else was
- * deferred at that time. later_applied() returns that position.
+ * Called when due_counts has been filled. Remembers up to where all changes
+ * are applied once the last part of due_counts is: everything that is decoded
+ * by now, unless writes of other sessions are still deferred. Processes that
+ * wait for the views now are answered at that time.
  */
-void
-later_take(Worker *worker, XLogRecPtr position)
+static void
+note_due(Worker *worker, XLogRecPtr position)
 {
-	bool		waited;
-	bool		over;
-	bool		apart;
-
-	/* the worker first repeats the attempt that has failed */
-	if (worker->kept)
-		return;
-	waited = dirty_waited(worker->dirty);
-	over = !dirty_any(worker->taken) && interval_over(worker);
-	apart = set_apart_counts(worker, waited || over);
-	take_later(worker, waited || (over && apart));
-	if (apart)
+	worker->due_turn = worker->turn_number;
+	if (dirty_any(worker->later))
+		worker->due_lsn = InvalidXLogRecPtr;
+	else
 	{
-		worker->taken_at = dirty_any(worker->later) ? InvalidXLogRecPtr :
-			position;
-		worker->taken_in = worker->turn_number;
-	}
-	/* processes that wait now get their answer when "taken" is applied */
-	if (apart && worker->taken_at != InvalidXLogRecPtr)
+		worker->due_lsn = position;
 		dirty_answered(worker->dirty);
-	dirty_take_counted(worker->taken, worker->dirty, COUNTS_A_TURN);
-}
-
-/* Return whether "taken" still has counts to be applied in further turns. */
-bool
-later_taking(const Worker *worker)
-{
-	return dirty_any(worker->taken);
-}
-
-/* Return whether any change is deferred. */
-static bool
-later_any(const Worker *worker)
-{
-	return dirty_any(worker->later) || dirty_any(worker->counts) ||
-		dirty_any(worker->taken);
+	}
 }
 
 /*
- * Called when the turn's changes are applied. Returns the position before
- * which all changes are applied, or invalid if no new one is known. position:
- * end of the decoded WAL. *turn: receives the turn that had decoded everything
- * before the returned position.
- *
- * If nothing is deferred, the result is position. If "taken" has just been
- * used up, it is the position at which "taken" was filled; that is returned
- * once.
+ * Called after a turn has decoded all changes before position. Takes the
+ * changes that are not urgent out of dirty, and moves deferred changes that
+ * are due into it. Changed counts are moved in parts, one part per turn, so
+ * that a new post does not wait until the counts of thousands of posts are
+ * applied.
+ */
+void
+deferred_move_due(Worker *worker, XLogRecPtr position)
+{
+	bool		waited;
+	bool		over;
+	bool		filled;
+
+	/* dirty still has the changes of an attempt that has failed */
+	if (worker->must_retry)
+		return;
+	waited = dirty_waited(worker->dirty);
+	over = !dirty_any(worker->due_counts) && interval_over(worker);
+	filled = make_counts_due(worker, waited || over);
+	move_later(worker, waited || (over && filled));
+	if (filled)
+		note_due(worker, position);
+	dirty_take_counted(worker->due_counts, worker->dirty, COUNTS_A_TURN);
+}
+
+/* Return whether due_counts has more parts, for further turns. */
+bool
+deferred_parts_left(const Worker *worker)
+{
+	return dirty_any(worker->due_counts);
+}
+
+/* Return whether the worker has decoded any changes but not applied them. */
+static bool
+any_deferred(const Worker *worker)
+{
+	return dirty_any(worker->later) || dirty_any(worker->counts) ||
+		dirty_any(worker->due_counts);
+}
+
+/*
+ * Called after the changes in dirty were applied. Returns the position before
+ * which all changes are applied, or invalid if the turn has not moved it.
+ * position: end of the decoded WAL. *turn: receives the number of the turn
+ * that had decoded everything before the returned position.
  */
 XLogRecPtr
-later_applied(Worker *worker, XLogRecPtr position, uint64 *turn)
+deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 {
-	*turn = worker->turn_number;
-	if (later_any(worker))
+	if (!any_deferred(worker))
 	{
-		position = later_taking(worker) ? InvalidXLogRecPtr : worker->taken_at;
-		*turn = worker->taken_in;
-	}
-	else
+		/* everything that was decoded is applied */
+		*turn = worker->turn_number;
+		worker->due_lsn = InvalidXLogRecPtr;
 		dirty_answered(worker->dirty);
-	if (!later_taking(worker))
-		worker->taken_at = InvalidXLogRecPtr;
+		return position;
+	}
+	*turn = worker->due_turn;
+	if (deferred_parts_left(worker))
+		return InvalidXLogRecPtr;
+
+	/* the last part of due_counts is applied: return its position once */
+	position = worker->due_lsn;
+	worker->due_lsn = InvalidXLogRecPtr;
 	return position;
 }
 
 /* Return the number of ms until deferred changes may become due. */
 long
-later_due(const Worker *worker)
+deferred_next(const Worker *worker)
 {
 	long		due = LATER;
 

@@ -1,15 +1,17 @@
 /*
  * folding.c
- *		Folding deltas into the counters of their posts, and when to do it.
+ *		Folding deltas: adding the changes of counts that wait in rows of their
+ *		own (deltas) to the counters of their posts, and deciding when.
  *
  * The worker learns from the change feed which posts have deltas. It folds
  * them when the post has had no new delta for FOLD_AFTER, or at the latest
- * after FOLD_AT_LAST. There is at most one stripe per process (count_delta.c),
- * but there may be many other deltas. A post with MANY_DELTAS of those is
- * folded at once, because its readers add them all up. If another transaction
- * has locked the counter, the deltas stay, merged into one if there are many,
- * and the worker tries again later. The list of posts is kept in memory only,
- * so a new worker scans all leaves for deltas, a part at a time.
+ * after FOLD_AT_LAST. Some deltas are stripes, of which each process has at
+ * most one per post (count_delta.c); there may be many other deltas. A post
+ * with MANY_DELTAS of those is folded at once, because its readers add them
+ * all up. If another transaction has locked the counter, the deltas stay,
+ * merged into one if there are many, and the worker tries again later. The
+ * list of posts is kept in memory only, so a new worker scans all leaves for
+ * deltas, a part at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -30,58 +32,76 @@
 #include "utils/timestamp.h"
 
 /*
- * A post that has this many deltas is folded at once. Stripes (count_delta.c)
- * are not included in the number.
+ * A post is folded at once if it has this many deltas, not counting stripes.
  */
 #define MANY_DELTAS 32
 
 /*
- * Delay before a post with fewer deltas is folded, in ms: after its last
- * delta, and at most after its first.
+ * When a post with fewer deltas is folded, in ms: FOLD_AFTER after its last
+ * delta, and at the latest FOLD_AT_LAST after its first.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on the deltas and posts of one transaction, and on the time spent per
- * turn, in ms.
+ * Limits on one transaction (deltas and posts), and on the time that folding
+ * takes in one turn of the worker, in ms.
  */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
 /*
- * Delay before a retry when a trigger or constraint of the owner has rejected
- * the writes, in ms.
+ * Pause before the next attempt to fold a post whose counts a trigger or
+ * constraint of the owner has rejected, in ms.
  */
 #define FAILED_PAUSE 30000
 
-/* Deltas that one transaction reads while scanning for posts to fold. */
+/*
+ * Limit on the number of deltas that one transaction reads when the worker
+ * scans all leaves for deltas.
+ */
 #define LOOK_STEP 500
 
 /*
- * How often repair() waits for locked counters in total, and how long each
- * wait is, in microseconds.
+ * repair() waits for locked counters at most PATIENCE times altogether, each
+ * time for MOMENT microseconds.
  */
 #define PATIENCE 500
 #define MOMENT 10000
 
-/* Limit on the posts remembered. With more, all leaves are scanned instead. */
+/*
+ * Limit on the number of posts in the list. If there are more, the list is
+ * dropped and all leaves are scanned for deltas.
+ */
 #define MAX_PENDING 100000
 
 typedef struct PendingPost
 {
 	pg_uuid_t	post_id;
-	int64		deltas;			/* estimated number, not counting stripes */
+
+	/*
+	 * Number of deltas that the post has got, not counting stripes. An
+	 * estimate, because another process may have folded some.
+	 */
+	int64		deltas;
 	TimestampTz at_last;
 	TimestampTz due;
 } PendingPost;
 
 static HTAB *pending = NULL;
-static TimestampTz next_due = DT_NOBEGIN;	/* when a post or a scan is due
-											 * next */
 
-/* Where the scan of the leaves continues; NO_PARTITION if it is done. */
+/*
+ * When the next post in the list has to be folded, or the scan of the leaves
+ * continues; DT_NOEND if neither.
+ */
+static TimestampTz next_due = DT_NOBEGIN;
+
+/*
+ * Where the scan of all leaves for deltas continues. look_from_start: it has
+ * not begun. look_at: the partition, NO_PARTITION if the scan has ended.
+ * look_after: the last delta that it has read there.
+ */
 static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
 static ItemPlace look_after;
@@ -93,8 +113,8 @@ after(int ms)
 }
 
 /*
- * Return whether a time has passed. A time too far ahead means that the clock
- * was set back.
+ * Return whether the time due has come. A time more than FAILED_PAUSE ahead
+ * counts as come, because the clock was set back then.
  */
 static bool
 is_due(TimestampTz due, TimestampTz now)
@@ -103,8 +123,8 @@ is_due(TimestampTz due, TimestampTz now)
 }
 
 /*
- * Add a post to those to be folded. deltas: number of deltas, other than
- * stripes, that it has got.
+ * Add a post to the list of those to fold, or update its entry. deltas: number
+ * of its new deltas, not counting stripes.
  */
 static PendingPost *
 remember_post(const pg_uuid_t *post_id, int64 deltas)
@@ -134,8 +154,8 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 }
 
 /*
- * Forget the list of posts and scan all leaves for deltas, beginning after
- * FOLD_AFTER.
+ * Drop the list of posts to fold and scan all leaves for deltas instead,
+ * beginning after FOLD_AFTER.
  */
 void
 fold_all_later(void)
@@ -148,8 +168,8 @@ fold_all_later(void)
 }
 
 /*
- * Remember the posts of a dirty set that have got deltas. Called once the set
- * has been applied.
+ * Add those posts of a dirty set to the list that have got deltas besides
+ * their counter. Called when the views show the changes of the set.
  */
 void
 fold_later(const DirtySet *dirty)
@@ -177,8 +197,8 @@ room_for_pending(void)
 }
 
 /*
- * Remember posts of a partition that have deltas, reading up to LOOK_STEP
- * deltas behind look_after. Returns whether the partition is done.
+ * Scan a part of one partition, up to LOOK_STEP deltas, and add the posts that
+ * have deltas to the list. Returns true if the partition has no more.
  */
 static bool
 find_deltas_in(int partition)
@@ -207,8 +227,8 @@ find_deltas_in(int partition)
 }
 
 /*
- * Scan the next part of the leaves for deltas, with the active snapshot.
- * Returns whether anything is left to scan.
+ * Scan the next part of all leaves for deltas, with the active snapshot.
+ * Returns whether any part is left.
  */
 static bool
 find_deltas(void)
@@ -237,19 +257,22 @@ fold_post(PendingPost *post)
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
-	/* the partition may have been detached or moved meanwhile */
+	/* the partition may have been detached or moved to another node */
 	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
-		post->deltas = MANY_DELTAS; /* more may be left, so it stays due */
+		/* more deltas may be left, so the post stays due */
+		post->deltas = MANY_DELTAS;
 	else if (outcome == ITEM_LOCKED || left)
 	{
 		/*
-		 * A delta is left that another transaction is writing. If it rolls
-		 * back, the change feed does not report that, so look again.
+		 * A delta is left that another transaction is writing, or the counter
+		 * is locked. If that transaction rolls back, the change feed reports
+		 * nothing, so try again later.
 		 */
 		if (taken > 0)
-			post->deltas = 0;	/* the other deltas are one now */
+			post->deltas = 0;	/* post_fold() has merged the other deltas into
+								 * one */
 		post->due = after(FOLD_AFTER);
 		post->at_last = after(FOLD_AT_LAST);
 	}
@@ -258,13 +281,16 @@ fold_post(PendingPost *post)
 	return taken;
 }
 
-/* Posts tried by the current transaction, and the limit on their number. */
+/*
+ * Posts that the current transaction has tried to fold, and the limit on their
+ * number. After a failure the limit is 1, to find the post that fails.
+ */
 static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
 static int	at_once = FOLD_POSTS;
 
 /*
- * Do one transaction's work: scan a part of the leaves for deltas, and fold
+ * Work of one transaction: scan a part of the leaves for deltas, and fold
  * posts that are due.
  */
 static void
@@ -297,9 +323,9 @@ fold_chunk(void *arg)
 }
 
 /*
- * React to an error that a trigger or constraint of the owner has raised. From
- * now on posts are folded one per transaction. A post that fails by itself is
- * retried after FAILED_PAUSE.
+ * React to an error that a trigger or constraint of the owner has raised while
+ * posts were folded. From now on each transaction folds one post. A post that
+ * fails in a transaction of its own is tried again after FAILED_PAUSE.
  */
 static void
 note_failed(const ErrorData *error)
@@ -321,7 +347,10 @@ note_failed(const ErrorData *error)
 					FAILED_PAUSE / 1000, error->message)));
 }
 
-/* Run fold_chunk() in a transaction. Returns false if it was rolled back. */
+/*
+ * Run fold_chunk() in a transaction. Returns false if the transaction was
+ * rolled back.
+ */
 static bool
 try_chunk(void)
 {
@@ -338,7 +367,8 @@ try_chunk(void)
 	}
 
 	/*
-	 * fold_post() removed these posts from the list, but they were not folded
+	 * fold_post() has removed these posts from the list, but the rollback has
+	 * undone the folding.
 	 */
 	for (int i = 0; i < n_tried; i++)
 		(void) remember_post(&tried[i], 0);
@@ -349,9 +379,9 @@ try_chunk(void)
 }
 
 /*
- * Fold posts that are due, for about TIME_TO_FOLD ms. Called in each turn,
- * outside of a transaction. Returns the number of ms until the next one is
- * due, -1 if none is known.
+ * Fold the posts that are due, for about TIME_TO_FOLD ms. Called in each turn
+ * of the worker, outside of a transaction. Returns the number of ms until the
+ * next post is due, -1 if the list is empty and the scan is done.
  */
 long
 fold_step(void)
@@ -368,8 +398,9 @@ fold_step(void)
 }
 
 /*
- * Find the next post behind *place that has deltas besides its counter, with
- * the active snapshot, and move *place behind that post.
+ * Find the next post behind *place that has deltas besides its counter, and
+ * move *place behind all deltas of that post. Returns false if there is no
+ * such post. Uses the active snapshot.
  */
 static bool
 next_counted(int partition, ItemPlace *place)
@@ -388,7 +419,7 @@ next_counted(int partition, ItemPlace *place)
 	if (found)
 	{
 		item_scan_place(scan, place);
-		/* skip further deltas of this post */
+		/* skip the other deltas of this post */
 		memset(&place->last, 0xff, sizeof(place->last));
 	}
 	item_scan_end(scan);
@@ -396,9 +427,9 @@ next_counted(int partition, ItemPlace *place)
 }
 
 /*
- * Fold the deltas of a post, waiting while another transaction holds its
- * counter. The holder is often the worker, which folds as well and soon
- * commits. *patience: number of waits left, shared by all posts.
+ * Fold the deltas of a post. If another transaction has locked its counter,
+ * wait and try again; usually that is the worker, which also folds and soon
+ * commits. *patience: number of waits that are left for all posts together.
  */
 static void
 fold_patiently(const pg_uuid_t *post_id, int *patience)
@@ -416,9 +447,9 @@ fold_patiently(const pg_uuid_t *post_id, int *patience)
 }
 
 /*
- * Fold all deltas. If a counter stays locked, the deltas of its post are
- * merged into one. Called in a READ COMMITTED transaction, as the containers'
- * owner.
+ * Fold the deltas of all posts. If a counter stays locked, the deltas of its
+ * post are merged into one instead. Called in a READ COMMITTED transaction, as
+ * the containers' owner.
  */
 void
 fold_everything(void)

@@ -1,13 +1,14 @@
 /*
  * job_steps.c
- *		Running the jobs of the queue (storage/bookkeeping/job_queue.c), one
- *		chunk at a time: rebuilds, renames, deletions, and arrivals of
- *		partitions.
+ *		Doing the jobs of the queue (storage/bookkeeping/job_queue.c), one
+ *		chunk at a time. A job is work that continues after the command that
+ *		requested it: a rebuild of the views, a rename or deletion of a user,
+ *		or, on a cluster, the arrival of a partition from another node.
  *
- * A chunk and the record of its progress are one transaction, so a job
- * continues where it was interrupted. The worker does not apply changes to the
- * views while a chunk runs. A chunk that waits too long for a lock is
- * therefore rolled back and tried again later.
+ * A chunk and the record of its progress are one transaction, so an
+ * interrupted job continues where it was. The worker does not update the views
+ * while a chunk runs. So a chunk that waits too long for a lock is rolled back
+ * and tried again later.
  *
  * Runs in the worker.
  */
@@ -23,24 +24,28 @@
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
-/* Jobs read from the queue at a time, and failed jobs remembered. */
+/*
+ * Number of jobs read from the queue at a time, and number of failed jobs that
+ * are remembered.
+ */
 #define JOBS_AT_ONCE 100
 #define MAX_FAILED 1000
 
 /*
- * Delay before a failed job is retried, in ms: a job of one user, and a job of
- * all users.
+ * Pause before a failed job is tried again, in ms: a job of one user, and a
+ * job of all users.
  */
 #define FAILED_PAUSE 30000
 #define FAILED_PAUSE_ALL 600000
 
-/* Time for jobs between two turns' decoding, in ms. */
+/* How long jobs may run before the worker decodes WAL again, in ms. */
 #define TIME_FOR_JOBS 10
 
 /*
- * Publish where the writes of jobs end, or JOB_COMMITTING while a chunk runs.
- * wait_for_views() finds a job done when its last chunk has committed, and
- * then waits until the views show WAL up to this position.
+ * Publish the WAL position before which all writes of jobs lie, or
+ * JOB_COMMITTING while a chunk runs. When a process waits for a job to appear
+ * in the views and finds that the job has left the queue, it waits until the
+ * views show everything up to this position.
  */
 static void
 announce_commit(uint64 lsn)
@@ -52,7 +57,7 @@ announce_commit(uint64 lsn)
 	pg_memory_barrier();
 }
 
-/* Return the position before which the views show all commits. */
+/* Return the WAL position before which the views show all commits. */
 static XLogRecPtr
 views_shown(void)
 {
@@ -61,12 +66,12 @@ views_shown(void)
 	return entry ? pg_atomic_read_u64(&entry->shown_lsn) : InvalidXLogRecPtr;
 }
 
-/* A rebuild has finished since jobs_request_rebuild() was last called. */
+/* a rebuild has finished since jobs_request_rebuild() was last called */
 static bool rebuilt = false;
 
 /*
- * Return whether a job has something to do now. If not, it waits for an event,
- * such as the end of transactions.
+ * Return whether a job can continue now. Otherwise it waits for an event, such
+ * as the end of transactions that may still write items.
  */
 static bool
 is_ready(const Job *job)
@@ -85,8 +90,9 @@ is_ready(const Job *job)
 }
 
 /*
- * Return whether the next step of an arrival writes views, because its items
- * are swept, or it has no partition to sweep.
+ * Return whether the next step of an arrival writes views instead of items.
+ * That is so when its items have been swept, that is, all have been brought up
+ * to date, or when there is no partition to sweep.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -102,7 +108,10 @@ writes_views(const Job *job)
 		(job->kind == JOB_ARRIVAL && arrival_writes_views(job));
 }
 
-/* Do one step of a locked job. Returns false if the job has to wait. */
+/*
+ * Do one step of a job that is locked in the queue. Returns false if the job
+ * has to wait.
+ */
 static bool
 do_step(Job *job)
 {
@@ -132,14 +141,14 @@ do_step(Job *job)
 typedef struct Chunk
 {
 	Job		   *job;
-	bool		begun;			/* false if the transaction failed before
-								 * do_chunk() */
+	bool		begun;			/* do_chunk() was called, so the transaction
+								 * had begun */
 	bool		moved;
 } Chunk;
 
 /*
- * Do one chunk of a job, in the current transaction. The job is locked before
- * any item, as in all code that locks both.
+ * Do one chunk of a job, in the current transaction. Locks the job before any
+ * item, as all code does that locks both.
  */
 static void
 do_chunk(void *arg)
@@ -158,8 +167,8 @@ do_chunk(void *arg)
 }
 
 /*
- * Jobs that failed, and when to retry them. A ring: new ones replace the
- * oldest.
+ * The jobs that have failed, and when to try them again. A new one replaces
+ * the oldest.
  */
 typedef struct FailedJob
 {
@@ -181,7 +190,7 @@ failed_lately(const Job *job)
 	return false;
 }
 
-/* Mark a job as parked, for the progress view. */
+/* Mark a job as parked in the queue, so that the progress view shows it. */
 static void
 park(void *arg)
 {
@@ -194,9 +203,9 @@ park(void *arg)
 }
 
 /*
- * A rename or deletion has failed, because of a constraint or trigger of the
- * owner, or an item that lacks a value. Park it and retry it after a pause.
- * Other jobs continue.
+ * Called when a rename or deletion has failed, because of a constraint or
+ * trigger of the owner, or an item that lacks a value. Marks the job as
+ * parked; it is tried again after a pause. Other jobs continue.
  */
 static void
 job_failed(const Job *job, const ErrorData *error)
@@ -217,16 +226,16 @@ job_failed(const Job *job, const ErrorData *error)
 					pause / 1000, error->message)));
 
 	/*
-	 * If this fails, too, the job is not shown as parked, but is retried after
-	 * the pause all the same.
+	 * If this fails, the progress view does not show the job as parked, but
+	 * the worker still tries it again after the pause.
 	 */
 	(void) apply_run(APPLY_STATE, park, &parked, &other);
 }
 
 /*
- * Run one chunk of a job. Returns false if the job has to wait or has failed.
- * An error of a job that writes views is thrown instead, because the views
- * cannot be kept without it.
+ * Do one chunk of a job. Returns false if the job has to wait or has failed.
+ * An error of a job that writes views is thrown instead, because without this
+ * job the views cannot be kept up to date.
  */
 static bool
 try_chunk(Job *job)
@@ -249,7 +258,8 @@ try_chunk(Job *job)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)
 	{
-		*job = before;			/* the rollback has undone changes of *job */
+		*job = before;			/* the rollback has undone what the chunk
+								 * changed in *job */
 		return false;
 	}
 	if (job->kind == JOB_REBUILD && job->finished)
@@ -257,16 +267,21 @@ try_chunk(Job *job)
 	return true;
 }
 
-/* Where in the queue to continue, so that no job holds up the others. */
-static int64 queue_offset = 0;
-static int	queue_next = 0;
-static int	queue_seen = 0;		/* jobs tried since one of them made
-								 * progress */
-static bool queue_moved = false;	/* some job has made progress since offset
-									 * 0 */
+/*
+ * Where jobs_step() continues. It reads the queue in pages of JOBS_AT_ONCE
+ * jobs, and goes to the next page when no job of this one can continue, so
+ * that no job holds up the others.
+ */
+static int64 page_offset = 0;	/* number of jobs in the queue before the page */
+static int	page_next = 0;		/* index in the page of the job to try next */
+static int	page_idle = 0;		/* how many jobs were tried since a job of the
+								 * page last made progress */
+static bool any_moved = false;	/* some job has made progress since the first
+								 * page was begun */
 
 /*
- * Read the next jobs of the queue into an array in the current memory context.
+ * Read the jobs of the current page into an array of *n jobs, in the current
+ * memory context.
  */
 static Job *
 list_jobs(int *n)
@@ -275,70 +290,89 @@ list_jobs(int *n)
 	Job		   *jobs = palloc(sizeof(Job) * JOBS_AT_ONCE);
 
 	apply_begin(&scope, APPLY_STATE);
-	*n = jobs_list(queue_offset, jobs, JOBS_AT_ONCE);
+	*n = jobs_list(page_offset, jobs, JOBS_AT_ONCE);
 	apply_end(&scope);
 	return jobs;
 }
 
+/* Return what the queue is waiting for if none of its jobs can continue. */
+static JobProgress
+idle_progress(const Job *jobs, int n)
+{
+	/* the jobs of earlier pages may not all be parked */
+	if (page_offset > 0)
+		return JOBS_WAITING;
+	if (n == 0)
+		return JOBS_NONE;
+	for (int i = 0; i < n; i++)
+		if (!job_is_parked(&jobs[i]))
+			return JOBS_WAITING;
+	return JOBS_PARKED;
+}
+
 /*
- * Run chunks of jobs, one chunk of each in turn, for about TIME_FOR_JOBS ms.
- * Updates of the views wait meanwhile. Called outside of a transaction;
- * allocates in the current memory context, which the caller resets. Returns
- * when to call it again.
+ * End the current page, which had n jobs: the next call of jobs_step() reads
+ * the next page, or the first one after the end of the queue. idle: result if
+ * no job of any page has made progress.
+ */
+static JobProgress
+end_page(int n, JobProgress idle)
+{
+	JobProgress progress;
+
+	page_idle = 0;
+	if (n == JOBS_AT_ONCE)
+	{
+		page_offset += n;
+		return any_moved ? JOBS_MORE : JOBS_SOON;
+	}
+	page_offset = 0;
+	progress = any_moved ? JOBS_MORE : idle;
+	any_moved = false;
+	return progress;
+}
+
+/*
+ * Do one chunk of each job of a page in turn, for about TIME_FOR_JOBS ms. The
+ * views are not updated meanwhile. Called outside of a transaction; allocates
+ * in the current memory context, which the caller resets. Returns when the
+ * caller should call it again.
  */
 JobProgress
 jobs_step(void)
 {
 	int			n;
 	Job		   *jobs = list_jobs(&n);
+	JobProgress idle = idle_progress(jobs, n);
+	int			first = n > 0 ? page_next % n : 0;
 	TimestampTz until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
 													TIME_FOR_JOBS);
-	int64		offset = queue_offset;
-	int			first = n > 0 ? queue_next % n : 0;
-	/* if earlier calls saw other jobs, these may not be parked */
-	JobProgress progress = offset > 0 || (n > 0 && queue_seen > 0) ?
-		JOBS_WAITING : n > 0 ? JOBS_PARKED : JOBS_NONE;
 
-	for (int i = 0; i < n && queue_seen < n; i++)
+	for (int i = 0; i < n && page_idle < n; i++)
 	{
 		Job		   *job = &jobs[(first + i) % n];
+		bool		moved = !failed_lately(job) && try_chunk(job);
 
-		if (progress == JOBS_PARKED && !job_is_parked(job))
-			progress = JOBS_WAITING;
-		queue_seen++;
-		if (failed_lately(job) || !try_chunk(job))
-		{
-			/*
-			 * the chunk may have waited for a lock, and the next one may, too
-			 */
-			if (GetCurrentTimestamp() < until || queue_seen >= n)
-				continue;
-			queue_next = (first + i + 1) % n;
-			return JOBS_SOON;
-		}
-		progress = JOBS_MORE;
-		queue_moved = true;
-		queue_seen = 0;
-		queue_next = (first + i + !job->finished) % n;
-		if (GetCurrentTimestamp() >= until)
+		page_idle = moved ? 0 : page_idle + 1;
+		any_moved |= moved;
+		/* a finished job has left the queue, so the next has its index */
+		page_next = (first + i + (job->finished ? 0 : 1)) % n;
+
+		/* even a chunk without progress takes time, if it waits for a lock */
+		if (GetCurrentTimestamp() < until)
+			continue;
+		if (moved)
 			return JOBS_MORE;
+		if (page_idle < n)
+			return JOBS_SOON;
 	}
-
-	/* all of these jobs are waiting: continue with the next ones */
-	queue_seen = 0;
-	queue_offset = n == JOBS_AT_ONCE ? offset + n : 0;
-	if (queue_offset > 0)
-		return queue_moved ? JOBS_MORE : JOBS_SOON;
-	if (queue_moved)
-		progress = JOBS_MORE;
-	queue_moved = false;
-	return progress;
+	return end_page(n, idle);
 }
 
 /*
- * Return whether a requested rebuild is still to be done. If it has vanished
- * from the queue unfinished, for example because the owner deleted the row,
- * queue it again. Called in a transaction, as the containers' owner.
+ * Return whether a rebuild that was requested has not finished yet. If it has
+ * vanished from the queue unfinished, for example because the owner deleted
+ * the row, queue it again. Called in a transaction, as the containers' owner.
  */
 bool
 jobs_rebuild_pending(void)
@@ -351,8 +385,8 @@ jobs_rebuild_pending(void)
 }
 
 /*
- * Queue a rebuild, or make the queued one start over. Called in a transaction,
- * as the containers' owner.
+ * Queue a rebuild; if one is queued already, make it start over. Called in a
+ * transaction, as the containers' owner.
  */
 void
 jobs_request_rebuild(void)

@@ -1,8 +1,10 @@
 /*
  * refresh_batch.c
- *		Refreshing the views from a dirty set.
+ *		Applying a dirty set to the views. A dirty set has the keys of posts
+ *		and users that may be out of date in the views (the copies of posts in
+ *		users, and the feed).
  *
- * The worker applies a batch in one transaction, so readers never see half of
+ * The worker applies a set in one transaction, so readers never see half of
  * it.
  *
  * Runs in the worker.
@@ -16,9 +18,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the keys of all posts in a set. For posts of which only counts have
- * changed, the set has just the id, so their keys are read from the posts;
- * deleted posts are left out.
+ * Return the keys of all posts in a dirty set, *n of them. Of a post of which
+ * only counts have changed, the set has just the id, so its key is read from
+ * the post; a post that no longer exists is left out.
  */
 static PostKey *
 list_posts(const DirtySet *dirty, int *n)
@@ -38,7 +40,10 @@ list_posts(const DirtySet *dirty, int *n)
 	return all;
 }
 
-/* Refresh the posts of a dirty set (arg), and queue renames for its users. */
+/*
+ * Update the views for the posts of a dirty set (arg), and queue a rename for
+ * each user in it, which writes the current name into the user's items.
+ */
 static void
 refresh_batch(void *arg)
 {
@@ -63,9 +68,9 @@ refresh_batch(void *arg)
 }
 
 /*
- * Refresh what a dirty set names, in one transaction. Returns false if the
- * attempt has to be repeated; nothing is written then. Locks: containers and
- * views, see worker_transaction.c.
+ * Apply a dirty set to the views, in one transaction. Returns false if a
+ * concurrent transaction is in the way; nothing is written then, and the
+ * caller tries again. Locks: containers and views, see worker_transaction.c.
  */
 bool
 batch_apply(const DirtySet *dirty)
@@ -81,8 +86,8 @@ make_feed(void *arg)
 }
 
 /*
- * Rewrite the feed, whatever it holds, in one transaction. Returns false if
- * the attempt has to be repeated.
+ * Rewrite the feed, whatever it holds, in one transaction. Returns false if a
+ * concurrent transaction is in the way; the caller tries again.
  */
 bool
 batch_make_feed(void)

@@ -1,7 +1,7 @@
 /*
  * views_phase.c
- *		The phases of the views, as the worker knows them, and the exit of
- *		the worker.
+ *		The phases of the views (the copies of posts in users, and the feed),
+ *		as the worker knows them, and the exit of the worker.
  *
  * Only this file sets Worker.views, with one function per transition. Each
  * function also sets what other processes see: WorkerEntry.state, which is
@@ -25,9 +25,10 @@
  *		an error				any				exit			WANTED, after
  *																a pause
  *
- * A reader uses the views if two conditions hold: the row of view_state that
- * its snapshot sees says that they are complete, and its snapshot sees the
- * transaction in WorkerEntry.served, which says that a worker keeps them.
+ * A reader uses the views if two conditions hold. The row of view_state that
+ * its snapshot sees says that they are complete. And its snapshot sees the
+ * transaction in WorkerEntry.served, which says that a worker keeps them up to
+ * date.
  *
  * Runs in the worker.
  */
@@ -44,9 +45,9 @@
 #include "storage/procarray.h"
 
 /*
- * Enter the first phase after VIEWS_UNKNOWN: VIEWS_CATCHING_UP if complete,
- * otherwise VIEWS_REBUILDING. complete: whether view_state says that the views
- * are complete. The caller has checked that the worker is needed and enabled.
+ * Set the first phase after VIEWS_UNKNOWN. complete: view_state says that the
+ * views are complete, so they only have to catch up; otherwise they have to be
+ * rebuilt. The caller has checked that the worker is needed and enabled.
  */
 void
 worker_begin_views(Worker *worker, bool complete)
@@ -58,9 +59,8 @@ worker_begin_views(Worker *worker, bool complete)
 }
 
 /*
- * Mark the views as incomplete and queue a rebuild, in one transaction.
- * Readers stop using the views when it commits. Called outside of a
- * transaction.
+ * Mark the views as incomplete and queue a rebuild, in one transaction. When
+ * it commits, readers stop using the views. Called outside of a transaction.
  */
 void
 worker_invalidate_views(Worker *worker)
@@ -70,7 +70,7 @@ worker_invalidate_views(Worker *worker)
 
 	Assert(worker->views != VIEWS_UNKNOWN);
 	/* if the transaction fails, the next turn repeats it */
-	worker->invalid = true;
+	worker->must_invalidate = true;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
 	state.ready = false;
@@ -85,13 +85,13 @@ worker_invalidate_views(Worker *worker)
 	worker->views = VIEWS_REBUILDING;
 	worker->other_size = false;
 	worker->jobs = true;
-	worker->invalid = false;
+	worker->must_invalidate = false;
 	worker_entry_catching_up(worker->entry);
 }
 
 /*
- * Enter VIEWS_CATCHING_UP: the rebuild is done. Changes committed before it
- * ended are still to be applied.
+ * Set VIEWS_CATCHING_UP, because the rebuild is done. The views are served
+ * when all WAL that is flushed by now has been applied.
  */
 void
 worker_views_rebuilt(Worker *worker)
@@ -103,8 +103,8 @@ worker_views_rebuilt(Worker *worker)
 }
 
 /*
- * Enter VIEWS_KEPT: the views are complete and up to date for the posts of
- * this server.
+ * Set VIEWS_KEPT: the views are complete and up to date for the posts of this
+ * server.
  */
 void
 worker_keep_views(Worker *worker)
@@ -114,8 +114,8 @@ worker_keep_views(Worker *worker)
 }
 
 /*
- * Return to VIEWS_KEPT on a cluster: the views may lack recent changes to
- * posts of other nodes, so readers must not use them.
+ * Return from VIEWS_SERVED to VIEWS_KEPT, on a cluster. The views may lack
+ * recent changes to posts of other nodes, so readers must not use them.
  */
 void
 worker_await_others(Worker *worker)
@@ -127,10 +127,11 @@ worker_await_others(Worker *worker)
 }
 
 /*
- * Serve the views to snapshots that see a transaction which commits now. The
- * xid is published before the commit, so a reader whose snapshot sees the
- * transaction always finds the xid. A statement that has begun to read posts
- * has an older snapshot and does not switch to the views.
+ * Let readers use the views if their snapshots see a transaction that this
+ * function commits. A statement that has begun to read posts has an older
+ * snapshot and does not switch to the views. The xid is published before the
+ * commit, so a reader whose snapshot sees the transaction always finds the
+ * xid.
  */
 static void
 serve_from_now(Worker *worker)
@@ -144,8 +145,8 @@ serve_from_now(Worker *worker)
 }
 
 /*
- * Enter VIEWS_SERVED: the views are complete and up to date. Snapshots taken
- * from now on may use them. Called outside of a transaction.
+ * Set VIEWS_SERVED: the views are complete and up to date. Readers use them
+ * with snapshots taken from now on. Called outside of a transaction.
  */
 void
 worker_serve_views(Worker *worker)
@@ -162,9 +163,10 @@ worker_serve_views(Worker *worker)
 }
 
 /*
- * Called at intervals while the views are served. Once no snapshot predates
- * the transaction in WorkerEntry.served, replace it by FrozenTransactionId.
- * Otherwise that xid would seem to be in the future after a wraparound.
+ * Called from time to time while the views are served. Replaces the
+ * transaction in WorkerEntry.served by FrozenTransactionId once every snapshot
+ * sees it. Otherwise its xid would seem to be in the future after a
+ * wraparound.
  */
 void
 worker_serve_all(Worker *worker)
@@ -177,8 +179,9 @@ worker_serve_all(Worker *worker)
 }
 
 /*
- * Set the entry's state to reason and exit. Exit code 0 makes the postmaster
- * forget the worker, so only the launcher starts a new one. Does not return.
+ * Set the state of the worker's entry to reason, and exit. With exit code 0
+ * the postmaster forgets the worker, so only the launcher starts another. Does
+ * not return.
  */
 void
 worker_leave(Worker *worker, WorkerState reason)
@@ -188,8 +191,8 @@ worker_leave(Worker *worker, WorkerState reason)
 }
 
 /*
- * This database no longer needs a worker (worker_needed()). Drop the slot, so
- * that it does not retain WAL, and exit. Does not return.
+ * Drop the slot, so that it does not retain WAL, and exit, because the
+ * database no longer needs a worker. Does not return.
  */
 void
 worker_retire(Worker *worker)

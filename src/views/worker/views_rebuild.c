@@ -1,7 +1,7 @@
 /*
  * views_rebuild.c
- *		Steps of a rebuild job, which makes the views right whatever they
- *		hold.
+ *		Steps of a rebuild: the job that makes the views (the copies of posts
+ *		in users, and the feed) agree with the posts, whatever they hold.
  *
  * A rebuild first compares all copies with their posts, in key order, and then
  * the feed with the newest posts. Each chunk is one transaction with its own
@@ -18,8 +18,7 @@
 #include "views/worker/worker_parts.h"
 
 /*
- * Return an estimate of the number of posts and copies that a rebuild will
- * read.
+ * Return an estimate of the number of posts and copies that a rebuild reads.
  */
 int64
 rebuild_estimate(void)
@@ -30,8 +29,8 @@ rebuild_estimate(void)
 }
 
 /*
- * Do one chunk of a rebuild and record its progress in *job. The caller holds
- * the views' lock and saves the job in the same transaction.
+ * Do the next chunk of a rebuild, and note in *job how far it is. The caller
+ * holds the views' lock, and saves the job in the same transaction.
  */
 void
 rebuild_chunk(Job *job)

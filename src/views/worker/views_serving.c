@@ -1,10 +1,11 @@
 /*
  * views_serving.c
- *		Whether the views are fit to be served: complete, up to date, built
- *		for the current settings, and still wanted.
+ *		Whether readers may use the views (the copies of posts in users, and
+ *		the feed): they must be complete, up to date, and built for the current
+ *		settings, and the worker must not be stopped.
  *
  * The worker calls these functions when it starts, when the configuration is
- * reloaded, and during its turns.
+ * reloaded, and in its turns.
  *
  * Runs in the worker.
  */
@@ -23,13 +24,16 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Interval between checks of state that other sessions can change, in ms. */
+/*
+ * Interval at which the worker checks what other sessions can change, such as
+ * view_state, in ms.
+ */
 #define CHECK_STATE 900
 
 /*
- * Return whether the database has the extension and containers, and is not a
- * template. A template must have no sessions, or it could not be copied.
- * Called outside of a transaction.
+ * Return whether the database needs a worker: it has the extension and
+ * containers, and is not a template. A template must have no sessions, or it
+ * could not be copied. Called outside of a transaction.
  */
 bool
 worker_needed(void)
@@ -47,7 +51,6 @@ worker_needed(void)
 	return needed;
 }
 
-/* Read the row of view_state in a transaction of its own. */
 void
 worker_read_state(ViewState *state)
 {
@@ -59,8 +62,9 @@ worker_read_state(ViewState *state)
 }
 
 /*
- * The server's settings do not allow logical decoding. Mark the views as
- * unusable, so that standbys do not read them either, and flush that.
+ * Mark the views as unusable and flush the commit, so that standbys do not use
+ * them either. Called because the server's settings do not allow logical
+ * decoding.
  */
 void
 worker_abandon_views(void)
@@ -73,7 +77,7 @@ worker_abandon_views(void)
 	apply_flush();
 }
 
-/* Store the size that the feed was built with; 0 for unknown. */
+/* Store the number of rows that the feed was built for; 0 if it is unknown. */
 static void
 write_feed_size(int size)
 {
@@ -88,10 +92,11 @@ write_feed_size(int size)
 }
 
 /*
- * Compare the settings with those that the views were built for. Another short
- * form needs a rebuild. For another feed size, a later turn rewrites the feed
- * (worker_fit_feed()); until then the stored size is 0, so that a worker after
- * a crash rewrites it, too.
+ * Compare the current settings with those that the views were built for. If
+ * the short form of posts has changed, the views are rebuilt. If
+ * blogstore.feed_size has changed, a later turn rewrites the feed
+ * (worker_fit_feed()). Until then the stored size is 0, so that after a crash
+ * the next worker rewrites the feed, too.
  */
 void
 worker_follow_settings(Worker *worker)
@@ -115,8 +120,8 @@ worker_follow_settings(Worker *worker)
 }
 
 /*
- * Rewrite the feed to blogstore.feed_size rows. Returns false if the attempt
- * has to be repeated, because another transaction has locked rows of the feed.
+ * Rewrite the feed with blogstore.feed_size rows. Returns false if another
+ * transaction has locked rows of the feed; the caller tries again.
  */
 bool
 worker_fit_feed(Worker *worker)
@@ -129,15 +134,17 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
- * Return whether everything committed before the start of the worker, or
- * before the end of a rebuild, is applied. serve_from may lie within a record.
- * So it is decoded when a turn has reached the end of flushed WAL at or after
- * serve_from. Deferred changes are then applied as if a process waited for
- * them.
+ * Return whether all changes that were committed before the worker started, or
+ * before a rebuild ended, are applied.
  *
- * The views are served after a turn that has read WAL to its end. So they
- * show all posts that were committed before that turn began.
- * wait_for_posts() relies on this.
+ * These are the changes in WAL up to serve_from. That position may lie within
+ * a record. So the WAL up to there counts as decoded when a turn has reached
+ * the end of WAL, at or after serve_from. From then on, changes that are
+ * deferred are applied as if a process waited for the views.
+ *
+ * The views are served after a turn that has read WAL to its end. So they show
+ * all posts that were committed before that turn began. wait_for_posts()
+ * relies on this.
  */
 static bool
 all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -155,10 +162,10 @@ all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * If the views are complete and up to date, mark them as ready and enter
- * VIEWS_KEPT. Complete means that no rebuild is pending. Up to date means that
- * everything committed before its end, or before the start of the worker, is
- * applied.
+ * If the views are complete and up to date, mark them as ready and set
+ * VIEWS_KEPT. They are complete if no rebuild is pending. They are up to date
+ * if everything committed before the end of that rebuild, or before the start
+ * of the worker, is applied.
  *
  * flushed: end of flushed WAL when the turn began. position: end of the
  * decoded WAL. Exits if stop_worker() was called. Called outside of a
@@ -203,9 +210,10 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 
 /*
  * Check at intervals whether the worker is still needed and enabled, and
- * whether view_state still says what the worker has stored. Containers may
- * have been dropped and created again, or the row deleted. Exits or rebuilds
- * the views if need be. Called in each turn, outside of a transaction.
+ * whether view_state still says what the worker has stored. The owner may have
+ * dropped containers and created them again, or deleted the row. Exits if no
+ * worker is needed or may run, and rebuilds the views if the row has changed.
+ * Called in each turn, outside of a transaction.
  */
 void
 worker_check_state(Worker *worker)

@@ -1,18 +1,18 @@
 /*
  * worker.c
- *		The blogstore worker of one database: main function, turn loop,
- *		sleep.
+ *		The blogstore worker of one database: main function, turn loop, sleep.
  *
  * At its start the worker checks that it is needed and enabled, and finds or
- * creates its replication slot. Then it repeats a turn: decode WAL, apply the
- * changes to the views, fold deltas, run jobs. views_phase.c describes the
- * phases of the views, and views/launcher/worker_state.c the states that other
- * processes see.
+ * creates its replication slot. It then repeats a turn: decode WAL, apply the
+ * changes to the views (the copies of posts in users, and the feed), fold
+ * deltas (add counts that wait in rows of their own to the posts' counters),
+ * do jobs such as renames. views_phase.c describes the phases of the views,
+ * and views/launcher/worker_state.c the states that other processes see.
  *
  * An ERROR ends the process, and the launcher starts a new one after a pause.
- * The new worker simply continues, because refreshing sets each copy to the
- * current state of its post. The worker exits by itself only if it is not
- * needed, is stopped, or was blocked by damage that has been mended.
+ * The new worker simply continues, because a refresh makes each copy equal to
+ * the current state of its post. The worker exits without an error only if it
+ * is not needed, is stopped, or was blocked by damage that has been repaired.
  *
  * Memory contexts: "blogstore worker" lives as long as the process. Its child
  * "blogstore turn" is reset after each turn.
@@ -39,14 +39,17 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* Longest sleep in ms: when idle, while jobs wait, and when a retry is due. */
+/*
+ * Longest sleep after a turn, in ms: if the worker has nothing to do, if jobs
+ * wait for other transactions, and if something has to be tried again soon.
+ */
 #define NAP_IDLE 1000
 #define NAP_JOB 100
 #define NAP_SOON 20
 
 /*
- * Consecutive failures to write the views before the cause is shown in
- * stat_worker, and between further reports.
+ * The cause of a failure to write the views is shown in stat_worker after this
+ * many consecutive failures, and then again after each TELL_EVERY.
  */
 #define TELL_FIRST 10
 #define TELL_EVERY 100
@@ -57,7 +60,7 @@ extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
  * Getting ready
  * ------------------------------------------------------------------------ */
 
-/* Record the current error for stat_worker. The caller rethrows it. */
+/* Show the current error in stat_worker. The caller rethrows it. */
 static void
 note_error(Worker *worker)
 {
@@ -69,8 +72,8 @@ note_error(Worker *worker)
 }
 
 /*
- * Override settings of the database or the role that would change what the
- * worker does.
+ * Override settings of the database or of the worker's role that would change
+ * what the worker does.
  */
 static void
 worker_settings(void)
@@ -84,9 +87,9 @@ worker_settings(void)
 		{"row_security", "off"},
 
 		/*
-		 * Commits become visible at once. apply_flush() flushes them before
-		 * the slot is confirmed. Neither commits nor shutdown wait for a
-		 * standby.
+		 * A commit of the worker does not wait for its WAL to be flushed, nor
+		 * for a standby. apply_flush() flushes it before the worker confirms
+		 * the slot.
 		 */
 		{"synchronous_commit", "off"}
 	};
@@ -98,7 +101,10 @@ worker_settings(void)
 	slot_allow_plugin();
 }
 
-/* Wait until all tables exist. Errors: 55000 if a table is damaged. */
+/*
+ * Wait until all tables exist, which takes a while on a new node of a cluster.
+ * Exits if no worker is needed any more. Errors: 55000 if a table is damaged.
+ */
 static void
 await_tables(Worker *worker)
 {
@@ -117,7 +123,10 @@ await_tables(Worker *worker)
 	}
 }
 
-/* Check that the worker may run, get the slot ready, and open the decoder. */
+/*
+ * Check that the worker is needed and enabled, create or check the slot, and
+ * start decoding. Exits if no worker is needed or may run.
+ */
 static void
 worker_prepare(Worker *worker)
 {
@@ -134,7 +143,7 @@ worker_prepare(Worker *worker)
 
 	await_tables(worker);
 
-	/* creating a slot waits for all running transactions to end */
+	/* may create a slot, which waits for all running transactions to end */
 	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
 	worker_follow_settings(worker);
@@ -150,9 +159,10 @@ worker_prepare(Worker *worker)
  * ------------------------------------------------------------------------ */
 
 /*
- * Flush commits that were reported through wake_lsn but not flushed, as with
- * synchronous_commit = off. Only flushed WAL is decoded, and readers wait for
- * it.
+ * Flush the commits of sessions with synchronous_commit = off. Their end is
+ * known from wake_lsn, but their WAL may not be flushed yet. The worker
+ * decodes only flushed WAL, and a session may wait for the views to show its
+ * commit.
  */
 static void
 flush_noted_commits(Worker *worker)
@@ -164,16 +174,16 @@ flush_noted_commits(Worker *worker)
 }
 
 /*
- * Apply the contents of worker->dirty. Returns false if the attempt has to be
- * repeated; the set is kept then.
+ * Apply the changes in worker->dirty to the views. Returns false if another
+ * transaction is in the way; the set keeps its contents then.
  */
 static bool
 apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
-	/* stays set if an error is thrown below */
-	worker->kept = true;
+	/* if an error is thrown below, the flag stays set */
+	worker->must_retry = true;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	if (dirty_anything(worker->dirty))
 		worker_invalidate_views(worker);
@@ -181,16 +191,16 @@ apply_dirty(Worker *worker)
 		return false;
 	fold_later(worker->dirty);
 	dirty_clear(worker->dirty);
-	worker->kept = false;
-	worker->applied = true;
+	worker->must_retry = false;
+	worker->batch_applied = true;
 	pg_atomic_fetch_add_u64(&worker->entry->batches, 1);
 	pg_atomic_fetch_add_u64(&worker->entry->changes, changes);
 	return true;
 }
 
 /*
- * Publish the position before which the views show all commits, and wake
- * processes that wait for it.
+ * Publish that the views show all commits before a WAL position, and wake the
+ * processes that wait for that.
  */
 static void
 publish(Worker *worker, XLogRecPtr position)
@@ -207,9 +217,11 @@ publish(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Publish the position before which all changes of posts are applied, for
- * wait_for_posts(). Changes of counts may be deferred. A transaction that is
- * held back has not ended, so no process waits for its changes.
+ * Publish, for wait_for_posts(), that the views show all changes before a WAL
+ * position except those of counts. The position does not pass a transaction
+ * that is held back because its commit is not visible to others yet
+ * (held_back.c). No process waits for such changes, because the transaction
+ * has not returned to its client.
  */
 static void
 publish_posts(Worker *worker, XLogRecPtr position)
@@ -225,10 +237,11 @@ publish_posts(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep until there is new WAL beyond what this turn has read, or, on a busy
- * site, for the pause of worker_pause.c. A wait during the turn, such as for a
- * lock, may have reset the latch that a commit had set, so check the
- * conditions before sleeping.
+ * Sleep for at most nap ms, until WAL is flushed beyond the position
+ * "flushed", which this turn has read, or a process wakes the worker. On a
+ * busy site rest instead (worker_pause.c). The conditions are checked before
+ * sleeping, because a wait during the turn, such as one for a lock, may have
+ * reset the latch that a commit had set.
  */
 static void
 worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
@@ -246,20 +259,21 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 }
 
 /*
- * Return how long to sleep after a turn, in ms; 0 for no sleep.
+ * Return how many ms the worker may sleep after a turn; 0 if it must not
+ * sleep.
  *
  * behind: the turn has not reached the end of WAL. progress: state of the job
- * queue. fold: ms until deltas are due to be folded, -1 if none are known.
- * Work that a concurrent transaction has blocked is retried after NAP_SOON.
+ * queue. fold: ms until deltas have to be folded, -1 if there are none. After
+ * NAP_SOON the worker tries again what a concurrent transaction has blocked.
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 {
 	long		nap = NAP_IDLE;
 
-	if (worker->in_vain > 0)
+	if (worker->failed_writes > 0)
 		return NAP_SOON;
-	if (behind || progress == JOBS_MORE || later_taking(worker) ||
+	if (behind || progress == JOBS_MORE || deferred_parts_left(worker) ||
 		dirty_waited(worker->dirty))
 		return 0;
 	if (held_back_any(worker->held) || worker->views == VIEWS_CATCHING_UP ||
@@ -270,13 +284,13 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 		nap = NAP_JOB;
 	if (fold >= 0)
 		nap = Min(nap, fold);
-	return Min(nap, later_due(worker));
+	return Min(nap, deferred_next(worker));
 }
 
 /*
- * Apply worker->dirty, and rewrite the feed if blogstore.feed_size has
- * changed. Returns false if the attempt has to be repeated; worker->dirty is
- * kept then.
+ * Apply the changes in worker->dirty, and rewrite the feed if
+ * blogstore.feed_size has changed. Returns false if another transaction is in
+ * the way; the caller tries again later.
  */
 static bool
 write_views(Worker *worker)
@@ -289,9 +303,10 @@ write_views(Worker *worker)
 }
 
 /*
- * Write the views and publish how far they are. position: end of the decoded
- * WAL. If the attempt has to be repeated, the published position stays, and
- * the cause is reported to stat_worker from time to time.
+ * Write the views and publish up to where they are current. position: end of
+ * the WAL that is decoded. If another transaction is in the way, the published
+ * positions stay as they are, and after several failures in a row stat_worker
+ * shows the cause.
  */
 static void
 apply_and_tell(Worker *worker, XLogRecPtr position)
@@ -300,14 +315,14 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 
 	if (!write_views(worker))
 	{
-		if (++worker->in_vain % TELL_EVERY == TELL_FIRST)
+		if (++worker->failed_writes % TELL_EVERY == TELL_FIRST)
 			worker_entry_error(worker->entry,
 							   psprintf("could not write the views: %s", apply_in_the_way()));
 		return;
 	}
-	worker->in_vain = 0;
+	worker->failed_writes = 0;
 	publish_posts(worker, position);
-	position = later_applied(worker, position, &turn);
+	position = deferred_applied_to(worker, position, &turn);
 	if (position != InvalidXLogRecPtr)
 	{
 		worker->applied_to = position;
@@ -324,8 +339,9 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Apply what the turn has decoded, fold, run jobs, then sleep. flushed: end of
- * flushed WAL when the turn began. position: end of the decoded WAL.
+ * The second half of a turn: apply the decoded changes, fold deltas, do jobs,
+ * sleep. flushed: end of flushed WAL when the turn began. position: end of the
+ * WAL that is decoded.
  */
 static void
 turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -336,11 +352,11 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	bool		more = false;
 
 	worker_check_state(worker);
-	if (worker->invalid)
+	if (worker->must_invalidate)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
-	/* folding and jobs continue even if the views could not be written */
+	/* even if the views could not be written */
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -350,7 +366,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		if (progress != JOBS_MORE)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
-	if (worker->views < VIEWS_KEPT && worker->in_vain == 0)
+	if (worker->views < VIEWS_KEPT && worker->failed_writes == 0)
 		worker_try_keep(worker, flushed, position);
 	if (worker->cluster != NULL)
 		more = worker->cluster->worker_turn(worker);
@@ -365,8 +381,9 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Run one turn: decode, apply, fold, run jobs, and sleep if there is nothing
- * else to do. Called outside of a transaction, in the turn's memory context.
+ * Do one turn: decode WAL, apply the changes, fold deltas, do jobs, and sleep
+ * if nothing else is to be done. Called outside of a transaction, in the
+ * memory context of the turn.
  */
 static void
 worker_turn(Worker *worker)
@@ -382,30 +399,35 @@ worker_turn(Worker *worker)
 	}
 
 	/*
-	 * Clear the flag before reading the end of flushed WAL. A process that
-	 * sets it later requests another turn.
+	 * Clear the flag before reading the end of flushed WAL. If a process sets
+	 * it later, it gets another turn, which reads more WAL.
 	 */
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
-	/* begin the turn before the flush, so it reads all commits noted before */
+
+	/*
+	 * Begin the turn before the flush, so that the turn reads every commit
+	 * that was reported in wake_lsn before it began.
+	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);
 	flushed = GetFlushRecPtr(NULL);
 	position = decoder_read(worker->decoder, flushed);
 
 	/*
-	 * Release held-back transactions only after reading WAL. If this turn has
-	 * read the mark of a process that had seen such a transaction end, the
-	 * transaction is found ended here.
+	 * Look only now whether transactions that are held back have ended. A
+	 * process that had seen such a transaction end may have written a mark
+	 * into the WAL and now waits. If this turn has read the mark, it finds the
+	 * transaction ended and applies its changes.
 	 */
 	held_back_release(worker->held, worker->dirty, &worker->entry->told);
 	if (decoder_at_end(worker->decoder))
 		told_complete_turn(&worker->entry->told);
-	later_take(worker, position);
+	deferred_move_due(worker, position);
 	turn_apply(worker, flushed, position);
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Allocate the state of a worker process. */
+/* Allocate the local state of a worker process. */
 static Worker *
 make_worker(WorkerEntry *entry)
 {
@@ -422,7 +444,7 @@ make_worker(WorkerEntry *entry)
 	worker->dirty = dirty_create(worker->context);
 	worker->later = dirty_create(worker->context);
 	worker->counts = dirty_create(worker->context);
-	worker->taken = dirty_create(worker->context);
+	worker->due_counts = dirty_create(worker->context);
 	worker->held = held_back_create(worker->context);
 	worker->checked = PG_UINT64_MAX;
 	worker_slot_name(entry->dbid, worker->slot_name);
@@ -430,8 +452,8 @@ make_worker(WorkerEntry *entry)
 }
 
 /*
- * Run turns until an error. If the owner has caused the error by damaging the
- * tables, wait until they are mended; see worker_block().
+ * Do turns until an error occurs. If the owner has caused the error by
+ * damaging the tables, wait until they are repaired; see worker_block().
  */
 static void
 run(Worker *worker)
@@ -464,7 +486,7 @@ run(Worker *worker)
 }
 
 /*
- * Main function of a worker process. arg is the number of its entry in shared
+ * Main function of a worker process. arg: the number of its entry in shared
  * memory.
  */
 void

@@ -1,6 +1,7 @@
 /*
  * worker.h
- *		What other folders use of the worker: repair() folds all deltas, and
+ *		What other folders use of the worker: repair() folds all deltas (adds
+ *		the counts that wait in rows of their own to the posts' counters), and
  *		the progress view asks for the size of a rebuild.
  */
 #ifndef BLOGSTORE_WORKER_H

@@ -1,15 +1,16 @@
 /*
  * worker_pause.c
- *		Pauses of the worker on a busy site.
+ *		Pauses between the worker's turns on a busy site. A turn is one round
+ *		of the worker's main loop.
  *
  * Each turn has a fixed cost: the worker is woken, starts transactions, checks
- * its tables and commits. With few commits, a turn for each is affordable and
+ * its tables and commits. With few commits, a turn for each is affordable, and
  * the views show it at once. With many commits per second, the worker rests
  * after a turn for blogstore.view_refresh_delay, and the next turn applies all
  * that was committed meanwhile. Commits do not wake a resting worker, which
- * saves them a system call each. A process that waits for the worker does wake
- * it (worker_wake_at_once()). A rest is never longer than the nap that the
- * worker would have taken otherwise.
+ * saves each of them a system call. A process that waits for the worker does
+ * wake it (worker_wake_at_once()). A rest is never longer than the sleep that
+ * the worker would have taken otherwise.
  *
  * Runs in the worker.
  */
@@ -24,14 +25,15 @@
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 
-/* Commits per second from which on a site counts as busy. */
+/* A site is busy if it has at least this many commits per second. */
 #define BUSY_COMMITS 200
 
 /* Shortest interval over which commits are counted, in microseconds. */
 #define COUNTED_OVER (100 * INT64CONST(1000))
 
 /*
- * Return whether the site is busy, by a measurement at most COUNTED_OVER old.
+ * Return whether the site is busy. Commits are counted anew if the last count
+ * is COUNTED_OVER old.
  */
 static bool
 site_busy(Worker *worker)
@@ -40,7 +42,7 @@ site_busy(Worker *worker)
 	int64		passed = now - worker->counted_at;
 	uint64		commits;
 
-	/* a negative interval means that the clock was set back */
+	/* the interval is negative if the clock was set back */
 	if (passed < 0 || passed >= COUNTED_OVER)
 	{
 		commits = pg_atomic_read_u64(&worker->entry->commits);
@@ -62,7 +64,10 @@ worker_sleep(Worker *worker, long ms)
 	WorkerEntry *entry = worker->entry;
 	bool		woken = true;
 
-	/* reset the latch first, then look at what else may have set it */
+	/*
+	 * Reset the latch before looking at the flags. A process that sets a flag
+	 * later sets the latch again, which ends the sleep.
+	 */
 	pg_atomic_exchange_u32(&entry->resting, 1);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
@@ -75,10 +80,10 @@ worker_sleep(Worker *worker, long ms)
 }
 
 /*
- * Sleep for at most ms milliseconds in a worker that does no turns, because it
- * waits for tables or for damage to be mended. Clears the urgent flag and
- * rereads the configuration as a turn would, because both would keep
- * worker_sleep() from sleeping.
+ * Sleep for at most ms milliseconds while the worker does no turns, because it
+ * waits for tables to be created or repaired. Does what the beginning of a
+ * turn would do, because otherwise worker_sleep() would not sleep: clears the
+ * urgent flag and reads a changed configuration.
  */
 void
 worker_sleep_between_looks(Worker *worker, long ms)
@@ -95,8 +100,8 @@ worker_sleep_between_looks(Worker *worker, long ms)
 }
 
 /*
- * If the site is busy and the views are kept, rest for at most nap ms and
- * return true. Otherwise return false without sleeping.
+ * If the site is busy and the views are up to date, rest for at most nap ms
+ * and return true. Otherwise return false without sleeping.
  */
 bool
 worker_rest(Worker *worker, long nap)

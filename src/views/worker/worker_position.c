@@ -1,14 +1,14 @@
 /*
  * worker_position.c
- *		The position up to which all changes are applied, and recovery when
- *		the worker cannot continue from it.
+ *		The WAL position up to which the worker has applied all changes to the
+ *		views, and what it does when it cannot continue from there.
  *
- * The worker stores the position (applied_position.c) before it confirms the
- * slot up to there, so its own slot is never ahead of the position. If a slot
- * is ahead, or is otherwise not the one that the views were kept with, changes
- * may be missing and the views are rebuilt. They are also rebuilt when
- * partitions were attached or detached, because WAL does not report the rows
- * of such partitions.
+ * The worker stores the position in a table (applied_position.c) before it
+ * confirms the slot up to there, so its own slot is never ahead of the stored
+ * position. If a slot is ahead, or is not the one that the views were kept
+ * with, changes may be missing, and the worker rebuilds the views. It also
+ * rebuilds them when partitions were attached or detached, because WAL does
+ * not report the rows of these partitions.
  *
  * Runs in the worker.
  */
@@ -26,21 +26,21 @@
 #include "utils/timestamp.h"
 
 /*
- * Interval between writes of the position, in ms, and the amount of WAL that
- * makes the worker write it earlier.
+ * Interval at which the worker stores the position, in ms, and the amount of
+ * WAL after which it does so earlier.
  */
 #define ADVANCE_PAUSE 1000
 #define ADVANCE_AT_ONCE (16 * 1024 * 1024)
 
 /*
- * On an idle database, write the position only if that moves the position or
- * the slot by more WAL than this.
+ * On an idle database, the worker stores the position only if the position or
+ * the WAL that the slot retains moves by more bytes than this.
  */
 #define ADVANCE_WORTHWHILE (64 * 1024)
 
 /*
- * Store a position with the partitions that the views are built from (layout),
- * and flush the commit.
+ * Store a position, together with the identity of the partitions that the
+ * views are built from (layout), and flush the commit.
  */
 static void
 write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
@@ -53,7 +53,7 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 	position.applied_at = GetCurrentTimestamp();
 	position.timeline = GetWALInsertionTimeLine();
 	position.system_identifier = (int64) GetSystemIdentifier();
-	/* set even if the write fails, so that it is retried after a pause */
+	/* set even if the write fails, which is then repeated after a pause */
 	worker->position.applied_at = position.applied_at;
 
 	apply_begin(&scope, APPLY_STATE);
@@ -70,9 +70,11 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * React to changes lost with a slot. first: there was no slot before.
- * other_layout: partitions have changed meanwhile. Items of attached
- * partitions may carry old usernames then, so all users are relabelled.
+ * Do what is necessary besides a rebuild when changes were lost with a slot.
+ * first: there was no slot before, so nothing was lost. other_layout:
+ * partitions were attached or detached meanwhile. Items of attached partitions
+ * may carry old usernames, so a job is queued that writes the current names
+ * into the items of all users.
  */
 static void
 follow_loss(const Worker *worker, bool first, bool other_layout)
@@ -92,12 +94,13 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
 }
 
 /*
- * Create a slot in place of an unusable one, and rebuild the views. reason:
- * why, as a sentence for DETAIL. other_layout: as in follow_loss().
+ * Create a slot in place of a missing or unusable one, and rebuild the views.
+ * reason: why that is necessary, as a sentence for the log. other_layout: as
+ * in follow_loss().
  *
- * The views are marked invalid before the slot is dropped, so that this
- * survives a crash in between. If an error follows, the next worker finds the
- * slot ahead of the applied position and starts over.
+ * The views are marked as incomplete before the slot is dropped, so that a
+ * crash in between does not leave them in use. If an error follows, the next
+ * worker finds the slot ahead of the stored position and replaces it again.
  */
 static void
 replace_slot(Worker *worker, const char *reason, bool other_layout)
@@ -105,7 +108,7 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 	bool		first = worker->position.applied_at == 0;
 
 	worker_invalidate_views(worker);
-	/* deltas in partitions that were attached meanwhile were not decoded */
+	/* partitions attached meanwhile may have deltas that were not decoded */
 	fold_all_later();
 	apply_flush();
 	if (worker->position.applied_lsn != InvalidXLogRecPtr)
@@ -122,9 +125,11 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 }
 
 /*
- * Rebuild the views from the current partitions. An attached partition may
- * hold items of users that were renamed or deleted while it was detached, so
- * running sweeps restart and all users are relabelled.
+ * Rebuild the views from the current partitions, after some were attached or
+ * detached. An attached partition may hold items of users that were renamed or
+ * deleted while it was detached. So the running renames and deletions start
+ * over, and a job is queued that writes the current names into the items of
+ * all users.
  */
 static void
 build_anew(Worker *worker)
@@ -140,7 +145,10 @@ build_anew(Worker *worker)
 			(errmsg("blogstore worker rebuilds the views because partitions were attached or detached")));
 }
 
-/* React to a change of partitions and store the new layout. */
+/*
+ * React to attached or detached partitions, and store the new layout with the
+ * position.
+ */
 static void
 follow_layout(Worker *worker, int64 layout)
 {
@@ -153,10 +161,9 @@ follow_layout(Worker *worker, int64 layout)
 }
 
 /*
- * Read the applied position, and make slot and views fit to continue from it.
- *
- * Called once when the worker starts. Creates or replaces the slot if it is
- * not the one that the views were kept with, which waits for all running
+ * Called once when the worker starts. Reads the stored position, and decides
+ * whether the worker can continue from it. If the slot is not the one that the
+ * views were kept with, creates another, which waits for all running
  * transactions to end. Errors: those of slot_make().
  */
 void
@@ -190,9 +197,9 @@ worker_take_position(Worker *worker)
 }
 
 /*
- * Check the containers for damage, and react if partitions were attached or
- * detached since the last check. Called in each turn. Errors: 55000 if
- * something is damaged, which makes the worker block.
+ * Called in each turn. Checks the containers for damage, and rebuilds the
+ * views if partitions were attached or detached since the last check. Errors:
+ * 55000 if a table is damaged; the worker then blocks (blocked_by_damage.c).
  */
 void
 worker_check_layout(Worker *worker)
@@ -202,7 +209,7 @@ worker_check_layout(Worker *worker)
 	int64		layout;
 	uint64		loads;
 
-	/* starting a transaction processes invalidation messages */
+	/* the start of a transaction processes invalidation messages */
 	StartTransactionCommand();
 	(void) damage_look(worker);
 	worker->cluster = cluster_calls();
@@ -221,13 +228,14 @@ worker_check_layout(Worker *worker)
 	worker->loads = loads;
 }
 
-/* see worker_hold_position() */
+/* set by worker_hold_position() */
 static bool position_held = false;
 
 /*
- * Stop or resume the advance of the applied position and the slot. A cluster
- * holds them while it has to act on changes that are recorded only in the WAL
- * behind them. A new worker then decodes these changes again.
+ * Stop or resume the advance of the stored position and the slot. The cluster
+ * stops it while it has to act on changes that are recorded only in the WAL
+ * behind the position. If the worker ends meanwhile, the next one decodes
+ * these changes again.
  */
 void
 worker_hold_position(bool hold)
@@ -236,13 +244,14 @@ worker_hold_position(bool hold)
 }
 
 /*
- * Store the applied position and confirm the slot, at most about once per
- * ADVANCE_PAUSE. applied: all changes before this are applied; the position
- * never passes a transaction that is held back.
+ * Store the position and confirm the slot up to it, about once in
+ * ADVANCE_PAUSE. applied: all changes before this are applied. The position
+ * does not pass a transaction that is held back because its commit is not
+ * visible to others yet (held_back.c).
  *
- * Storing the position writes WAL itself. If no batch was applied, the worker
- * does so only after ADVANCE_WORTHWHILE bytes of other WAL, so an idle server
- * stays idle.
+ * Storing the position writes WAL itself. To leave an idle server idle, the
+ * worker does so only if a batch was applied or ADVANCE_WORTHWHILE bytes of
+ * other WAL were written.
  */
 void
 worker_advance(Worker *worker, XLogRecPtr applied)
@@ -256,11 +265,11 @@ worker_advance(Worker *worker, XLogRecPtr applied)
 	applied = held_back_limit(worker->held, applied);
 	if (applied <= before)
 		return;
-	if ((paused && (worker->applied || applied - before > ADVANCE_WORTHWHILE ||
+	if ((paused && (worker->batch_applied || applied - before > ADVANCE_WORTHWHILE ||
 					decoder_could_release(applied) > ADVANCE_WORTHWHILE)) ||
 		applied - before > ADVANCE_AT_ONCE)
 	{
-		worker->applied = false;
+		worker->batch_applied = false;
 		write_position(worker, applied);
 		decoder_confirm(applied);
 	}

@@ -1,12 +1,11 @@
 /*
  * worker_transaction.c
- *		Transactions of the worker, and what it does about errors in them.
+ *		The worker's transactions, and what it does about errors in them.
  *
- * Transactions begun here run as the containers' owner. Where containers may
- * not exist, views_serving.c and worker_position.c use plain transactions that
- * write nothing. Writes of APPLY_COUNTS and APPLY_VIEWS are marked
- * (storage/bookkeeping/own_writes.c), so that the output plugin filters them
- * out.
+ * The transactions that this file begins run as the owner of the containers
+ * (the tables of items). Where containers may not exist, views_serving.c and
+ * worker_position.c use plain transactions, which write nothing. The kind of a
+ * transaction decides which locks it takes first:
  *
  *		kind			locks			marked	lock_timeout
  *		------------	--------------	------	------------
@@ -16,11 +15,15 @@
  *		APPLY_VIEWS		containers,		yes		200 ms
  *						then the views
  *
- * Containers are locked before their leaves, as DDL does. Some DDL, such as
- * DROP TRIGGER, locks a leaf first and could deadlock with the worker. The
- * short lock_timeout makes the worker give way before the deadlock detector
- * might choose the DDL as its victim; apply_run() reports that the step has to
- * be repeated.
+ * "Marked" means that the transaction carries an origin by which the output
+ * plugin recognizes the worker's own writes and leaves them out
+ * (storage/bookkeeping/own_writes.c).
+ *
+ * Containers are locked before their leaf partitions, as DDL does. Some DDL,
+ * such as DROP TRIGGER, locks a leaf first and could deadlock with the worker.
+ * With the short lock_timeout the worker gives way before the deadlock
+ * detector might choose the DDL as its victim. apply_run() then reports that
+ * the step has to be repeated.
  *
  * Runs in the worker.
  */
@@ -37,18 +40,19 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
-static MemoryContext outside;	/* memory context of the caller of
-								 * apply_begin() */
-static char in_the_way[ERROR_LENGTH];	/* message of the last error that made
-										 * a step be repeated */
+static MemoryContext outside;	/* memory context of apply_begin()'s caller, to
+								 * which apply_end() returns */
+/* Message of the last error after which apply_run() returned APPLY_AGAIN. */
+static char in_the_way[ERROR_LENGTH];
 
 /*
- * Begin a transaction as the containers' owner and push an active snapshot.
+ * Begin a transaction as the containers' owner, lock what its kind requires
+ * (see the table above), and push an active snapshot.
  *
- * scope: receives the previous user, for apply_end(). kind: determines locks
- * and lock_timeout, see the table above. Locks are taken before the
- * transaction has an xid or a snapshot. With APPLY_STATE, reading the layout
- * can wait without limit for a session that holds a lock on a root table.
+ * scope: receives the previous user, for apply_end(). Locks are taken before
+ * the transaction has an xid or a snapshot, so that a wait does not hold back
+ * vacuum. An APPLY_STATE transaction has no lock_timeout, so reading the layout
+ * can wait without limit for a session that has locked a root table.
  * Errors: those of container_require() and owner_begin(); 55P03 when
  * lock_timeout expires.
  */
@@ -69,8 +73,8 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 }
 
 /*
- * Commit the transaction and return to the caller's user and memory context.
- * The commit is not flushed, see apply_flush().
+ * Commit the transaction, and return to the user and the memory context of
+ * apply_begin()'s caller. The commit is not flushed; see apply_flush().
  */
 void
 apply_end(OwnerScope *scope)
@@ -79,7 +83,7 @@ apply_end(OwnerScope *scope)
 	CommitTransactionCommand();
 	owner_end(scope);
 
-	/* the server may leave TopMemoryContext current */
+	/* the server may have switched to TopMemoryContext */
 	MemoryContextSwitchTo(outside);
 }
 
@@ -94,7 +98,10 @@ apply_roll_back(void)
 	AbortOutOfAnyTransaction();
 }
 
-/* Return the message of the last error that made a step be repeated. */
+/*
+ * Return the message of the last error after which apply_run() returned
+ * APPLY_AGAIN, for stat_worker.
+ */
 const char *
 apply_in_the_way(void)
 {
@@ -102,10 +109,10 @@ apply_in_the_way(void)
 }
 
 /*
- * Classify an error by its SQLSTATE and the kind of its transaction. Views
- * have no unique indexes but blogstore's own. So a unique violation there
- * means that another session has inserted the row that the worker found
- * missing.
+ * Return who has caused an error, by its SQLSTATE and the kind of its
+ * transaction. In the views a unique violation means that another session has
+ * inserted a row that the worker found missing, because they have only
+ * blogstore's own unique indexes.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -140,12 +147,12 @@ note_in_the_way(MemoryContext context)
 }
 
 /*
- * Run step(arg) in a transaction of its own and return the outcome. The
+ * Run step(arg) in a transaction of its own, and return the outcome. The
  * current memory context is preserved.
  *
- * error: if not NULL, an error that the owner has caused is copied there, in
- * the current memory context, and APPLY_FAILED is returned. If NULL, such an
- * error is rethrown. Errors of CAUSE_SERVER are always rethrown.
+ * error: receives an error that the owner has caused, in the current memory
+ * context; the result is APPLY_FAILED then. If error is NULL, such an error is
+ * thrown again. Errors of CAUSE_SERVER are always thrown again.
  */
 ApplyResult
 apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
@@ -191,8 +198,8 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 }
 
 /*
- * Flush the last commit of this process. Called before the worker relies on
- * it.
+ * Flush the last commit of this process. The worker's commits are not flushed
+ * by themselves, so it calls this before it relies on one.
  */
 void
 apply_flush(void)
