@@ -1,13 +1,13 @@
 /*
  * create_containers.c
- *		blogstore.create_containers(): creating the containers and the
- *		bookkeeping tables.
+ *		blogstore.create_containers(): creating the containers (the tables of
+ *		items), the bookkeeping tables, and the view posts_with_counts.
  *
- * The tables, and the view posts_with_counts, belong to one role. They do not
- * depend on the extension, so pg_dump dumps them and DROP EXTENSION leaves
- * them. The tables have built-in column types only. A table that exists already
- * is left unchanged if it belongs to that role and has the expected shape.
- * Otherwise an error is raised. Tables that are missing are created.
+ * All of them belong to one role. They do not depend on the extension, so
+ * pg_dump dumps them and DROP EXTENSION leaves them. The tables have built-in
+ * column types only. A table that exists already is left unchanged if it
+ * belongs to that role and has the expected shape; otherwise an error is
+ * raised. Tables that are missing are created.
  *
  * Runs in a backend.
  */
@@ -43,7 +43,7 @@ SQL_FUNCTION(create_containers);
  * Existing tables
  * ------------------------------------------------------------------------ */
 
-/* Return the owner of a table. The caller has locked it. */
+/* Return the owner of a table that the caller has locked. */
 static Oid
 owner_of(Oid relid)
 {
@@ -55,9 +55,9 @@ owner_of(Oid relid)
 }
 
 /*
- * Note whether a container is missing; if it exists, lock its root. Errors:
- * 42P07 if it belongs to another role or does not have the expected shape.
- * Locks: ShareUpdateExclusiveLock.
+ * Note in *creation whether a container is missing. If it exists, lock its
+ * root. Errors: 42P07 if it belongs to another role or does not have the
+ * expected shape. Locks: ShareUpdateExclusiveLock.
  */
 void
 create_look_at_container(Creation *creation, Container container)
@@ -81,9 +81,9 @@ create_look_at_container(Creation *creation, Container container)
 }
 
 /*
- * Note whether a bookkeeping table is missing; if it exists, lock it. Errors:
- * 42P07 if it belongs to another role or does not have the expected shape.
- * Locks: ShareUpdateExclusiveLock.
+ * Note in *creation whether a bookkeeping table is missing. If it exists, lock
+ * it. Errors: 42P07 if it belongs to another role or does not have the
+ * expected shape. Locks: ShareUpdateExclusiveLock.
  */
 void
 create_look_at_table(Creation *creation, Bookkeeping table)
@@ -102,9 +102,9 @@ create_look_at_table(Creation *creation, Bookkeeping table)
 }
 
 /*
- * Note which of the tables of a single server are missing. Errors: 42P07 if a
- * table exists and cannot be used. Locks: ShareUpdateExclusiveLock on existing
- * tables.
+ * Note in *creation which tables of a single server are missing. Errors: 42P07
+ * if a table exists and cannot be used. Locks: ShareUpdateExclusiveLock on
+ * existing tables.
  */
 void
 create_look_at_all(Creation *creation)
@@ -117,7 +117,10 @@ create_look_at_all(Creation *creation)
 	create_look_at_counts_view(creation);
 }
 
-/* Raise an error because no table is missing. Errors: 42P07. */
+/*
+ * Raise the error of create_containers() for the case that no table is
+ * missing. Errors: 42P07.
+ */
 void
 create_refuse_existing(void)
 {
@@ -153,8 +156,8 @@ create_container(const Creation *creation, Container container)
 }
 
 /*
- * Return whether only the view posts_with_counts is missing. Then there is
- * nothing to rebuild.
+ * Return whether the view posts_with_counts is all that is missing. No item
+ * can be lost then, so the other tables need no adjustment.
  */
 static bool
 view_alone(const Creation *creation)
@@ -163,8 +166,8 @@ view_alone(const Creation *creation)
 }
 
 /*
- * Report the tables that were created beside existing ones, and what their
- * loss means.
+ * Report which tables were created beside existing ones. Warn if one of them
+ * has lost its items, to which others refer.
  */
 static void
 tell_made(const Creation *creation)
@@ -194,8 +197,8 @@ tell_made(const Creation *creation)
 }
 
 /*
- * The state to restore after running statements on existing tables as the
- * tables' owner.
+ * What as_owner_end() restores after statements have run on existing tables as
+ * the tables' owner.
  */
 typedef struct AsOwner
 {
@@ -234,8 +237,8 @@ all_is_new(const Creation *creation)
 }
 
 /*
- * Fill the new registry with the names of all users. If the names of two users
- * have the same key, the user who was created first gets the row.
+ * Fill the new registry of usernames with the names of all users. If the names
+ * of two users have the same key, the user who was created first gets the row.
  */
 static void
 register_names(void)
@@ -254,7 +257,7 @@ register_names(void)
 	keyed_names_end(options.dest);
 }
 
-/* Adjust the existing tables to the new ones. SPI is connected. */
+/* Adjust the existing tables to those that were created. SPI is connected. */
 void
 create_join_parts(const Creation *creation)
 {
@@ -265,7 +268,7 @@ create_join_parts(const Creation *creation)
 	as_owner_begin(&as, creation);
 	if (all_is_new(creation))
 	{
-		/* these rows belonged to containers that have been dropped */
+		/* these rows belonged to containers that were dropped */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
 			if (!creation->table[t] && t != BOOK_VIEW_STATE &&
 				OidIsValid(bookkeeping_lookup(t)))
@@ -281,7 +284,11 @@ create_join_parts(const Creation *creation)
 			(void) create_run_sql("DELETE FROM " USERNAMES_SQL);
 		if (creation->table[BOOK_USERNAMES])
 			register_names();
-		/* the jobs of renames and deletions may have been lost with a table */
+
+		/*
+		 * A lost table may have had jobs that rename or delete users, so the
+		 * names in items and the views have to be written anew.
+		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
@@ -291,9 +298,9 @@ create_join_parts(const Creation *creation)
 }
 
 /*
- * Begin to create tables: connect to SPI, with settings under which new tables
- * are heap tables in the database's tablespace, whatever the caller's
- * settings. Returns the GUC nest level, which create_end() takes.
+ * Begin to create tables: connect to SPI, and change settings so that new
+ * tables are heap tables in the database's tablespace, whatever the caller's
+ * settings. Returns the GUC nest level, for create_end().
  */
 int
 create_begin(void)
@@ -306,8 +313,8 @@ create_begin(void)
 }
 
 /*
- * End what create_begin() began, and report what was created beside existing
- * tables.
+ * End what create_begin() has begun, and report which tables were created
+ * beside existing ones.
  */
 void
 create_end(const Creation *creation, int nest)
@@ -361,8 +368,8 @@ warn_of_superuser(Oid owner)
 }
 
 /*
- * Warn about functions that are attached to the containers and make commands
- * fail, because they do not fix their search_path.
+ * Warn about functions that are attached to the containers and do not fix
+ * their search_path. Commands that would call them fail.
  */
 static void
 warn_of_unpinned(void)
@@ -396,7 +403,8 @@ warn_of_obstacle(void)
 }
 
 /*
- * blogstore.create_containers(partitions, owner, distributed)
+ * blogstore.create_containers(partitions, owner, distributed): create the
+ * missing tables.
  *
  * Locks: AccessExclusiveLock on created tables, ShareUpdateExclusiveLock on
  * existing ones. Errors: 22004, 22023, 25006, 42501, 42704, 42P07, 55000;
@@ -411,7 +419,7 @@ create_containers(PG_FUNCTION_ARGS)
 	memset(&creation, 0, sizeof(creation));
 	creation.partitions = create_get_partitions(fcinfo);
 	creation.owner = PG_ARGISNULL(1) ? GetUserId() : PG_GETARG_OID(1);
-	(void) GetUserNameFromId(creation.owner, false);	/* errors: 42704 */
+	(void) GetUserNameFromId(creation.owner, false);	/* 42704 if no such role */
 	if (!cluster_library->create_containers(&creation, fcinfo->args[2]))
 		make_here(&creation);
 	warn_of_obstacle();

@@ -1,7 +1,7 @@
 /*
  * create_containers.h
- *		Creating the tables of blogstore, for this folder and for cluster/,
- *		which creates other tables with the same columns.
+ *		Creating the tables of blogstore. Only this folder and cluster/ include
+ *		this header; a cluster has other tables with the same columns.
  */
 #ifndef BLOGSTORE_CREATE_CONTAINERS_H
 #define BLOGSTORE_CREATE_CONTAINERS_H
@@ -18,28 +18,30 @@ typedef struct Statements
 	const char *const *sql;
 } Statements;
 
-/* What to create, and for which owner. */
+/* What create_containers() has to create, and for which owner. */
 typedef struct Creation
 {
 	Oid			owner;
 	int			partitions;
-	bool		container[N_CONTAINERS];	/* is it missing? */
+	bool		container[N_CONTAINERS];	/* by container: whether it is
+											 * missing */
 	bool		table[N_BOOKKEEPING];
-	bool		counts_view;	/* is the view posts_with_counts missing? */
-	int			missing;		/* number of missing containers, tables and views */
+	bool		counts_view;	/* the view posts_with_counts is missing */
+	int			missing;		/* number of missing containers, bookkeeping
+								 * tables and views */
 } Creation;
 
 /*
- * create_sql.c: the statements. create_bookkeeping_sql has those for the
- * tables of a single server.
+ * create_sql.c: the statements that create a container, one of its partitions,
+ * and the bookkeeping tables of a single server.
  */
 extern const Statements create_container_sql[N_CONTAINERS];
 extern const Statements create_partition_sql[N_CONTAINERS];
 extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 
 /*
- * The columns of a container, and the NOT NULL constraints of some of its
- * leaves.
+ * The columns of a container. post, user: NOT NULL, or nothing, for post_id
+ * and user_id. names, added: further columns that the container has.
  */
 #define PROPERTY_COLUMNS(post, user, names, added) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
@@ -48,29 +50,32 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 	"creation_date timestamptz " user ", " \
 	added "modification_date timestamptz, properties jsonb"
 
-/* Columns of all items of posts except deltas, which have no author. */
+/* NOT NULL constraints of the leaves of all items that have an author. */
 #define AUTHORED \
 	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
 
 #define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
 
-/* Columns of posts and of their copies. */
+/* NOT NULL constraints of the leaves of posts and of their copies. */
 #define AUTHORED_POST \
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
-/* The view of posts with their counts, and its statement after CREATE. */
+/*
+ * The SQL view of posts with their counts, and what its statement has after
+ * CREATE.
+ */
 #define COUNTS_VIEW "posts_with_counts"
 #define COUNTS_VIEW_SQL BLOGSTORE_SCHEMA "." COUNTS_VIEW
 #define CREATE_COUNTS_VIEW \
 	"VIEW " COUNTS_VIEW_SQL " WITH (security_invoker = true) AS"
 
-/* create_counts_view.c: the view, and its statement on a single server */
+/* create_counts_view.c: the SQL view, and its statement on a single server */
 extern const char create_counts_view_sql[];
 extern void create_look_at_counts_view(Creation *creation);
 extern void create_counts_view(const Creation *creation, const char *sql);
 extern void create_give_counts_view(const Creation *creation);
 
-/* create_containers.c: looking at existing tables */
+/* create_containers.c: examining existing tables */
 extern COMPAT_NORETURN void create_refuse_existing(void);
 extern void create_look_at_container(Creation *creation, Container container);
 extern void create_look_at_table(Creation *creation, Bookkeeping table);

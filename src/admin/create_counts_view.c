@@ -1,12 +1,13 @@
 /*
  * create_counts_view.c
- *		The view posts_with_counts: posts with their exact counts, for readers
- *		that use SQL on the tables.
+ *		The SQL view posts_with_counts: posts with their exact counts, for
+ *		readers that use SQL on the tables.
  *
- * The counts of a post are in deltas beside it. The columns comment_count and
- * like_count of the post's row do not have them. The view adds the deltas up,
- * in the reader's snapshot. Like the requests, it leaves out the posts of users
- * who are being deleted, and does not count their comments and likes.
+ * Changes of a post's counts are in rows of their own, the deltas. The columns
+ * comment_count and like_count of the post's row do not include them. The view
+ * adds them up, in the reader's snapshot. Like the requests, it leaves out the
+ * posts of users who are being deleted, and does not count their comments and
+ * likes.
  *
  * The view belongs to the owner of the tables, and does not depend on the
  * extension. It reads the tables with the rights of the reader
@@ -15,8 +16,8 @@
  *
  * The counts are scalar subqueries, not joins. The planner omits those that a
  * query does not use, and evaluates the others after LIMIT. The test for
- * deletions is evaluated once per query. Only if a user is being deleted, the
- * comments and likes of a post are read.
+ * deletions is evaluated once per query. The comments and likes of a post are
+ * read only if a user is being deleted.
  *
  * Runs in a backend; statements in SPI.
  */
@@ -35,8 +36,8 @@
 #define DELETION "FROM " JOBS_SQL " AS j WHERE j.kind = 'deletion'"
 
 /*
- * A count of post p: its own, plus its deltas, minus the items of users who are
- * being deleted.
+ * A count of post p: the column of its row, plus its deltas, minus the items
+ * of users who are being deleted.
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \
@@ -59,9 +60,9 @@ static const char comment_sql[] =
 "'Posts with their exact counts, read with the rights of the reader.'";
 
 /*
- * Look whether the view is missing. A view of the owner is left as it is,
- * whatever its query. Errors: 42P07 if another object has its name. Locks:
- * AccessShareLock on the view.
+ * Note in *creation whether the view is missing. A view of the right owner is
+ * left as it is, whatever its query. Errors: 42P07 if another object has its
+ * name. Locks: AccessShareLock on the view.
  */
 void
 create_look_at_counts_view(Creation *creation)
@@ -87,8 +88,8 @@ create_look_at_counts_view(Creation *creation)
 }
 
 /*
- * Create the view if it is missing. sql is its statement, which begins with
- * CREATE_COUNTS_VIEW. In SPI.
+ * Create the view if it is missing. sql: its statement, which begins with
+ * CREATE_COUNTS_VIEW. SPI is connected.
  */
 void
 create_counts_view(const Creation *creation, const char *sql)
@@ -100,7 +101,10 @@ create_counts_view(const Creation *creation, const char *sql)
 	create_give_counts_view(creation);
 }
 
-/* Give the view to the owner of the tables, on a cluster on all nodes. In SPI. */
+/*
+ * Give the view to the owner of the tables, on a cluster on all nodes. SPI is
+ * connected.
+ */
 void
 create_give_counts_view(const Creation *creation)
 {

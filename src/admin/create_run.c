@@ -18,8 +18,8 @@
 #include "nodes/pg_list.h"
 
 /*
- * Raise an error about an existing table that cannot be used, with the problem
- * as detail. Errors: 42P07.
+ * Raise an error because a table with this name exists and cannot be used.
+ * problem: why, for the detail. Errors: 42P07.
  */
 void
 create_refuse_table(const char *name, const char *problem)
@@ -33,7 +33,10 @@ create_refuse_table(const char *name, const char *problem)
 			 err_fields(name, NULL, NULL)));
 }
 
-/* Run a statement. Returns how many rows it has found or changed. */
+/*
+ * Run an SQL statement. Returns the number of rows that it has returned or
+ * changed.
+ */
 uint64
 create_run_sql(const char *sql)
 {
@@ -45,7 +48,7 @@ create_run_sql(const char *sql)
 	return SPI_processed;
 }
 
-/* Give a new table and all its partitions to the owner. */
+/* Give a new table and all its partitions to the owner of the containers. */
 void
 create_give_away(const Creation *creation, Oid relid)
 {
@@ -61,7 +64,6 @@ create_give_away(const Creation *creation, Oid relid)
 	CommandCounterIncrement();
 }
 
-/* Create a bookkeeping table. */
 void
 create_table_of_bookkeeping(const Creation *creation, Bookkeeping table)
 {
@@ -73,8 +75,8 @@ create_table_of_bookkeeping(const Creation *creation, Bookkeeping table)
 }
 
 /*
- * Return the first argument, the number of partitions. Errors: 22004 if it is
- * null; 22023 if it is out of range.
+ * Return the first argument of the SQL function, the number of partitions.
+ * Errors: 22004 if it is null; 22023 if it is out of range.
  */
 int
 create_get_partitions(FunctionCallInfo fcinfo)

@@ -1,10 +1,11 @@
 /*
  * create_sql.c
- *		The statements that create the containers and the bookkeeping tables.
+ *		The statements that create the containers (the tables of items) and the
+ *		bookkeeping tables.
  *
- * Columns that all items of a type must have are NOT NULL in the leaves of
- * that type, so that statements that bypass blogstore fail if they leave them
- * out.
+ * Columns that all items of a type must have are NOT NULL in the leaf
+ * partitions of that type. So statements that bypass blogstore fail if they
+ * leave them out.
  */
 #include "postgres.h"
 
@@ -37,7 +38,10 @@ static const char *const feed_sql[] = {
 	PROPERTY_COLUMNS("NOT NULL", "NOT NULL", "user_username text NOT NULL, ", "")
 	") PARTITION BY LIST (type)",
 
-	/* small and often updated: leave room for HOT updates, and vacuum early */
+	/*
+	 * The feed is small and often updated: leave room for HOT updates, and
+	 * vacuum it early.
+	 */
 	"CREATE TABLE " FEED_SQL "_post PARTITION OF " FEED_SQL " ("
 	"title NOT NULL, content NOT NULL, " COUNTED
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
@@ -55,8 +59,8 @@ const Statements create_container_sql[N_CONTAINERS] = {
 };
 
 /*
- * The tables and indexes of one hash partition. %1$d is the number of the
- * partition, %2$d the modulus.
+ * The statements for one hash partition of users: its tables and indexes. %1$d
+ * is the number of the partition, %2$d the number of all partitions.
  */
 static const char *const users_partition_sql[] = {
 	"CREATE TABLE " USERS_SQL "_p%1$02d PARTITION OF " USERS_SQL " "
@@ -65,7 +69,10 @@ static const char *const users_partition_sql[] = {
 	"PARTITION OF " USERS_SQL "_p%1$02d (username NOT NULL, PRIMARY KEY (user_id)) "
 	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
 
-	/* so that the change feed sees whether a direct UPDATE changed the name */
+	/*
+	 * By the full old row the change feed sees whether an UPDATE has changed
+	 * the name.
+	 */
 	"ALTER TABLE " USERS_SQL "_p%1$02d_user REPLICA IDENTITY FULL",
 	"CREATE TABLE " COPIES_SQL "_p%1$02d_post "
 	"PARTITION OF " COPIES_SQL "_p%1$02d "
@@ -79,9 +86,9 @@ static const char *const posts_partition_sql[] = {
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
 
 	/*
-	 * The index by user ends in the id, so it is unique and can be the replica
-	 * identity. When a post is deleted, the change feed thereby learns whose
-	 * copy to delete, and the copy's date.
+	 * The index by user is the replica identity. When a post is deleted, the
+	 * WAL then has the key of its copy: user, date and id. The index is unique
+	 * only for this purpose.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
@@ -106,7 +113,7 @@ static const char *const posts_partition_sql[] = {
 	"ON " POSTS_SQL "_p%1$02d_comment (post_id, parent_id, creation_date, id) "
 	"WHERE parent_id IS NOT NULL",
 
-	/* serves both the key of a like and a user's likes */
+	/* the primary key also serves the list of a user's likes */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_like "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED
 	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
@@ -114,7 +121,8 @@ static const char *const posts_partition_sql[] = {
 	"ON " POSTS_SQL "_p%1$02d_like (post_id, creation_date, id)",
 
 	/*
-	 * one counter for each post, often updated, and short-lived other deltas
+	 * Each post has one delta that stays, its counter, which is often updated.
+	 * All other deltas are short-lived.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
@@ -141,9 +149,9 @@ static const char *const usernames_sql[] = {
 };
 
 /*
- * Each session opens jobs and view_state at its first request. They have no
- * CHECK constraints, because the server would read these from pg_constraint,
- * which takes 27 buffers.
+ * jobs and view_state have no CHECK constraints. Each session opens these
+ * tables at its first request, and would read their constraints from
+ * pg_constraint, which takes 27 buffers.
  */
 static const char *const jobs_sql[] = {
 	"CREATE TABLE " JOBS_SQL " ("

@@ -25,17 +25,17 @@
 SQL_FUNCTION(export_documents);
 
 /*
- * The items of a type in a table. OFFSET 0 keeps the planner from joining each
- * partition with each partition of other tables.
+ * The items of one type in a table, as a subquery. OFFSET 0 keeps the planner
+ * from joining each partition with each partition of other tables.
  */
 #define ITEMS_OF(table, type) \
 	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
- * The items of a type, joined with their authors. The author's item provides
- * the current name. Users who are being deleted have none, which excludes
- * their items. Items on the posts of such users are excluded too. Requests do
- * not return or count any of these items, so the export does not either.
+ * The comments or likes of all posts, joined with their authors, who provide
+ * the current names. Leaves out what requests do not return or count either:
+ * the items of users who are being deleted, whose own row does not exist any
+ * more, and the items on posts of such users.
  */
 #define HANGS_ON(type) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \
@@ -77,8 +77,8 @@ HANGS_ON("like"),
 };
 
 /*
- * blogstore.export_documents(). Errors: 55000. Locks: AccessShareLock on the
- * containers.
+ * blogstore.export_documents(): return one JSON document per item. Errors:
+ * 55000. Locks: AccessShareLock on the containers.
  */
 static Datum
 export_documents(PG_FUNCTION_ARGS)

@@ -1,16 +1,16 @@
 /*
  * export_documents.h
- *		SQL expressions that make documents, for export_documents.c and
- *		cluster/.
+ *		SQL expressions that make JSON documents of items, for
+ *		export_documents.c and cluster/.
  */
 #ifndef BLOGSTORE_EXPORT_DOCUMENTS_H
 #define BLOGSTORE_EXPORT_DOCUMENTS_H
 
 /*
- * What precedes the article's properties in a document: the properties that
- * clients have added, and those that blogstore adds if they have a value. The
- * article's properties follow. If the owner has written a property of the same
- * name, the article's replaces it.
+ * The first part of a document: the properties that clients have added, and
+ * those that blogstore adds if they have a value (added). The properties that
+ * all items of the type have come after it. If a client has added a property
+ * of the same name, the later one replaces it.
  */
 #define BESIDE(item, added) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object' THEN " item ".properties" \
@@ -26,8 +26,8 @@
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
 /*
- * The documents of a user a, a post p, and a comment or like i, where a is the
- * author.
+ * The document of a user. In these expressions a is the user, or the author of
+ * the item; p is a post, and i a comment or like.
  */
 #define USER_DOCUMENT_SQL \
 	BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user'," \
@@ -35,8 +35,9 @@
 	" 'creationDate', a.creation_date)"
 
 /*
- * d has the sums of the post's deltas. n has the numbers of its comments and
- * likes that requests do not return.
+ * The document of a post. d has the sums of the post's deltas (changes of
+ * counts). n has the numbers of its comments and likes that requests do not
+ * return.
  */
 #define POST_DOCUMENT_SQL \
 	BESIDE("p", HIDDEN_OR_EDITED("p")) \

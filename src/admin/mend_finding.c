@@ -1,6 +1,6 @@
 /*
  * mend_finding.c
- *		Repairing single findings of verify().
+ *		Repairing what single findings of verify() are about.
  *
  * Runs in backends.
  */
@@ -24,8 +24,9 @@
 #include "utils/timestamp.h"
 
 /*
- * Delete an item whose user or post does not exist, unless the user or post
- * exists by now.
+ * Repair an orphan: delete an item whose user or post does not exist. Does
+ * nothing if the user or post exists by now. Returns whether the item was
+ * deleted.
  */
 bool
 mend_orphan(const Finding *f)
@@ -52,9 +53,9 @@ mend_orphan(const Finding *f)
 }
 
 /*
- * Run a statement with the keys of a finding's item: $1 is its post_id, $2 its
- * type, $3 its id, $4 its user_id. Returns whether any row was changed.
- * Errors: 55000.
+ * Run a statement with the keys of a finding's item as arguments: $1 is its
+ * post_id, $2 its type, $3 its id, $4 its user_id. Returns whether any row was
+ * changed. Errors: 55000.
  */
 bool
 mend_by(KeptPlan *plan, const Finding *f)
@@ -76,7 +77,10 @@ static KeptPlan username_plan = {
 	ON_USERS | ON_POSTS, MEND_USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
 };
 
-/* Set missing counts to zero, before they are compared with the items. */
+/*
+ * Sets missing counts to zero. The counts are compared with the items
+ * afterwards.
+ */
 static KeptPlan count_plan = {
 	ON_POSTS,
 	"UPDATE " POSTS_SQL " AS i SET"
@@ -110,7 +114,7 @@ static KeptPlan feed_plan = {
 	0, {0}, NULL
 };
 
-/* Run a statement that repairs all findings of one kind. */
+/* Run a statement that repairs everything of one kind at once. */
 static void
 mend_all(KeptPlan *plan)
 {
@@ -120,8 +124,8 @@ mend_all(KeptPlan *plan)
 }
 
 /*
- * Return whether a finding is about a row of a view, which can be written
- * again.
+ * Return whether a finding is about a row of a view, which the worker or
+ * repair() can write anew from the posts.
  */
 static bool
 in_view(const Finding *f)
@@ -130,7 +134,10 @@ in_view(const Finding *f)
 		(strcmp(f->container, "users") == 0 && strcmp(f->type, "post") == 0);
 }
 
-/* Return whether a missing value can be computed from other values. */
+/*
+ * Return whether the missing value that a finding is about can be computed
+ * from other values.
+ */
 static bool
 is_mendable(const Finding *f)
 {
@@ -142,7 +149,7 @@ is_mendable(const Finding *f)
 		job_column_is_mendable(f->actual);
 }
 
-/* Describe a finding's row by an id that it has. */
+/* Describe a finding's row for a message, by an id that is not null. */
 static char *
 describe_row(const Finding *f)
 {
@@ -167,8 +174,8 @@ describe_row(const Finding *f)
 }
 
 /*
- * Warn that a finding cannot be repaired, unless n earlier warnings are
- * enough.
+ * Warn that a missing value cannot be repaired. n: number of such warnings so
+ * far; from MAX_WARNINGS on, none is raised.
  */
 static void
 warn_invalid(const Finding *f, int64 n)
@@ -186,11 +193,12 @@ warn_invalid(const Finding *f, int64 n)
 
 /*
  * Repair missing values. Called before all other repairs, which would fail on
- * them. Rows of views with missing values are left to drop_invalid_copies().
+ * them. Rows of views with missing values are counted, but left to
+ * drop_invalid_copies().
  *
- * Returns how many findings were repaired. Sets *left to the number of
+ * Returns how many findings were repaired. *left receives the number of
  * findings whose value cannot be computed; a warning names each of the first
- * MAX_WARNINGS.
+ * MAX_WARNINGS of them.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)
@@ -231,7 +239,7 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 	return mended;
 }
 
-/* Set a post's counts to zero if they are missing. */
+/* Set the counts of a finding's post to zero if they are missing. */
 void
 mend_missing_count(const Finding *f)
 {
@@ -240,8 +248,8 @@ mend_missing_count(const Finding *f)
 }
 
 /*
- * Write the author's name on an item that has another name. Returns whether
- * any row was changed.
+ * Write the author's current name into a finding's item. Returns whether the
+ * item had another name.
  */
 bool
 mend_username(const Finding *f)
@@ -250,7 +258,7 @@ mend_username(const Finding *f)
 }
 
 /*
- * Delete rows of views that lack values. mend_views() then writes the missing
+ * Delete the rows of views that lack values. mend_views() then writes missing
  * copies. Locks: the views, if there are such rows.
  */
 void

@@ -1,6 +1,8 @@
 /*
  * mend_registry.c
- *		Repairing the findings of verify() about the registry of usernames.
+ *		Repairing the findings of verify() about the registry of usernames. The
+ *		registry has a row for each user's name, by the name's key, a form in
+ *		which names that look alike are equal.
  *
  * A finding with an actual value is a row whose key is not that of its user's
  * name. A finding without one is a name for whose key the user has no row.
@@ -23,27 +25,29 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
-/* A user whose name has no row. */
+/* A user whose name has no row in the registry. */
 typedef struct Unregistered
 {
 	const Finding *finding;
-	const char *key;			/* of the name */
-	bool		meets;			/* does another user's name have the same
-								 * key? */
+	const char *key;			/* the key of the user's name */
+	bool		meets;			/* another user's name has the same key */
 } Unregistered;
 
-/* The users whose names have no row, and how many warnings were raised. */
+/*
+ * The users whose names have no row in the registry, and the number of
+ * warnings raised so far.
+ */
 typedef struct RegistryRepair
 {
 	Unregistered *user;
 	int			n;
-	int64		meetings;		/* number of warnings about two users with one
-								 * name */
+	int64		meetings;		/* number of warnings about two users whose
+								 * names have the same key */
 	int64		too_long;		/* number of warnings about names that are too
 								 * long */
 } RegistryRepair;
 
-/* Order by key, then by user. */
+/* Compare two users for sorting, by the key of their names, then by id. */
 static int
 compare_keys(const void *a, const void *b)
 {
@@ -55,7 +59,7 @@ compare_keys(const void *a, const void *b)
 								  UUID_LEN);
 }
 
-/* Order by user. */
+/* Compare two users for sorting, by id. */
 static int
 compare_users(const void *a, const void *b)
 {
@@ -69,7 +73,10 @@ uuid_text(const pg_uuid_t *id)
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
 
-/* Warn that a finding's user and the user user_id have the same name. */
+/*
+ * Warn that two users have the same name: the user of a finding, and the user
+ * user_id, whose name is given.
+ */
 static void
 warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
 			 const pg_uuid_t *user_id)
@@ -83,7 +90,7 @@ warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
 			 errhint("Rename one of them with blogstore.edit_user(), then call blogstore.repair() again.")));
 }
 
-/* Warn that the name of a finding's user does not fit into the registry. */
+/* Warn that the name of a finding's user is too long for the registry. */
 static void
 warn_too_long(RegistryRepair *repair, const Finding *f)
 {
@@ -96,7 +103,10 @@ warn_too_long(RegistryRepair *repair, const Finding *f)
 			 errhint("Give the user a shorter name with blogstore.edit_user().")));
 }
 
-/* Warn about the number of findings that were not named in a warning. */
+/*
+ * Warn about the number of findings for which no warning was raised, because
+ * there were too many.
+ */
 static void
 warn_of_more(const RegistryRepair *repair)
 {
@@ -114,7 +124,9 @@ warn_of_more(const RegistryRepair *repair)
 				 errhint("blogstore.verify() lists all of them.")));
 }
 
-/* Return a user's current name, or NULL if there is none. */
+/*
+ * Return the current name of a user, or NULL if there is no such user or name.
+ */
 static char *
 name_of(const pg_uuid_t *user_id)
 {
@@ -128,7 +140,10 @@ name_of(const pg_uuid_t *user_id)
 	return name;
 }
 
-/* Collect the users whose names have no rows, and sort them by key. */
+/*
+ * Collect the users whose names have no row in the registry, and sort them by
+ * the key of their names.
+ */
 static void
 collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 {
@@ -152,7 +167,10 @@ collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 	qsort(repair->user, repair->n, sizeof(Unregistered), compare_keys);
 }
 
-/* Mark users whose neighbour in the order of keys has the same key. */
+/*
+ * Mark the users who have the same key as another user in the list, and warn
+ * about them. The list is sorted by key.
+ */
 static void
 note_pairs(RegistryRepair *repair)
 {
@@ -169,7 +187,10 @@ note_pairs(RegistryRepair *repair)
 	}
 }
 
-/* Mark users whose key is in a row of another user with the same name. */
+/*
+ * Mark the users for whose key another user has a row, if that is the key of
+ * the other user's current name, and warn about them.
+ */
 static void
 note_holders(RegistryRepair *repair)
 {
@@ -196,9 +217,9 @@ note_holders(RegistryRepair *repair)
 }
 
 /*
- * Return whether note_pairs() or note_holders() has marked a finding's user as
- * having the same name as another user. The user's rows must not be deleted
- * then. repair->user must be sorted by user id.
+ * Return whether the user of a finding was marked as having the same name as
+ * another user. The user's rows must not be deleted then. repair->user must be
+ * sorted by user id.
  */
 static bool
 meets_another(const RegistryRepair *repair, const Finding *f)
@@ -211,7 +232,7 @@ meets_another(const RegistryRepair *repair, const Finding *f)
 }
 
 /*
- * Delete rows whose keys are not those of their users' current names. Returns
+ * Delete the rows whose key is not that of their user's current name. Returns
  * how many were deleted.
  */
 static int64
@@ -239,8 +260,8 @@ release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Register the names that have no rows and conflict with no other, if the
- * users still have them. Returns how many were registered.
+ * Register the names that have no row and were not marked, if the users still
+ * have them. Returns how many were registered.
  */
 static int64
 claim_names(const RegistryRepair *repair)

@@ -1,15 +1,19 @@
 /*
  * repair.c
- *		blogstore.repair(): repairing what verify() finds, and folding deltas.
+ *		blogstore.repair(): repairing what verify() finds, and folding all
+ *		deltas (adding the changes of counts in them to the posts' counters).
  *
  * The containers may have changed since verify() read them. So its findings
  * tell only where to look, and no value is taken from them. Counts are counted
  * again while the post is locked. Names and views are written from the current
- * items. The views are locked meanwhile, which keeps the worker out.
+ * items. The views are locked meanwhile, which keeps the worker from writing
+ * them.
  *
- * If an item lacks a required value, the value is written if it can be
- * computed from others. If it cannot, a warning says so, and nothing else is
- * repaired before the owner has written the value. Runs in backends.
+ * If an item lacks a required value, repair() writes the value if it can
+ * compute it from others. If it cannot, it raises a warning, and repairs
+ * nothing else until the owner has written the value.
+ *
+ * Runs in backends.
  */
 #include "postgres.h"
 
@@ -35,7 +39,10 @@
 
 SQL_FUNCTION(repair);
 
-/* Repair a count that is wrong or missing. Returns whether the post exists. */
+/*
+ * Repair a count of a post that is wrong or missing. Returns whether the post
+ * exists.
+ */
 static bool
 mend_count(const Finding *f)
 {
@@ -44,8 +51,8 @@ mend_count(const Finding *f)
 }
 
 /*
- * Repair one finding, except missing values and the registry, which are
- * repaired before.
+ * Repair what one finding is about, except missing values and the registry of
+ * usernames, which are repaired before. Returns whether it was repaired.
  */
 static bool
 mend(const Finding *f)
@@ -58,10 +65,14 @@ mend(const Finding *f)
 		return mend_count(f);
 	if (finding_is(f, "username"))
 		return mend_username(f);
-	return true;				/* a copy, which mend_views() writes */
+	/* a copy or a row of the feed, which mend_views() repairs */
+	return true;
 }
 
-/* Write all copies that the findings are about, and the feed. */
+/*
+ * Refresh all copies that the findings are about, and the feed, from the
+ * posts.
+ */
 static void
 mend_views(const Finding *findings, uint64 n)
 {
@@ -71,7 +82,7 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/* findings about comments and likes do not affect the post's copy */
+		/* findings about comments and likes do not concern the post's copy */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;
@@ -84,8 +95,8 @@ mend_views(const Finding *findings, uint64 n)
 }
 
 /*
- * Repair all findings that are not missing values. Returns how many were
- * repaired.
+ * Repair what the findings are about, except missing values. Returns how many
+ * findings were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
@@ -105,8 +116,8 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 }
 
 /*
- * Compare, and repair what is wrong on this server. Returns how many findings
- * were repaired.
+ * Run the comparison of verify() on this server, and repair what it finds.
+ * Returns how many findings were repaired.
  */
 static int64
 repair_here(bool with_views)
@@ -119,7 +130,7 @@ repair_here(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* other repairs would fail on missing values */
+	/* the other repairs would fail on missing values */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

@@ -1,7 +1,7 @@
 /*
  * repair.h
- *		The findings of verify(), and the functions that repair them, for this
- *		folder and cluster/ only.
+ *		The findings of verify() in C, and the functions that repair what they
+ *		are about. Only this folder and cluster/ include this header.
  */
 #ifndef BLOGSTORE_REPAIR_H
 #define BLOGSTORE_REPAIR_H
@@ -10,14 +10,14 @@
 #include "storage/bookkeeping/bookkeeping.h"
 
 /*
- * The number of warnings of one kind; a last one tells how many more there
- * would be.
+ * Limit on the number of warnings of one kind. If there would be more, one
+ * last warning says how many.
  */
 #define MAX_WARNINGS 20
 
 /*
- * A row of the result of verify_run(). Null texts become empty, and null ids
- * zero.
+ * A finding: a row of verify_run()'s result. Null texts are empty here, and
+ * null ids zero; the fields has_... tell them apart.
  */
 typedef struct Finding
 {
@@ -50,14 +50,14 @@ extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 /*
- * mend_finding.c: statements that repair one finding take the keys of its item
- * as arguments
+ * mend_finding.c: the arguments of statements that repair one finding. They
+ * are the keys of the finding's item.
  */
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
 
 /*
- * Sets an item's user_username to the name that its author has in a table of
- * users.
+ * Writes into an item the name that its author has in a table of users. The
+ * arguments are ITEM_ARGUMENTS.
  */
 #define MEND_USERNAME_SQL(users) \
 	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \

@@ -52,8 +52,8 @@
 SQL_FUNCTION(verify);
 
 /*
- * The columns of a post that a view shows, with which copies are compared: as
- * a list of columns, and as one row value.
+ * The columns of a post that a view shows: as a list of columns, and as one
+ * row value, by which copies are compared.
  */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
@@ -65,16 +65,16 @@ SQL_FUNCTION(verify);
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
 /*
- * The properties that the short form keeps. $4 and $5 are the statement's
- * arguments.
+ * The properties that the short form of a post keeps. $4 and $5 are arguments
+ * of the main statement.
  */
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
 
 /*
- * True if a job will write the names of the item's author again. r is the row
- * of renaming that the item was joined with.
+ * True if a rename job is queued that will write the name of the item's
+ * author. r: the row of the CTE renaming that was joined to the item, if any.
  */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
@@ -83,10 +83,13 @@ SQL_FUNCTION(verify);
 	"num_nulls(id, post_id, user_id, user_username, title, content," \
 	" comment_count, like_count, creation_date)"
 
-/* Replaces null where rows are matched. */
+/* Stands for null where rows are joined by an id that may be null. */
 #define NO_UUID_SQL "'00000000-0000-0000-0000-000000000000'::uuid"
 
-/* One finding for each required property that a row lacks. */
+/*
+ * A part of a UNION: one finding for each required property that a row of
+ * source lacks.
+ */
 #define INVALID_SQL(container, type, id, post_id, user_id, date, source, properties) \
 	" UNION ALL SELECT '" container "', 'invalid', " type ", " id ", " \
 	post_id ", " user_id ", 'not null', missing.property, " date \
@@ -98,8 +101,9 @@ SQL_FUNCTION(verify);
 	"('" property "', " condition " AND i." property " IS NULL)"
 
 /*
- * Compares a view with what it should hold. Rows that lack a value are
- * findings of their own. Copies of posts that lack a value are not compared.
+ * A part of a UNION that compares a view with the rows that it should hold.
+ * Rows that lack a value are findings of another kind. Copies of posts that
+ * lack a value are not compared.
  */
 #define COMPARE_VIEW(container, wanted, there, node) \
 	" UNION ALL SELECT '" container "'," \
@@ -121,7 +125,7 @@ SQL_FUNCTION(verify);
 	" OR " SHOWN_SQL("w") " IS DISTINCT FROM " SHOWN_SQL("t")
 
 /*
- * The main statement. Its arguments:
+ * The main statement, whose result are the findings. Its arguments:
  *
  *	$1	compare the views?
  *	$2	feed_size
@@ -130,9 +134,10 @@ SQL_FUNCTION(verify);
  *	$5	otherwise, the properties that it keeps
  *	$6	argument of the parts that a VerifySource provides
  *
- * A VerifySource provides {users}, {tally}, {feed} and {nodes}. {content} is a
- * post's content in short form, and {joined} the relation that this is taken
- * from.
+ * fill_in() replaces the names in braces. {users}, {tally}, {feed} and {nodes}
+ * come from a VerifySource, because they differ on a cluster. {content} is a
+ * post's content in short form, and {joined} the relation from which it is
+ * taken.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
@@ -141,24 +146,29 @@ static const char verify_sql[] =
 
 	"WITH user_item AS MATERIALIZED (SELECT id, user_id, username,"
 	" creation_date FROM {users} WHERE type = 'user'),"
+
 	/*
-	 * Grouped here, and likewise in suspect: the planner then knows that the
+	 * Grouped here, and likewise in suspect. The planner then knows that the
 	 * rows are unique, and hashes them rather than the items.
 	 */
 	" account AS NOT MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
 	" leaving AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
+
 	/*
-	 * until the job is done, items can have the old name; a null user_id
-	 * stands for the items of all users
+	 * The users whose items may still have an old name, because a rename job
+	 * is not done. A null user_id stands for all users.
 	 */
 	" renaming AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_RENAMED_SQL ") AS r),"
 
 	"{tally},"
 
-	/* posts, with the counts that get_post() returns and the counted items */
+	/*
+	 * posts with the counts that get_post() returns, and the numbers of their
+	 * items
+	 */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
 	" p.user_username, p.title, p.content,"
 	" p.comment_count + coalesce(t.comment_delta, 0) AS comment_count,"
@@ -179,7 +189,8 @@ static const char verify_sql[] =
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
 	/*
-	 * posts whose items are checked one by one; lost: the post does not exist
+	 * Posts whose items are checked one by one. lost: the items exist, but the
+	 * post does not.
 	 */
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
@@ -213,7 +224,7 @@ static const char verify_sql[] =
 	", node FROM {feed}),"
 	" wanted_feed AS (SELECT w.*, n.node FROM newest AS w CROSS JOIN ({nodes}) AS n)"
 
-	/* items without an author or a post */
+	/* items whose author or post does not exist */
 	" SELECT 'posts' AS container, 'orphan' AS problem, i.type, i.id,"
 	" i.post_id, i.user_id,"
 	" CASE WHEN i.lost THEN 'a post' ELSE 'a user' END AS expected,"
@@ -231,7 +242,8 @@ static const char verify_sql[] =
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
 	/*
-	 * a missing name is wrong if the author's is known; other names may be old
+	 * A missing name is wrong if the author's name is known. Another name is
+	 * right for now if a rename job will replace it.
 	 */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
@@ -244,7 +256,7 @@ static const char verify_sql[] =
 	" AND (i.user_username IS NULL OR NOT i.renaming)"
 	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 
-	/* missing values */
+	/* required values that are null */
 	INVALID_SQL("users", "'user'", "i.id", "NULL::uuid", "i.user_id",
 				"i.creation_date", "user_item AS i",
 				MISSING("id") ", " MISSING("user_id") ", "
@@ -288,7 +300,10 @@ static const char verify_sql[] =
 	COMPARE_VIEW("feed", "wanted_feed", "in_feed", "i.node")
 	") AS finding";
 
-/* The relation of short forms. Only this connection to SPI sees it. */
+/*
+ * The name of the relation of short forms, which only this connection to SPI
+ * sees.
+ */
 #define SHORT_FORMS "short_forms"
 
 static KeptPlan short_forms_plan = {
@@ -303,7 +318,10 @@ static KeptPlan registry_plan = {
 	ON_USERNAMES, VERIFY_REGISTRY_SQL(USERNAMES_SQL), 0, {0}, NULL
 };
 
-/* The main statement for one format of short forms, with its plan. */
+/*
+ * The main statement for one format of short forms, with its plan. content,
+ * joined: see verify_sql.
+ */
 typedef struct Verifier
 {
 	const char *content;
@@ -323,7 +341,7 @@ static Verifier verifiers[] = {
 };
 
 /*
- * Check that a container has the columns that the statements use. Partitions
+ * Check that a container has all columns that the statements use. Partitions
  * have the same columns as their parent. Errors: 55000.
  */
 static void
@@ -350,7 +368,7 @@ need_columns(Container container)
 }
 
 /*
- * Return the keys of properties that the short form keeps, as an array of
+ * Return the keys of the properties that the short form keeps, as an array of
  * text.
  */
 static Datum
@@ -366,8 +384,9 @@ short_form_keys(void)
 }
 
 /*
- * Fill a relation with the short forms of all posts, as the active snapshot
- * shows them, and register it with this connection to SPI. Returns its rows.
+ * Make a relation of the short forms of all posts that the active snapshot
+ * shows, and make it known to this connection to SPI. Returns the relation's
+ * rows, for end_short_forms().
  */
 static Tuplestorestate *
 show_short_forms(void)
@@ -393,7 +412,9 @@ show_short_forms(void)
 	return rows;
 }
 
-/* Unregister the relation of short forms, and free it. */
+/*
+ * Remove the relation of short forms from this connection to SPI, and free it.
+ */
 static void
 end_short_forms(Tuplestorestate *rows)
 {
@@ -402,7 +423,7 @@ end_short_forms(Tuplestorestate *rows)
 	tuplestore_end(rows);
 }
 
-/* Return the main statement with all its parts filled in. */
+/* Return the main statement, with the names in braces replaced. */
 static const char *
 fill_in(const Verifier *verifier, const VerifySource *source)
 {
@@ -434,7 +455,7 @@ fill_in(const Verifier *verifier, const VerifySource *source)
 	return sql.data;
 }
 
-/* Set what the statements read on a single server. */
+/* Set the parts of the statements that read the tables of a single server. */
 static void
 source_here(VerifySource *source)
 {
@@ -449,8 +470,9 @@ source_here(VerifySource *source)
 }
 
 /*
- * Compare the registry with the users. This is a statement of its own, because
- * a cluster cannot plan the main statement if that uses KEYED_NAMES.
+ * Compare the registry of usernames with the names of users. This is a
+ * statement of its own, because a cluster cannot plan the main statement if
+ * that uses KEYED_NAMES.
  */
 static SPITupleTable *
 compare_registry(const VerifySource *source)
@@ -465,18 +487,19 @@ compare_registry(const VerifySource *source)
 }
 
 /*
- * Run the comparison with the active snapshot. The caller has connected to
- * SPI, and acts as the containers' owner. Returns a list of SPITupleTable.
- * Errors: 55000.
+ * Run the comparison with the active snapshot. Returns its findings as a list
+ * of SPITupleTable. The caller has connected to SPI, and acts as the
+ * containers' owner. Errors: 55000.
  */
 List *
 verify_run(bool with_views)
 {
 	const ClusterCalls *cluster = cluster_calls();
 	bool		ascii = GetDatabaseEncoding() == PG_SQL_ASCII;
+
 	/*
-	 * the format text also serves SQL_ASCII, where C code makes the short
-	 * forms too
+	 * In a database with encoding SQL_ASCII, SQL cannot count characters, so C
+	 * code makes the short forms, as it does for the format "text".
 	 */
 	ShortFormFormat format = !with_views ? SHORT_FORM_RAW :
 		ascii ? SHORT_FORM_TEXT : blogstore_short_form_format;
@@ -510,8 +533,8 @@ verify_run(bool with_views)
 }
 
 /*
- * Order findings by what they are about, so that the order does not depend on
- * the plan.
+ * Compare two findings for sorting, by what they are about, so that their
+ * order does not depend on the plan.
  */
 static int
 finding_compare(const void *a, const void *b)
@@ -534,9 +557,9 @@ finding_compare(const void *a, const void *b)
 }
 
 /*
- * Run the comparison. Returns the findings, *n of them, sorted, in the current
- * memory context. The caller has connected to SPI, and acts as the containers'
- * owner. Errors: 55000. Locks: AccessShareLock on the containers.
+ * Run the comparison, for repair(). Returns a sorted array of *n findings, in
+ * the current memory context. The caller has connected to SPI, and acts as the
+ * containers' owner. Errors: 55000. Locks: AccessShareLock on the containers.
  */
 Finding *
 findings_of_verify(uint64 *n, bool with_views)
@@ -565,8 +588,8 @@ findings_of_verify(uint64 *n, bool with_views)
 }
 
 /*
- * Add a finding for each function that is attached to a container and does not
- * fix its search_path. Returns whether there is one.
+ * Add a finding to the result for each function that is attached to a
+ * container and does not fix its search_path. Returns whether there is one.
  */
 static bool
 put_unpinned(ReturnSetInfo *info, Container container)
@@ -591,8 +614,8 @@ put_unpinned(ReturnSetInfo *info, Container container)
 }
 
 /*
- * Return whether a row of a result is a discrepancy, and not something that
- * the worker is about to do.
+ * Return whether a row of the comparison is a discrepancy, and not merely
+ * something that the worker is about to do.
  */
 static bool
 is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
@@ -605,8 +628,8 @@ is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Add a finding for each row of a result that is a discrepancy. If look is
- * NULL, all rows are.
+ * Add the rows of the comparison that are discrepancies to the result of
+ * verify(). All of them are if look is NULL.
  */
 static void
 put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
@@ -628,8 +651,8 @@ put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
 }
 
 /*
- * Compare, and add a finding for each discrepancy. If look is NULL, the views
- * are not compared.
+ * Run the comparison, and add its discrepancies to the result of verify(). If
+ * look is NULL, the views are not compared.
  */
 static void
 put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
@@ -645,10 +668,10 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 }
 
 /*
- * blogstore.verify(): return one row for each discrepancy. If functions that
- * do not fix their search_path are attached to a container, only these are
- * returned, because planning the comparison could call them. Reads with a new
- * snapshot, whatever the isolation level. Errors: 55000. Locks:
+ * blogstore.verify(): return one row for each discrepancy. If a function that
+ * is attached to a container does not fix its search_path, only such functions
+ * are returned, because planning the comparison could call them. Reads with a
+ * new snapshot, whatever the isolation level. Errors: 55000. Locks:
  * AccessShareLock on the containers.
  */
 static Datum

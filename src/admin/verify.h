@@ -1,6 +1,8 @@
 /*
  * verify.h
- *		What the files of verify() share, and its findings, for repair().
+ *		What the files of verify() share. verify() compares the tables, and its
+ *		result has one row, a finding, for each discrepancy; repair() repairs
+ *		what the findings are about.
  */
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
@@ -9,9 +11,7 @@
 #include "storage/bookkeeping/bookkeeping.h"
 #include "views/launcher/launcher.h"
 
-/*
- * Columns of the statements' results. The first eight are those of verify().
- */
+/* Columns of a finding. The result of verify() has the first eight. */
 typedef enum FindingColumn
 {
 	FINDING_CONTAINER = 1,
@@ -27,22 +27,30 @@ typedef enum FindingColumn
 
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
 
-/* A delta without counts may be left of a deleted post. */
+/*
+ * Deltas that count something. One that counts nothing may be left of a
+ * deleted post and is no error.
+ */
 #define COUNTS_SQL \
 	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
 
-/* Items that belong to a post. */
+/*
+ * Items that belong to a post, so that it is an error if the post is missing.
+ */
 #define ON_POST_SQL \
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
-/* The query for keyed_names_begin(): the names of the users in a table. */
+/*
+ * The query for keyed_names_begin(): the users in a table, with their names.
+ */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
 	" WHERE type = 'user' AND user_id IS NOT NULL"
 
 /*
- * Compares a registry with KEYED_NAMES in both directions. The row of a user
- * without a name is not a finding.
+ * Compares a registry of usernames with KEYED_NAMES, the relation of users and
+ * the keys of their names, in both directions. The row of a user without a
+ * name is not a finding.
  */
 #define VERIFY_REGISTRY_SQL(registry) \
 	"SELECT 'users', 'registry', 'user', coalesce(a.user_id, n.user_id), NULL::uuid," \
@@ -56,40 +64,50 @@ typedef enum FindingColumn
 	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
 
 /*
- * What the statements read, as parts of their SQL text. The parts may use $6,
- * whose value is argument.
+ * The parts of verify()'s statements that differ between a single server and a
+ * cluster. They may use $6, whose value is argument.
  */
 typedef struct VerifySource
 {
-	const char *users;			/* the table that holds user items */
-	KeptPlan   *names;			/* VERIFY_NAMES_SQL for this table */
-	KeptPlan   *registry;		/* VERIFY_REGISTRY_SQL for the registry */
+	const char *users;			/* name of the table that has the users */
+	KeptPlan   *names;			/* plan of VERIFY_NAMES_SQL for that table */
+	KeptPlan   *registry;		/* plan of VERIFY_REGISTRY_SQL for the registry
+								 * of usernames */
+
 	/*
-	 * A CTE named tally, with one row for each post: post_id; comment_delta
-	 * and like_delta, the sums of its deltas; comments and likes, the numbers
-	 * of its items, where 0 and NULL mean none; and odd, whether items on it
-	 * have to be checked one by one. It may join account.
+	 * A CTE named tally with one row for each post. Its columns: post_id;
+	 * comment_delta and like_delta, the sums of the post's deltas; comments
+	 * and likes, the numbers of its items, where 0 and NULL mean none; and
+	 * odd, whether items on the post have to be checked one by one. It may
+	 * join the CTE account.
 	 */
 	const char *tally;
-	const char *feed;			/* the rows of each feed, with the number of
-								 * its node */
-	const char *nodes;			/* the numbers of the nodes that have a feed */
-	int			tables;			/* tables that the statement uses, as in
+	const char *feed;			/* query for the rows of all nodes' feeds, with
+								 * the number of the node */
+	const char *nodes;			/* query for the numbers of nodes with a feed */
+	int			tables;			/* the tables that the statement reads, as in
 								 * KeptPlan */
-	Datum		argument;		/* of type jsonb */
+	Datum		argument;		/* value of $6, a jsonb */
 } VerifySource;
 
-/* Whether it is known which findings about the views are settled. */
+/*
+ * What is known of the findings about the views: whether the worker still has
+ * to apply changes to the rows in question, or the findings are settled.
+ */
 typedef enum ViewsKnown
 {
-	VIEWS_NOT_ASKED,			/* no such finding has come up yet */
-	VIEWS_SETTLED,				/* it is known for each of them */
-	VIEWS_UNSETTLED				/* it is unknown, so none of them is settled */
+	VIEWS_NOT_ASKED,			/* no finding about the views has come up
+								 * yet */
+	VIEWS_SETTLED,				/* it is known for each finding whether it is
+								 * settled */
+	VIEWS_UNSETTLED				/* it is not known, so no finding counts as
+								 * settled */
 } ViewsKnown;
 
 /*
- * A comparison of the views: the worker, and the turn up to which it had
- * applied everything.
+ * State of one comparison of the views: the worker that ran when it began, and
+ * the turn (round of its main loop) up to which that had applied all changes.
+ * verify_settled.c describes the protocol.
  */
 typedef struct ViewsLook
 {
@@ -97,11 +115,18 @@ typedef struct ViewsLook
 	int			pid;
 	uint64		applied;
 	ViewsKnown	known;
-	char	   *nodes;			/* on a cluster: the turns of all nodes, as the
-								 * text of a jsonb */
-	Datum	   *unsettled;		/* on a cluster: posts that the nodes have
-								 * named, sorted; the zero id: lists have
-								 * changed */
+
+	/*
+	 * On a cluster: for each node, the turn up to which its worker had applied
+	 * all changes, as the text of a jsonb.
+	 */
+	char	   *nodes;
+
+	/*
+	 * On a cluster: ids of the posts whose findings are not settled, according
+	 * to the nodes, sorted. The zero id says that lists of posts have changed.
+	 */
+	Datum	   *unsettled;
 	int			n_unsettled;
 } ViewsLook;
 

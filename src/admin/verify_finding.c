@@ -20,8 +20,8 @@ get_string(HeapTuple row, TupleDesc desc, int column)
 }
 
 /*
- * Read a row of the result of verify_run(), and copy it into the current
- * memory context.
+ * Read a finding from a row of verify_run()'s result. All values are copied
+ * into the current memory context.
  */
 void
 finding_get(Finding *f, HeapTuple row, TupleDesc desc)
@@ -44,7 +44,6 @@ finding_get(Finding *f, HeapTuple row, TupleDesc desc)
 	f->creation_date = no_date ? 0 : DatumGetTimestampTz(date);
 }
 
-/* Return whether a finding reports a certain kind of problem. */
 bool
 finding_is(const Finding *f, const char *problem)
 {

@@ -1,12 +1,12 @@
 /*
  * verify_settled.c
- *		Whether findings of verify() about the views are settled, or the worker
- *		is about to change the rows in question.
+ *		Which findings of verify() about the views are settled. A finding is
+ *		not settled if the worker is about to change the rows in question.
  *
  * The views follow the posts with a delay. A comparison during traffic
  * therefore also finds copies that are merely late. The worker numbers its
- * turns, and notes in which turn it last decoded a change of a post
- * (views/change_feed/told_posts.c).
+ * turns (the rounds of its main loop), and notes in which turn it last decoded
+ * a change of a post (views/change_feed/told_posts.c).
  *
  *	1	views_look_begin() notes turn A, up to which all changes are applied.
  *	2	The comparison then takes its snapshot, which sees in the views all
@@ -25,8 +25,8 @@
  * On a cluster the nodes are asked for all this
  * (cluster/operations/cluster_settled.c).
  *
- * A finding that is not settled is dropped. Either the worker corrects it in
- * its next turns, or the next call of verify() finds it again.
+ * verify() drops a finding that is not settled. Either the worker corrects the
+ * rows in its next turns, or the next call of verify() finds them again.
  *
  * Runs in backends.
  */
@@ -51,9 +51,10 @@
 #include "utils/wait_event.h"
 
 /*
- * The longest time to wait for the worker, before and after the comparison,
- * and the time between two looks, in ms. A transaction that has written may
- * itself hold up the worker, and waits less long at first.
+ * How long to wait for the worker, in ms: FIRST_WAIT before the comparison,
+ * LONGEST_WAIT after it, with a look every LOOK_AGAIN. A transaction that has
+ * written may itself hold up the worker, so it waits only FIRST_WAIT_OF_WRITER
+ * before.
  */
 #define FIRST_WAIT 5000
 #define FIRST_WAIT_OF_WRITER 1500
@@ -61,8 +62,7 @@
 #define LOOK_AGAIN 5
 
 /*
- * Wake the worker, and sleep until the next look, or until this process is
- * woken.
+ * Wake the worker, and sleep for LOOK_AGAIN ms or until this process is woken.
  */
 static void
 nap(const ViewsLook *look)
@@ -75,8 +75,8 @@ nap(const ViewsLook *look)
 }
 
 /*
- * Return whether the worker that was found at the beginning still serves the
- * views.
+ * Return whether the worker that ran when the comparison began still serves
+ * the views.
  */
 static bool
 still_served(const ViewsLook *look)
@@ -86,9 +86,9 @@ still_served(const ViewsLook *look)
 }
 
 /*
- * Wait until the worker has caught up with the WAL, counts included, or some
- * time has passed. The less the worker has left to do, the more findings can
- * be settled.
+ * Wait until the views show all that is in the WAL by now, counts included, or
+ * the time is up. The less the worker has left to do, the more findings can be
+ * settled.
  */
 static void
 await_worker(const ViewsLook *look)
@@ -106,10 +106,10 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Find the worker of this server. Returns false if findings about its views
- * could not be settled: on a standby, if there is no worker, in the worker
- * itself, and in a transaction that has written posts, which the worker cannot
- * know of.
+ * Remember the worker of this server in *look. Returns false if findings about
+ * its views could not be settled: on a standby, if there is no worker, in the
+ * worker itself, and in a transaction that has written posts, which the worker
+ * cannot know of.
  */
 bool
 views_look_here(ViewsLook *look)
@@ -126,8 +126,8 @@ views_look_here(ViewsLook *look)
 }
 
 /*
- * Wait for this server's worker to catch up, and note the turn up to which all
- * changes are applied.
+ * Wait for this server's worker to catch up, and note the turn up to which it
+ * has applied all changes.
  */
 void
 views_note_turn(ViewsLook *look)
@@ -138,9 +138,9 @@ views_note_turn(ViewsLook *look)
 }
 
 /*
- * Begin a comparison of the views. Called before its snapshot is taken.
- * Returns false if findings about the views could not be settled, here or on
- * another node of a cluster.
+ * Begin a comparison of the views. Called before it takes its snapshot.
+ * Returns false if findings about the views could not be settled, on this
+ * server or on another node of a cluster.
  */
 bool
 views_look_begin(ViewsLook *look)
@@ -156,9 +156,9 @@ views_look_begin(ViewsLook *look)
 }
 
 /*
- * Return whether the views were built with the current settings, by the active
- * snapshot. If not, the worker or this process has not yet read the new
- * settings.
+ * Return whether the views were built with the current settings, according to
+ * view_state as the active snapshot shows it. If not, the worker or this
+ * process has not yet read new settings.
  */
 bool
 views_fit_settings(void)
@@ -172,9 +172,10 @@ views_fit_settings(void)
 }
 
 /*
- * Wait until this server's worker has decoded all changes that the snapshot
- * sees. Returns false if the worker ends or no longer serves the views, and,
- * with a warning, if it does not get there within LONGEST_WAIT.
+ * Wait until this server's worker has decoded all changes that the snapshot of
+ * the comparison sees. Returns false if the worker ends or stops serving the
+ * views. Also returns false, with a warning, if that takes longer than
+ * LONGEST_WAIT.
  */
 bool
 views_await_turn(const ViewsLook *look)
@@ -202,7 +203,10 @@ views_await_turn(const ViewsLook *look)
 	return still_served(look);
 }
 
-/* Return the posts of all findings, to ask the nodes of a cluster about. */
+/*
+ * Return the post ids of all findings, to ask the nodes of a cluster about
+ * them.
+ */
 static ArrayType *
 posts_of(List *results)
 {
@@ -227,8 +231,8 @@ posts_of(List *results)
 }
 
 /*
- * Keep the answer of the nodes of a cluster. Returns false if they do not
- * know.
+ * Store the nodes' answer in *look: the posts whose findings are not settled.
+ * Returns false if the nodes do not know.
  */
 static bool
 keep_unsettled(ViewsLook *look, ArrayType *unsettled)
@@ -241,10 +245,11 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * Find out which findings of the results are settled. The first call waits for
- * the worker, or asks the nodes; later calls return the same result. Returns
- * whether it is known. The caller has connected to SPI, and acts as the
- * containers' owner.
+ * Find out which findings are settled. The first call waits for the worker, or
+ * asks the nodes of a cluster; later calls return the same result. Returns
+ * false if that could not be found out, so that no finding counts as settled.
+ * results: the findings, as a list of SPITupleTable. The caller has connected
+ * to SPI, and acts as the containers' owner.
  */
 bool
 views_look_end(ViewsLook *look, List *results)
@@ -270,8 +275,8 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Return whether a node has named a post. The zero id stands for changes of
- * lists.
+ * Return whether a post is among those that the nodes of a cluster have named
+ * as not settled.
  */
 static bool
 named(const ViewsLook *look, const pg_uuid_t *post_id)
@@ -283,8 +288,8 @@ named(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded a change of a post after the noted
- * turn.
+ * Return whether the worker has decoded a change of a post after the turn
+ * noted by views_look_begin().
  */
 static bool
 told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
@@ -295,7 +300,7 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 
 /*
  * Return whether the worker has decoded a change of any post, other than of
- * its counts, after the noted turn.
+ * its counts, after the turn noted by views_look_begin().
  */
 static bool
 told_of_list(const ViewsLook *look)
@@ -306,7 +311,7 @@ told_of_list(const ViewsLook *look)
 		told_list_since(&look->entry->told, look->applied);
 }
 
-/* Return whether a finding is about a view. */
+/* Return whether a finding is about a row of a view. */
 static bool
 is_of_views(const Finding *f)
 {
@@ -315,9 +320,9 @@ is_of_views(const Finding *f)
 }
 
 /*
- * Return whether a finding has to be settled. On a cluster this is true of all
- * findings about posts, because the statement reads the nodes one after
- * another.
+ * Return whether a finding may be a discrepancy only because the worker has
+ * not applied a change yet. On a cluster this is true of all findings about
+ * posts, because the statement reads the nodes one after another.
  */
 bool
 finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
@@ -325,7 +330,10 @@ finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
 	return is_of_views(f) || (look->nodes != NULL && f->has_post_id);
 }
 
-/* Return whether a finding is settled. Called after views_look_end(). */
+/*
+ * Return whether a finding is settled. Called after views_look_end() has
+ * returned true.
+ */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)
 {
@@ -336,7 +344,7 @@ finding_is_settled(const ViewsLook *look, const Finding *f)
 		!told_of_list(look);
 }
 
-/* Return whether this node has no changes left to send to others. */
+/* Return whether this node's worker has sent all changes to other nodes. */
 bool
 views_are_sent(const ViewsLook *look)
 {

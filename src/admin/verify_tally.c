@@ -1,9 +1,11 @@
 /*
  * verify_tally.c
- *		verify(): the sums of likes, comments and deltas of each post.
+ *		A part of verify()'s main statement: the sums of the likes, comments
+ *		and deltas of each post.
  *
- * Likes, comments and deltas are summed up separately, which is fastest. The
- * one snapshot of the statement keeps the sums consistent.
+ * Likes, comments and deltas are summed up separately, which is fastest. All
+ * sums are consistent, because they are read in one statement, with one
+ * snapshot.
  *
  * Runs in backends.
  */
@@ -13,9 +15,11 @@
 #include "storage/layout/layout.h"
 
 /*
- * Sums comments or likes up by post. odd is true if one of them has to be
- * checked by itself. The items are so many that they may spill to disk, so the
- * rows have only the columns that are needed, and the tests are few.
+ * Counts the comments or likes on each post. odd: one of them lacks a value,
+ * or does not have its author's current name, so that the items of the post
+ * have to be checked one by one. There may be so many items that they spill to
+ * disk. So the rows have only the columns that are needed, and the tests are
+ * few.
  */
 #define SUMS_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
@@ -39,8 +43,8 @@ const char verify_tally_sql[] =
 	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
 
 	/*
-	 * One row for each post, computed as a whole. Otherwise the planner might
-	 * hash the posts to look them up here.
+	 * One row for each post, computed by itself. Otherwise the planner might
+	 * hash all posts to look them up here.
 	 */
 	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
 	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes,"

@@ -1,7 +1,8 @@
 /*
  * worker_control.c
- *		Controlling the worker: wait_for_views(), wait_for_posts(),
- *		rebuild_views(), start_worker() and stop_worker().
+ *		SQL functions that control a database's worker, which keeps the views
+ *		up to date: wait_for_views(), wait_for_posts(), rebuild_views(),
+ *		start_worker() and stop_worker().
  *
  * Runs in backends.
  */
@@ -32,15 +33,15 @@ SQL_FUNCTION(rebuild_views);
 SQL_FUNCTION(start_worker);
 SQL_FUNCTION(stop_worker);
 
-/* How long a wait sleeps at most before it looks again, in ms. */
+/* Longest sleep before a waiting function tests its condition again, in ms. */
 #define LOOK_AGAIN 50
 
-/* How long wait_for_posts() waits at most, in ms. */
+/* Longest time that wait_for_posts() waits, in ms. */
 #define LONGEST_FOR_POSTS 60000
 
 /*
- * Check that a worker can run. Errors: 55000 if none can run on this server;
- * 54000 if no worker is left for this database.
+ * Check that this database can have a worker. Errors: 55000 if no worker can
+ * run on this server; 54000 if too many other databases have one.
  */
 static void
 need_possible_worker(void)
@@ -59,8 +60,8 @@ need_possible_worker(void)
 }
 
 /*
- * Check that this process is not the worker, in which a trigger of the owner
- * may call these functions. Errors: 55000.
+ * Check that this process is not the worker. A trigger of the owner, which the
+ * worker runs, may call these functions. Errors: 55000.
  */
 static void
 need_other_process(const char *command)
@@ -80,10 +81,13 @@ need_other_process(const char *command)
  * Waiting
  * ------------------------------------------------------------------------ */
 
-/* A condition to wait for. It is called repeatedly until it returns true. */
+/*
+ * A function that returns whether what a function waits for has happened. It
+ * is called repeatedly with the same argument until it returns true.
+ */
 typedef bool (*WaitTest) (void *arg);
 
-/* Return the time at which a timeout ends, at most longest ms from now. */
+/* Return the time at which a timeout ends, at most "longest" ms from now. */
 static TimestampTz
 deadline_after(const Interval *timeout, int longest)
 {
@@ -97,7 +101,10 @@ deadline_after(const Interval *timeout, int longest)
 									   (int64) Max(ms, 0));
 }
 
-/* Wait until a condition is true. Returns false after the deadline. */
+/*
+ * Call test(arg) until it returns true, sleeping between the calls. Returns
+ * false if the deadline has passed.
+ */
 static bool
 wait_until(WaitTest test, void *arg, TimestampTz deadline)
 {
@@ -114,13 +121,14 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 		now = GetCurrentTimestamp();
 		left = TimestampDifferenceMilliseconds(now, deadline);
 		if (left <= 0 || now < began)
-			return false;		/* timeout, or the clock was set back */
+			/* the time is up, or the clock was set back */
+			return false;
 		entry = my_worker_entry();
 		if (entry != NULL)
 		{
 			/*
-			 * check again after preparing to sleep, so that no wakeup is
-			 * missed
+			 * Test again after preparing to sleep, so that no wakeup between
+			 * the two is missed.
 			 */
 			ConditionVariablePrepareToSleep(&entry->progress);
 			if (!test(arg))
@@ -141,8 +149,8 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 }
 
 /*
- * Check that a function that waits for the worker can run here. no_timeout
- * tells that its argument timeout is null. Errors: 22004 then; 25006 on a
+ * Check that a function that waits for the worker can run here. no_timeout:
+ * its argument timeout is null. Errors: 22004 if it is null; 25006 on a
  * standby; 55000 in the worker, or if there are no containers.
  */
 static void
@@ -165,8 +173,9 @@ require_waiting(const char *function, bool no_timeout)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a worker serves the views. If no worker is known, ask for
- * one. Errors: 55000 if the worker was stopped.
+ * Return whether a worker serves the views, so that readers use them. If the
+ * database has no worker, ask the launcher for one. Errors: 55000 if the
+ * worker was stopped.
  */
 static bool
 worker_serves(void)
@@ -188,30 +197,34 @@ worker_serves(void)
 		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
 
-/* The steps of wait_for_views(). */
+/* What wait_for_views() waits for, one step after another. */
 typedef enum WaitStep
 {
-	WAIT_WORKER,				/* until a worker serves the views */
-	WAIT_APPLIED,				/* until all that was committed is applied */
-	WAIT_JOBS,					/* until the jobs that exist then are done */
-	WAIT_COMMITTED,				/* until it is known where their changes end in
+	WAIT_WORKER,				/* a worker serves the views */
+	WAIT_APPLIED,				/* the views show everything that was committed
+								 * before the call */
+	WAIT_JOBS,					/* the jobs that are queued by then are done */
+	WAIT_COMMITTED,				/* it is known where the writes of jobs end in
 								 * the WAL */
-	WAIT_JOBS_APPLIED,			/* until the jobs' changes are applied */
+	WAIT_JOBS_APPLIED,			/* the views show the writes of these jobs */
 	WAIT_DONE
 } WaitStep;
 
-/* How far wait_for_views() has come, and what it waits for. */
+/* State of one call of wait_for_views(). */
 typedef struct Wait
 {
 	WaitStep	step;
-	Datum		jobs;			/* array of their ids */
+	Datum		jobs;			/* the ids of the jobs that WAIT_JOBS waits
+								 * for, as an array */
 	int			n_jobs;
-	XLogRecPtr	position;		/* WAL position to wait for */
+	XLogRecPtr	position;		/* WAL position before which the views must
+								 * show all changes */
 } Wait;
 
 /*
- * Begin to wait until all WAL up to now is applied. Writes a message to the
- * WAL, which the worker is certain to read.
+ * Begin to wait until the views show all WAL written by now. Writes a message
+ * to the WAL, so that the worker has something to decode behind all other
+ * changes.
  */
 static void
 wait_mark(Wait *wait)
@@ -225,23 +238,23 @@ wait_mark(Wait *wait)
 }
 
 /*
- * Return whether all changes before the mark are applied, and a worker serves
- * the views.
+ * Return whether the views show all changes before wait->position, and a
+ * worker serves the views.
  */
 static bool
 mark_passed(const Wait *wait)
 {
 	WorkerEntry *entry = my_worker_entry();
 
-	/* on a cluster, other nodes have received the changes too */
+	/* on a cluster, the worker has also sent all changes to other nodes */
 	return worker_serves() && entry != NULL &&
 		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position &&
 		pg_atomic_read_u32(&entry->unsent) == 0;
 }
 
 /*
- * If it is known where the jobs' changes end in the WAL, begin to wait for
- * that position. Returns false if a job is committing.
+ * If it is known where the writes of jobs end in the WAL, begin to wait until
+ * the views show them. Returns false if the worker is committing such writes.
  */
 static bool
 wait_for_written(Wait *wait)
@@ -253,16 +266,16 @@ wait_for_written(Wait *wait)
 		return false;
 	wait->position = lsn;
 	if (entry != NULL && pg_atomic_read_u64(&entry->shown_lsn) < lsn)
-		wait_mark(wait);		/* writing the mark also flushes all WAL before
-								 * it */
+		wait_mark(wait);		/* wait_mark() also flushes the WAL up to
+								 * lsn */
 	return true;
 }
 
 /*
- * Advance through the steps as far as possible. Applied changes can queue
- * jobs, for example a name that was changed directly. The views must also show
- * what jobs have written, including jobs that ended during the wait. Returns
- * whether all steps are done.
+ * Take as many steps as possible; return whether the last one is done. The
+ * jobs are read from the queue only after the changes are applied, because
+ * these can queue jobs, for example for a username that was written directly.
+ * The views must also show what jobs have written that ended during the wait.
  */
 static bool
 wait_advance(void *arg)
@@ -280,7 +293,7 @@ wait_advance(void *arg)
 
 		wait->jobs = jobs_to_wait_for(&wait->n_jobs);
 		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
-		/* the worker may not know yet of a job that was queued since */
+		/* the worker may not know yet of a job that was just queued */
 		if (wait->n_jobs > 0 && entry != NULL)
 			worker_wake_at_once(entry);
 	}
@@ -294,9 +307,9 @@ wait_advance(void *arg)
 }
 
 /*
- * blogstore.wait_for_views(timeout): wait until the views show what was
- * committed before the call, all counts included, and the jobs that existed
- * are done. Returns false after the timeout.
+ * blogstore.wait_for_views(timeout): wait until the views show everything that
+ * was committed before the call, all counts included, and the jobs that are
+ * queued are done. Returns false after the timeout.
  *
  * Errors: 22004, 25006, 54000, 55000. Locks: none.
  */
@@ -324,14 +337,24 @@ wait_for_views(PG_FUNCTION_ARGS)
  * the worker, so clients cannot have the worker do anything by it.
  * ------------------------------------------------------------------------ */
 
+/* What one call of wait_for_posts() waits for. */
 typedef struct PostsWait
 {
-	XLogRecPtr	position;		/* end of the last commit of a request */
-	uint64		turn;			/* the worker's present or last turn */
+	/* End of the last commit that had written items when the call began. */
+	XLogRecPtr	position;
+
+	/*
+	 * Number of the worker's turn (a round of its main loop) that was in
+	 * progress when the call began; otherwise of the last one.
+	 */
+	uint64		turn;
 	bool		on_cluster;
 } PostsWait;
 
-/* Note what to wait for: all posts that are committed by now. */
+/*
+ * Begin a wait for posts: note where the last commit that wrote items ends,
+ * and the worker's current turn.
+ */
 static void
 posts_wait_begin(PostsWait *wait)
 {
@@ -348,9 +371,10 @@ posts_wait_begin(PostsWait *wait)
  *
  * While the views are served, lists show these posts once the worker has
  * applied them. While the views are not served, lists read posts and show them
- * at once. The worker may start to serve the views at the end of a turn. A
- * turn that began after the wait has applied these posts by then. A turn that
- * was in progress when the wait began may not have, so wait for its end.
+ * at once. The worker may start to serve the views at the end of a turn. If
+ * the turn began after the wait, it has applied these posts by then. A turn
+ * that was in progress when the wait began may not have, so the function waits
+ * for its end.
  *
  * On a cluster, another node may serve its views while this node does not. So
  * the wait goes on until this node serves its views.
@@ -376,8 +400,8 @@ posts_shown(void *arg)
 
 /*
  * blogstore.wait_for_posts(timeout): wait until list_feed() and
- * list_user_posts() show the posts committed before the call. Returns false
- * after the timeout.
+ * list_user_posts() show all posts that were committed before the call.
+ * Returns false after the timeout.
  *
  * Errors: 22004, 25001, 25006, 55000. Locks: none.
  */
@@ -411,7 +435,7 @@ wait_for_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.rebuild_views(): queue a rebuild of the views, unless one is
- * queued and has not begun.
+ * queued that has not begun.
  *
  * Errors: 25006, 54000, 55000.
  */
@@ -437,13 +461,16 @@ rebuild_views(PG_FUNCTION_ARGS)
 	PG_RETURN_VOID();
 }
 
-/* Record whether the worker may run, and that the views are not complete. */
+/*
+ * Store in view_state whether the worker may run. If that changes, also note
+ * that the views are not complete.
+ */
 static void
 set_enabled(bool enabled)
 {
 	ViewState	state;
 
-	/* see what the previous holder of the lock has committed */
+	/* see what the previous holder of the start-stop lock has committed */
 	PushActiveSnapshot(GetLatestSnapshot());
 	view_state_read(&state);
 	if (state.enabled != enabled)
@@ -456,9 +483,10 @@ set_enabled(bool enabled)
 }
 
 /*
- * blogstore.start_worker(). Errors: 25006, 40001, 54000, 55000. Locks: the
- * start-stop lock, which other callers of start_worker() and stop_worker()
- * hold until their transactions end.
+ * blogstore.start_worker(): enable the worker, and have it started at commit.
+ *
+ * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock, which each
+ * caller of start_worker() or stop_worker() holds until its transaction ends.
  */
 static Datum
 start_worker(PG_FUNCTION_ARGS)
@@ -473,9 +501,9 @@ start_worker(PG_FUNCTION_ARGS)
 }
 
 /*
- * End this database's worker. Its entry in shared memory keeps it stopped
- * until the transaction ends. After a commit the row in view_state keeps it
- * stopped; after a rollback it starts again.
+ * End this database's worker. Until the transaction ends, the entry in shared
+ * memory keeps the worker stopped. After a commit, the row of view_state keeps
+ * it stopped; after a rollback, the launcher starts it again.
  */
 static void
 end_worker(void)
@@ -486,8 +514,8 @@ end_worker(void)
 }
 
 /*
- * Forget the applied position, because the slot was dropped on purpose. The
- * next start must not report the missing slot as a loss.
+ * Clear the stored position of the worker, because its slot was dropped on
+ * purpose. Otherwise the next worker would report the missing slot as a loss.
  */
 static void
 forget_position(void)
@@ -501,7 +529,6 @@ forget_position(void)
 	PopActiveSnapshot();
 }
 
-/* Format a number of bytes. */
 static const char *
 size_text(int64 bytes)
 {
@@ -511,8 +538,8 @@ size_text(int64 bytes)
 
 /*
  * blogstore.stop_worker(drop_slot): end the worker, and keep it from starting.
- * The worker ends before this transaction writes anything, so that neither
- * waits for the other.
+ * The worker is ended before this transaction writes anything, because
+ * otherwise each could wait for the other.
  *
  * Errors: 22004, 25001, 25006, 54000, 55000. Locks: as start_worker().
  */

@@ -67,7 +67,10 @@ status_text(Status *status, StatusColumn column, const char *text)
 	status_set(status, column, CStringGetTextDatum(text));
 }
 
-/* Set how many bytes of WAL the views lag behind, and for how long. */
+/*
+ * Set by how many bytes of WAL the views are behind, and for how long. shown:
+ * the views show all commits before this WAL position.
+ */
 static void
 status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
 {
@@ -82,8 +85,9 @@ status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
 }
 
 /*
- * Set the name of the slot, and, for the case that no worker reports its lag,
- * how much WAL lies after the slot's confirmed position.
+ * Set the name of the slot. Also set how much WAL lies behind the slot's
+ * confirmed position. If a worker is running, status_lag() replaces that by
+ * the lag of the views.
  */
 static void
 status_slot(Status *status)
@@ -128,7 +132,10 @@ state_name(const WorkerEntry *entry)
 	return "no containers";
 }
 
-/* Return when a process's transaction began, or 0 if there is none. */
+/*
+ * Return when the transaction of a process began, or 0 if the process has
+ * none.
+ */
 static TimestampTz
 transaction_began(int pid)
 {
@@ -143,8 +150,8 @@ transaction_began(int pid)
 }
 
 /*
- * Set a hint if the worker is creating its slot and waits for a transaction
- * that was open before. The hint names that transaction.
+ * If the worker is creating its slot, and a transaction that was open before
+ * delays that, set a hint that names the transaction.
  */
 static void
 status_delay(Status *status, int worker)
@@ -175,8 +182,8 @@ status_delay(Status *status, int worker)
 }
 
 /*
- * Set what an entry of shared memory tells. The entry was copied under the
- * lock.
+ * Set the columns that come from the worker's entry in shared memory. entry: a
+ * copy, which was made under the lock.
  */
 static void
 status_from_entry(Status *status, const WorkerEntry *entry)
@@ -209,8 +216,8 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 }
 
 /*
- * Set the status of a stopped worker: since when it is stopped, and how much
- * WAL its slot keeps.
+ * Set the status of a stopped worker: since when it has been stopped, and how
+ * much WAL its slot retains.
  */
 static void
 status_stopped(Status *status)
@@ -242,7 +249,7 @@ status_stopped(Status *status)
 
 /*
  * Return whether the worker is stopped according to view_state. Returns false
- * if that cannot be read.
+ * if that table cannot be read.
  */
 static bool
 stopped_by_row(void)
@@ -260,7 +267,10 @@ stopped_by_row(void)
 	return !state.enabled;
 }
 
-/* Set the status for a server on which no worker can run, with a hint. */
+/*
+ * Set the status for a server on which no worker can run: why, and what to do
+ * about it.
+ */
 static void
 status_disabled(Status *status, const char *why, const char *hint)
 {
@@ -271,8 +281,8 @@ status_disabled(Status *status, const char *why, const char *hint)
 }
 
 /*
- * Return the hint for a library that is not preloaded. A slot that exists then
- * keeps WAL, and no process drops it.
+ * Return the hint for a library that is not preloaded. If a slot exists, it
+ * retains WAL, and no process drops it, so the hint also says how to drop it.
  */
 static const char *
 preload_hint(const Status *status)
@@ -320,9 +330,10 @@ fill_status(Status *status)
 	found = my_worker_entry_copy(&entry);
 	if (found)
 		status_from_entry(status, &entry);
+
 	/*
-	 * before its first start succeeds or fails, a worker has not read
-	 * view_state
+	 * A worker that has not started yet, nor failed to start, has not read
+	 * view_state, so the row is read here.
 	 */
 	if (!found ||
 		(entry.failures == 0 && (entry.state == WORKER_WANTED ||
@@ -335,7 +346,7 @@ fill_status(Status *status)
 		status_text(status, STATUS_STATE, "starting");
 }
 
-/* blogstore.get_worker_status(): return exactly one row. */
+/* blogstore.get_worker_status(): return one row for this database's worker. */
 Datum
 blogstore_get_worker_status(PG_FUNCTION_ARGS)
 {
@@ -353,8 +364,8 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.get_progress(): return the jobs that are not done, or no rows if
- * there are no containers.
+ * blogstore.get_progress(): return one row for each job that is not done.
+ * Returns no rows if there are no containers.
  */
 static Datum
 get_progress(PG_FUNCTION_ARGS)

@@ -1,6 +1,8 @@
 /*
  * wrapper_user.c
- *		The user on whose behalf the wrappers of requests act.
+ *		The user on whose behalf the wrappers of requests act. A wrapper is an
+ *		SQL function that a site calls in place of a request and that fills in
+ *		the user.
  *
  * Runs in backends and parallel workers.
  */

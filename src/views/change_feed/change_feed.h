@@ -1,7 +1,7 @@
 /*
  * change_feed.h
- *		The change feed: reads WAL and collects the keys of what may be out
- *		of date in the views.
+ *		The change feed: reads WAL and collects the keys of what may be out of
+ *		date in the views (the copies of posts in users, and the feed).
  *
  *		WAL  -- slot.c, decoder.c -->  records
  *			 -- output_plugin.c, decoded_tables.c -->  changes
@@ -9,7 +9,8 @@
  *
  * The change feed reports which posts have changed, not how. The worker then
  * reads the current state of these posts. In this folder "view feed" means the
- * container feed, the view of the newest posts.
+ * container feed, the view of the newest posts, because "feed" alone could
+ * mean the change feed.
  */
 #ifndef BLOGSTORE_CHANGE_FEED_H
 #define BLOGSTORE_CHANGE_FEED_H
@@ -22,18 +23,18 @@
 struct AppliedPosition;
 
 /*
- * Prefixes of logical messages in WAL. WAIT_MARK: a process waits for the
- * views. LOOK_MARK: verify() waits until everything before the message is
- * decoded. TOUCH_MARK: a node of a cluster requests a refresh of a post's
- * copy.
+ * Prefixes of blogstore's logical messages in WAL. WAIT_MARK: a process waits
+ * until the views show everything before the message. LOOK_MARK: verify()
+ * waits until everything before the message is decoded. TOUCH_MARK: a node of
+ * a cluster asks for the copy of a post to be refreshed.
  */
 #define WAIT_MARK "blogstore"
 #define LOOK_MARK "blogstore look"
 #define TOUCH_MARK "blogstore touch"
 
 /*
- * A post with all key columns of its copies. Padding is zeroed, so the struct
- * can be compared and hashed as bytes.
+ * A post and all key columns of its copy in users. Padding is zeroed, so that
+ * the struct can be compared and hashed as bytes.
  */
 typedef struct PostKey
 {
@@ -45,30 +46,50 @@ typedef struct PostKey
 /* A post whose counts have changed. */
 typedef struct CountedPost
 {
-	pg_uuid_t	post_id;		/* first member, hashed as bytes */
-	int64		deltas;			/* deltas inserted, not counting stripes */
-	bool		beside;			/* deltas besides the counter have changed;
-								 * fold the post */
+	pg_uuid_t	post_id;		/* first member, because it is the key of a
+								 * hash table */
+
+	/*
+	 * How many deltas (rows with changes of the counts) were inserted, not
+	 * counting stripes, the deltas that a process keeps for its own use.
+	 */
+	int64		deltas;
+
+	/*
+	 * Deltas other than the post's counter have changed, so the worker has to
+	 * fold them into the counter.
+	 */
+	bool		beside;
 } CountedPost;
 
 #define TOLD_PLACES 1024
 
 /*
- * In which turn of the worker the change feed last reported a change to a
- * post; see told_posts.c. In shared memory.
+ * Records in which turn of the worker the change feed last reported a change
+ * to a post. A turn is one round of the worker's main loop; turns are
+ * numbered. In shared memory. told_posts.c explains what it is for.
  */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* the current turn, or the last one */
-	pg_atomic_uint64 ended;		/* the last turn that has ended */
-	pg_atomic_uint64 complete;	/* last turn that had decoded all WAL flushed
-								 * before it began */
-	pg_atomic_uint64 applied;	/* the views show all changes reported up to
-								 * this turn */
-	pg_atomic_uint64 listed;	/* last turn that reported a change to more
-								 * than counts */
-	pg_atomic_uint64 post[TOLD_PLACES]; /* per hash of post_id: last turn that
-										 * reported a change to such a post */
+	pg_atomic_uint64 turn;		/* number of the current turn; between turns,
+								 * of the last one */
+	pg_atomic_uint64 ended;		/* number of the last turn that has ended */
+	pg_atomic_uint64 complete;	/* number of the last turn that had decoded all
+								 * WAL flushed before it began */
+	pg_atomic_uint64 applied;	/* the views show all changes that were
+								 * reported up to this turn */
+
+	/*
+	 * Last turn in which a change was reported that can add, remove or move a
+	 * post in a list.
+	 */
+	pg_atomic_uint64 listed;
+
+	/*
+	 * For each hash of a post_id, the last turn in which a change to a post
+	 * with this hash was reported.
+	 */
+	pg_atomic_uint64 post[TOLD_PLACES];
 } ToldPosts;
 
 /* told_posts.c: when changes to a post were last reported */
@@ -81,7 +102,7 @@ extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
 							uint64 turn);
 extern bool told_list_since(ToldPosts *told, uint64 turn);
 
-/* dirty_set.c: the bounded set of keys that a batch has to refresh */
+/* dirty_set.c: sets of keys that may be out of date in the views */
 typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
@@ -107,7 +128,7 @@ extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 
-/* held_back.c: decoded transactions that are not visible yet */
+/* held_back.c: decoded transactions that other processes do not see yet */
 typedef struct HeldBack HeldBack;
 
 extern HeldBack *held_back_create(MemoryContext parent);

@@ -1,9 +1,9 @@
 /*
  * decoded_changes.h
- *		Declarations shared by the files of views/change_feed/ alone.
- *
- * The output plugin passes each decoded change to the decoder as a struct
- * Change, which the decoder adds to a dirty set.
+ *		How the output plugin passes decoded changes to the decoder: as a
+ *		struct Change, which the decoder adds to a dirty set, a set of keys
+ *		that may be out of date in the views. Only files of views/change_feed/
+ *		include this header.
  */
 #ifndef BLOGSTORE_DECODED_CHANGES_H
 #define BLOGSTORE_DECODED_CHANGES_H
@@ -15,35 +15,54 @@
 
 #define PLUGIN_NAME "blogstore"
 
-/* What the output plugin reports about a decoded change. */
+/* The kinds of changes that the output plugin reports. */
 typedef enum ChangeKind
 {
 	CHANGE_POST,				/* the copy of this post may be out of date */
-	CHANGE_COUNTS,				/* the copy of this post may be out of date
-								 * because a delta was written */
-	CHANGE_USERNAME,			/* this user's name in items may be out of
-								 * date */
+
+	/*
+	 * The counts in the copy of this post may be out of date, because a delta
+	 * was written (a row with a change of the counts).
+	 */
+	CHANGE_COUNTS,
+	CHANGE_USERNAME,			/* items of this user may have an old name */
 	CHANGE_FEED_VIEW,			/* another session wrote to the view feed */
 	CHANGE_JOB,					/* a job was queued */
 	CHANGE_ANYTHING,			/* everything may be out of date */
-	CHANGE_AWAITED				/* no change: a process waits for the views */
+	CHANGE_AWAITED				/* a process waits for the views */
 } ChangeKind;
 
 typedef struct Change
 {
 	ChangeKind	kind;
-	bool		later;			/* not urgent, because another session wrote to
-								 * a view */
-	bool		message;		/* from a logical message, not from a tuple */
-	bool		more;			/* CHANGE_COUNTS: a delta that is not a stripe
-								 * was inserted */
-	bool		beside;			/* CHANGE_COUNTS: the delta is not the
+
+	/*
+	 * The change need not be applied at once, because it is a write of another
+	 * session to a view.
+	 */
+	bool		later;
+	bool		message;		/* the change comes from a logical message, not
+								 * from a tuple */
+
+	/*
+	 * CHANGE_COUNTS: a delta was inserted that is no stripe, that is, not one
+	 * which a process reuses.
+	 */
+	bool		more;
+	bool		beside;			/* CHANGE_COUNTS: the delta is not the post's
 								 * counter */
-	bool		gone;			/* CHANGE_POST: this server may no longer have
-								 * the post with this key. CHANGE_ANYTHING:
-								 * there may be such posts */
-	PostKey		post;			/* for CHANGE_POST; CHANGE_COUNTS uses only
-								 * post_id, CHANGE_USERNAME only user_id */
+
+	/*
+	 * CHANGE_POST: the post with this key may have been deleted or moved to
+	 * another server. CHANGE_ANYTHING: this may be true of any post.
+	 */
+	bool		gone;
+
+	/*
+	 * CHANGE_POST: the key of the post. CHANGE_COUNTS: only post_id is set.
+	 * CHANGE_USERNAME: only user_id is set.
+	 */
+	PostKey		post;
 } Change;
 
 /* told_posts.c */
@@ -58,17 +77,21 @@ extern void dirty_destroy(DirtySet *dirty);
 extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 							   XLogRecPtr lsn);
 
-/* decoded_tables.c: the role of a relation in blogstore */
+/* decoded_tables.c: what a decoded relation is to blogstore */
 typedef enum RelationRole
 {
 	ROLE_NONE,
-	ROLE_POSTS,					/* leaf of posts with post items */
-	ROLE_DELTAS,				/* leaf of posts with deltas */
-	ROLE_COPIES,				/* leaf of users with copies of posts */
-	ROLE_USERS,					/* leaf of users with user items */
-	ROLE_SHARED_USERS,			/* user items in a reference table, which each
-								 * node of a cluster has in full */
-	ROLE_FEED_VIEW,				/* the leaf of feed */
+	ROLE_POSTS,					/* a leaf partition of posts that holds
+								 * posts */
+	ROLE_DELTAS,				/* a leaf partition of posts that holds
+								 * deltas */
+	ROLE_COPIES,				/* a leaf partition of users that holds copies
+								 * of posts */
+	ROLE_USERS,					/* a leaf partition of users that holds
+								 * users */
+	ROLE_SHARED_USERS,			/* a table of users that every node of a
+								 * cluster has in full */
+	ROLE_FEED_VIEW,				/* the leaf partition of feed */
 	ROLE_JOBS
 } RelationRole;
 
@@ -76,16 +99,17 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
-	bool		complete;		/* has all columns that identify the changed
-								 * item */
-	/* column numbers; 0 if the relation has no such column */
-	AttrNumber	id;				/* posts, copies and deltas */
-	AttrNumber	user_id;		/* posts, copies, users and jobs */
+	bool		complete;		/* the relation has all columns that its role
+								 * needs */
+
+	/* Numbers of the columns that the output plugin reads; 0 if missing. */
+	AttrNumber	id;				/* in tables of posts, copies and deltas */
+	AttrNumber	user_id;		/* in tables of posts, copies, users and jobs */
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;
-	AttrNumber	post_id;		/* posts and deltas */
-	AttrNumber	comment_count;	/* deltas */
+	AttrNumber	post_id;		/* in tables of posts and deltas */
+	AttrNumber	comment_count;	/* in tables of deltas */
 	AttrNumber	like_count;
 } RoleEntry;
 

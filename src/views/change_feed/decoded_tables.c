@@ -1,8 +1,8 @@
 /*
  * decoded_tables.c
  *		The role of a decoded relation in blogstore: which container's leaf
- *		it is, for which type of items, and the numbers of the columns that
- *		the output plugin reads.
+ *		partition it is, for which type of items, and which of its columns the
+ *		output plugin reads.
  *
  * Catalogs are read with the historic snapshot of the decoded transaction. The
  * result is cached until a relcache invalidation.
@@ -21,7 +21,10 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-/* Cache of roles by relation OID, for all decoding in this process. */
+/*
+ * The roles found so far, by relation OID. All decoding in this process uses
+ * it.
+ */
 static HTAB *roles = NULL;
 
 static void
@@ -42,7 +45,7 @@ roles_invalidate(Oid relid)
 		(void) hash_search(roles, &entry->relid, HASH_REMOVE, NULL);
 }
 
-/* Create the cache of roles. May be called again. */
+/* Create the cache of roles, unless it exists. */
 void
 roles_create(void)
 {
@@ -55,7 +58,10 @@ roles_create(void)
 	invalidation_listen(roles_invalidate);
 }
 
-/* Return the number of a column by name and type, or 0. */
+/*
+ * Return the number of the column that has this name and the type of this
+ * property, or 0 if there is none.
+ */
 static AttrNumber
 column(TupleDesc desc, const char *name, Property prop)
 {
@@ -71,7 +77,8 @@ column(TupleDesc desc, const char *name, Property prop)
 }
 
 /*
- * Return the role of a partition, by its container and the type of its items.
+ * Return the role of a partition, which follows from its container and the
+ * type of its items.
  */
 static RelationRole
 partition_role(Oid relid)
@@ -134,7 +141,8 @@ role_complete(const RoleEntry *entry)
 
 /*
  * Return the role and the column numbers of a relation. The result is valid
- * until the next invalidation. The caller has a historic snapshot.
+ * until the next invalidation message is processed. The caller has a historic
+ * snapshot.
  */
 const RoleEntry *
 role_of(Relation relation)

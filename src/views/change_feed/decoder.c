@@ -5,12 +5,13 @@
  * The decoder works like pg_logical_slot_get_changes() and walsenders
  * (logicalfuncs.c, walsender.c), but its decoding context lives as long as the
  * worker. All its memory belongs to the context that is current at
- * decoder_open().
+ * decoder_open(). It adds the keys of what has changed to dirty sets
+ * (dirty_set.c), from which the worker updates the views.
  *
  * While changes are decoded, the catalog caches are filled with historic
  * contents. So they must be reset before and after decoding, unless historic
- * and current contents are the same (caches_agree()). Filling them again costs
- * more than all other work of a small turn.
+ * and current contents are the same (caches_agree()). Filling the caches costs
+ * more than all other work of a small turn of the worker.
  *
  * Runs in the worker, outside of transactions.
  */
@@ -36,28 +37,34 @@
 struct Decoder
 {
 	LogicalDecodingContext *ctx;
-	DirtySet   *dirty;			/* changes to be applied */
-	DirtySet   *later;			/* changes that need not be applied at once */
-	HeldBack   *held;			/* transactions that other backends do not see
-								 * yet */
+	DirtySet   *dirty;			/* changes to be applied in this turn of the
+								 * worker */
+	DirtySet   *later;			/* writes of other sessions to the views, to be
+								 * applied later */
+	HeldBack   *held;			/* changes of transactions that other processes
+								 * do not see yet */
 	ToldPosts  *told;
-	TransactionId last_xid;		/* transaction of the last decoded change */
-	DirtySet   *target;			/* set that receives the changes of last_xid */
-	ResourceOwner owner;		/* owns what decoding opens outside of
-								 * transactions */
-	bool		at_end;			/* the last read stopped at the end of WAL */
+	TransactionId last_xid;		/* the transaction of the last decoded
+								 * change */
+	DirtySet   *target;			/* the set to which the changes of last_xid are
+								 * added */
+	ResourceOwner owner;		/* owner of resources that are used while
+								 * decoding */
+	bool		at_end;			/* the last read has reached the end of flushed
+								 * WAL */
 
-	/* the last catalog change that this process has heard of: */
-	uint64		invalidations;	/* value of SharedInvalidMessageCounter */
-	XLogRecPtr	invalidated;	/* all of these messages are about commits
-								 * before this */
+	uint64		invalidations;	/* SharedInvalidMessageCounter when this
+								 * process last looked */
+	XLogRecPtr	invalidated;	/* the catalog changes counted in invalidations
+								 * have committed before this position */
 };
 
 /*
- * Page read callback of the WAL reader. Reads only flushed WAL, which may end
- * within a record. read_local_xlog_page() would wait for the rest of the
- * record. It would not notice the death of the postmaster, and the changes
- * decoded so far would not be applied meanwhile.
+ * Page read callback of the WAL reader. Reads only flushed WAL, and tells the
+ * reader that there is no more if the flushed WAL ends within a page. The
+ * server's callback, read_local_xlog_page(), would wait for more WAL. The
+ * changes decoded so far would not be applied meanwhile, and the death of the
+ * postmaster would not be noticed.
  */
 static int
 read_flushed_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -82,14 +89,14 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 }
 
 /*
- * Write callback: add the change that the output plugin reports to a dirty
- * set.
+ * Write callback of the decoding context: add the change that the output
+ * plugin reports to a dirty set.
  *
- * A change of a transaction that still appears as running is held back.
- * Changes from logical messages are not. They may be written at any time
- * within a transaction, however long it runs, and do not depend on its end. So
- * the number of transactions held back is bounded by the number of those that
- * are committing.
+ * A change is held back if its transaction still appears as running
+ * (held_back.c). Changes from logical messages are not, because they do not
+ * depend on the end of the transaction. As such a message may be written at
+ * any time within a long transaction, this also bounds the number of
+ * transactions that are held back: they are only those that are committing.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -117,7 +124,7 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 		dirty_add(decoder->target, change);
 }
 
-/* Record that this process has received all invalidation messages so far. */
+/* Note that this process has received all invalidation messages so far. */
 static void
 note_invalidations(Decoder *decoder)
 {
@@ -126,16 +133,17 @@ note_invalidations(Decoder *decoder)
 }
 
 /*
- * Acquire the slot and start decoding at its confirmed position.
+ * Acquire the slot, and start decoding at its confirmed position.
  *
- * dirty, later, held and told receive the decoded changes: urgent ones, ones
- * that may wait, those of transactions that are not visible yet, and a record
- * of all of them. The decoder lives in the current memory context. Errors:
- * those of ReplicationSlotAcquire() and CreateDecodingContext().
+ * The decoded changes are added to dirty; to later if they need not be applied
+ * at once; to held if their transaction is not visible to others yet; and all
+ * of them are recorded in told. The decoder lives in the current memory
+ * context. Errors: those of ReplicationSlotAcquire() and
+ * CreateDecodingContext().
  *
- * The decoding context is created inside a transaction. Outside of one, the
- * server would set PROC_IN_LOGICAL_DECODING for this process, and vacuum would
- * then ignore the snapshots of its later transactions.
+ * The decoding context is created inside a transaction. Otherwise the server
+ * would set PROC_IN_LOGICAL_DECODING for this process, and vacuum would then
+ * ignore the snapshots of its later transactions.
  */
 Decoder *
 decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
@@ -168,9 +176,9 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 }
 
 /*
- * Reset all catalog caches. The caches of the containers' layout, which is
- * always read with a current snapshot, and of relation roles, which is used
- * only while decoding, are spared. They follow real invalidation messages.
+ * Reset all catalog caches, except for two that follow invalidation messages:
+ * the layout of the containers, which is always read with a current snapshot,
+ * and the roles of relations, which are used only while decoding.
  */
 static void
 forget_catalogs(void)
@@ -182,18 +190,18 @@ forget_catalogs(void)
 
 /*
  * Return whether the catalog caches fit both current snapshots and the
- * transactions that are decoded next.
+ * historic snapshots of the transactions that are decoded next.
  *
- * That is the case if all transactions yet to be decoded began after the last
- * catalog change. Then both kinds of snapshot see the result of that change. A
- * later change sends another message, whichever snapshot filled the cache. If
- * a transaction began before the last change, its historic snapshot may read
- * older catalog contents, and these would stay in the cache, because the
- * message has already been processed.
+ * That is the case if all these transactions began after the last catalog
+ * change. Both kinds of snapshot see the result of that change then, and a
+ * later change sends another invalidation message. But if a transaction began
+ * before the last change, its historic snapshot may read older catalog
+ * contents. These would stay in the cache, because the message has already
+ * been processed.
  *
  * The commit record of a catalog change precedes its invalidation messages. So
  * it lies before the end of WAL as read after the message arrived. In-place
- * updates of catalogs, which have no commit, look the same to all snapshots.
+ * updates of catalogs have no commit; they look the same to all snapshots.
  */
 static bool
 caches_agree(Decoder *decoder)
@@ -209,9 +217,9 @@ caches_agree(Decoder *decoder)
 }
 
 /*
- * Decode WAL up to the flushed position upto, or until the dirty set is full.
- * Returns the position reached: all commits before it are in the dirty sets,
- * or were confirmed earlier. Errors: XX001 if WAL cannot be read.
+ * Decode WAL up to a flushed position, or until the dirty set is full. Returns
+ * the position reached: all commits before it are in the dirty sets, or were
+ * confirmed earlier. Errors: XX001 if WAL cannot be read.
  */
 XLogRecPtr
 decoder_read(Decoder *decoder, XLogRecPtr upto)
@@ -227,14 +235,19 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	}
 
 	/*
-	 * the WAL reader keeps what it allocates, so this context is never reset
+	 * The WAL reader keeps memory that it allocates here, so this context is
+	 * never reset.
 	 */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
 	agree = caches_agree(decoder);
 	if (!agree)
 		forget_catalogs();
-	/* last_xid may have been reused, and its target emptied */
+
+	/*
+	 * Another transaction may have the xid by now, and the worker may have
+	 * emptied the set that received the changes.
+	 */
 	decoder->last_xid = InvalidTransactionId;
 	decoder->at_end = false;
 
@@ -264,8 +277,8 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 }
 
 /*
- * Return whether the last read reached the end of WAL. WAL may still end with
- * part of a record.
+ * Return whether the last read reached the end of flushed WAL, apart from an
+ * incomplete record.
  */
 bool
 decoder_at_end(const Decoder *decoder)
@@ -275,11 +288,11 @@ decoder_at_end(const Decoder *decoder)
 
 /*
  * Return how many bytes of WAL the slot would release if it were confirmed up
- * to lsn. The server finds a new restart point for the slot when it decodes
- * certain records, such as checkpoints, and keeps the first one until that
- * position is confirmed; see LogicalIncreaseRestartDecodingForSlot(). The
- * slot's fields are read without its spinlock, because only this process
- * writes them.
+ * to lsn. When the server decodes certain records, such as checkpoints, it
+ * finds a new restart point for the slot. It keeps the first one that it finds
+ * until the slot is confirmed past it; see
+ * LogicalIncreaseRestartDecodingForSlot(). The fields of the slot are read
+ * without its spinlock, because only this process writes them.
  */
 uint64
 decoder_could_release(XLogRecPtr lsn)
@@ -294,8 +307,8 @@ decoder_could_release(XLogRecPtr lsn)
 }
 
 /*
- * Confirm the slot up to lsn. The caller has applied everything before it and
- * flushed that.
+ * Confirm the slot up to lsn, so that the server may remove older WAL. The
+ * caller has applied all changes before lsn and flushed its commits.
  */
 void
 decoder_confirm(XLogRecPtr lsn)
@@ -305,7 +318,8 @@ decoder_confirm(XLogRecPtr lsn)
 	LogicalConfirmReceivedLocation(lsn);
 
 	/*
-	 * let the next checkpoint save the slot even if nothing else has changed
+	 * Otherwise the next checkpoint would not save the slot if only the
+	 * confirmed position has changed.
 	 */
 	ReplicationSlotMarkDirty();
 }

@@ -1,14 +1,15 @@
 /*
  * dirty_set.c
- *		The set of keys that a batch has to refresh: posts, users, the view
- *		feed.
+ *		Sets of keys that may be out of date in the views (the copies of posts
+ *		in users, and the feed): the keys of posts and users. The decoder fills
+ *		a dirty set, and the worker updates the views from it.
  *
- * A thousand likes of one post make one key. The set is bounded. When it has
- * more than MAX_KEYS posts, which takes one very large transaction, it drops
- * them and notes that anything may be out of date; the views are rebuilt then.
- * Keys of posts that were deleted or moved ("gone") are kept even then, with a
- * bound of their own, because a rebuild would not tell other nodes of a
- * cluster about them.
+ * A thousand likes of one post make one key. A set is bounded. If it gets more
+ * than MAX_KEYS posts, which takes one very large transaction, it drops them
+ * and notes that anything may be out of date; the worker then rebuilds the
+ * views. Keys of posts that were deleted or moved ("gone") are kept even then,
+ * with a bound of their own, because a rebuild would not tell other nodes of a
+ * cluster about these posts.
  *
  * Runs in the worker.
  */
@@ -19,33 +20,50 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#define BATCH_KEYS 10000		/* ends a batch at the next record */
-#define MAX_KEYS 200000			/* about 20 MB */
+#define BATCH_KEYS 10000		/* a set with this many keys is applied before
+								 * more WAL is decoded */
+#define MAX_KEYS 200000			/* largest number of keys of one kind; about 20
+								 * MB */
 
 struct DirtySet
 {
-	MemoryContext context;		/* child of the context given to
-								 * dirty_create(); reset by dirty_clear() */
-	HTAB	   *posts;			/* of PostKey, or NULL */
-	HTAB	   *gone;			/* of PostKey, or NULL: posts that were deleted
-								 * or moved */
-	HTAB	   *counted;		/* of CountedPost, or NULL */
-	HTAB	   *users;			/* of pg_uuid_t, or NULL */
-	int64		changes;		/* number of changes since the set was
-								 * cleared */
-	int64		count_changes;	/* the part of them in counted */
+	/*
+	 * Holds the tables of keys; reset when the set is emptied. A child of the
+	 * context given to dirty_create().
+	 */
+	MemoryContext context;
+	HTAB	   *posts;			/* changed posts: PostKey, or NULL if there are
+								 * none */
+	HTAB	   *gone;			/* posts that were deleted or moved: PostKey,
+								 * or NULL */
+	HTAB	   *counted;		/* posts whose counts have changed:
+								 * CountedPost, or NULL */
+	HTAB	   *users;			/* users whose names have changed: pg_uuid_t,
+								 * or NULL */
+	int64		changes;		/* number of changes added since the set was
+								 * emptied */
+	int64		count_changes;	/* number of changes that concern only counts */
 	bool		jobs;			/* jobs were queued */
-	bool		feed_view;		/* another session wrote to the view feed */
-	bool		anything;		/* anything may be out of date; posts and
-								 * counted are empty */
-	bool		any_gone;		/* posts may be gone that are not listed; gone
-								 * is empty */
-	bool		all_users;		/* any user's name may be out of date; users is
-								 * empty */
-	bool		waited;			/* a process waits for the views */
+	bool		feed_view;		/* another session wrote to the feed */
+
+	/*
+	 * Too many posts have changed, so anything may be out of date. The tables
+	 * of posts and of changed counts are empty then.
+	 */
+	bool		anything;
+
+	/*
+	 * Posts were deleted or moved whose keys are unknown. The table "gone" is
+	 * empty then.
+	 */
+	bool		any_gone;
+	bool		all_users;		/* the names of any users may have changed; the
+								 * table of users is empty then */
+	bool		waited;			/* a process waits until the views show the
+								 * changes in the set */
 };
 
-/* Create an empty set, with its memory in a child of parent. */
+/* Create an empty set. Its memory is allocated in children of parent. */
 DirtySet *
 dirty_create(MemoryContext parent)
 {
@@ -67,8 +85,8 @@ make_table(DirtySet *dirty, Size keysize, Size entrysize)
 }
 
 /*
- * Add a key to a table, which is created if needed. Returns false if the table
- * has become too large.
+ * Add a key to a table of keys, which is created if it is NULL. Returns false
+ * if the table has more than MAX_KEYS keys now.
  */
 static bool
 add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
@@ -80,7 +98,8 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 }
 
 /*
- * Add a post whose counts have changed. Returns false if there are too many.
+ * Add a post whose counts have changed. Returns false if there are more than
+ * MAX_KEYS such posts now.
  */
 static bool
 add_counted(DirtySet *dirty, const CountedPost *more)
@@ -113,7 +132,7 @@ add_anything(DirtySet *dirty)
 	drop_keys(&dirty->counted);
 }
 
-/* Note that posts may be gone whose keys are unknown. */
+/* Note that posts whose keys are unknown were deleted or moved. */
 static void
 add_any_gone(DirtySet *dirty)
 {
@@ -129,7 +148,7 @@ add_all_users(DirtySet *dirty)
 	drop_keys(&dirty->users);
 }
 
-/* Add what a decoded change may have made out of date. */
+/* Add what may be out of date because of a decoded change. */
 void
 dirty_add(DirtySet *dirty, const Change *change)
 {
@@ -178,7 +197,10 @@ dirty_add(DirtySet *dirty, const Change *change)
 	}
 }
 
-/* Add the posts of another set's table. */
+/*
+ * Add all posts of a table that belongs to another set. gone: they were
+ * deleted or moved.
+ */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 {
@@ -199,7 +221,7 @@ merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 	}
 }
 
-/* Add the contents of another set. */
+/* Add the contents of another set, which keeps them. */
 void
 dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
@@ -243,7 +265,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	dirty->count_changes = count_changes;
 }
 
-/* Report all posts of a set to told_posts.c, in the current turn. */
+/* Report all posts of a set to told_posts.c as changed in the current turn. */
 void
 dirty_tell(const DirtySet *dirty, ToldPosts *told)
 {
@@ -281,7 +303,10 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 	}
 }
 
-/* Move the posts of which only counts have changed to another set. */
+/*
+ * Move the posts of which only counts have changed from one set to another
+ * (counts).
+ */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 {
@@ -302,8 +327,8 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Move up to limit posts from counts to dirty. With the last of them, the rest
- * of the set's contents is moved, too.
+ * Move up to limit posts with changed counts from counts to dirty. When the
+ * last of them is moved, all other contents of counts are moved, too.
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
@@ -329,8 +354,8 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * The number of changes per post is not known. Count one for each; the
-	 * last part gets the remainder.
+	 * The number of changes of each post is not known. Count one for each; the
+	 * last part has the remainder.
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;
@@ -338,7 +363,7 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	counts->count_changes -= moved;
 }
 
-/* Return the number of keys of changed posts and users. */
+/* Return the number of keys of changed posts, changed counts and users. */
 static long
 count_keys(const DirtySet *dirty)
 {
@@ -347,21 +372,20 @@ count_keys(const DirtySet *dirty)
 		(dirty->users ? hash_get_num_entries(dirty->users) : 0);
 }
 
-/* Return whether the set should be applied before more is decoded. */
+/* Return whether the set should be applied before more WAL is decoded. */
 bool
 dirty_full(const DirtySet *dirty)
 {
 	return dirty->anything || count_keys(dirty) >= BATCH_KEYS;
 }
 
-/* Return whether any change was added. */
 bool
 dirty_any(const DirtySet *dirty)
 {
 	return dirty->changes > 0;
 }
 
-/* Return whether applying the set writes to tables. */
+/* Return whether applying the set will write to any table. */
 bool
 dirty_writes(const DirtySet *dirty)
 {
@@ -369,63 +393,74 @@ dirty_writes(const DirtySet *dirty)
 		dirty->gone != NULL || count_keys(dirty) > 0;
 }
 
-/* Return whether jobs were queued, or will be when the set is applied. */
+/*
+ * Return whether jobs were queued, or will be queued when the set is applied.
+ */
 bool
 dirty_jobs(const DirtySet *dirty)
 {
 	return dirty->jobs || dirty->users != NULL || dirty->all_users;
 }
 
-/* Return whether another session wrote to the view feed. */
 bool
 dirty_feed_view(const DirtySet *dirty)
 {
 	return dirty->feed_view;
 }
 
-/* Return whether a process waits for the views and has not been answered. */
+/*
+ * Return whether a process waits for the views and dirty_answered() was not
+ * called since.
+ */
 bool
 dirty_waited(const DirtySet *dirty)
 {
 	return dirty->waited;
 }
 
-/* Note that a process waits for the views. */
 void
 dirty_await(DirtySet *dirty)
 {
 	dirty->waited = true;
 }
 
-/* Note that all waiting processes have been answered. */
+/*
+ * Note that no process waits any more: the worker has applied everything that
+ * was waited for, or has made it due.
+ */
 void
 dirty_answered(DirtySet *dirty)
 {
 	dirty->waited = false;
 }
 
-/* Return whether anything may be out of date. */
+/*
+ * Return whether anything may be out of date, so that the views have to be
+ * rebuilt.
+ */
 bool
 dirty_anything(const DirtySet *dirty)
 {
 	return dirty->anything;
 }
 
-/* Return whether there may be deleted or moved posts that are not listed. */
+/*
+ * Return whether posts were deleted or moved that dirty_gone() does not list.
+ */
 bool
 dirty_any_gone(const DirtySet *dirty)
 {
 	return dirty->any_gone;
 }
 
-/* Return whether any user's name may be out of date. */
+/* Return whether the names of any users may have changed. */
 bool
 dirty_all_users(const DirtySet *dirty)
 {
 	return dirty->all_users;
 }
 
-/* Return the number of changes in the set. */
+/* Return the number of changes that were added to the set. */
 int64
 dirty_changes(const DirtySet *dirty)
 {
@@ -433,8 +468,8 @@ dirty_changes(const DirtySet *dirty)
 }
 
 /*
- * Copy the entries of a table to an array in the current memory context.
- * Returns NULL if there is no table.
+ * Copy the entries of a table of keys to an array of *n entries, in the
+ * current memory context. Returns NULL if there is no table.
  */
 static void *
 copy_keys(HTAB *table, Size entrysize, int *n)
@@ -453,7 +488,7 @@ copy_keys(HTAB *table, Size entrysize, int *n)
 	return keys;
 }
 
-/* Return the changed posts as an array, *n of them. */
+/* Return the changed posts, an array of *n keys. */
 PostKey *
 dirty_posts(const DirtySet *dirty, int *n)
 {
@@ -461,8 +496,8 @@ dirty_posts(const DirtySet *dirty, int *n)
 }
 
 /*
- * Return the posts that were deleted or moved as an array, *n of them. They
- * are listed even if anything may be out of date.
+ * Return the posts that were deleted or moved, an array of *n keys. They are
+ * listed even if anything may be out of date.
  */
 PostKey *
 dirty_gone(const DirtySet *dirty, int *n)
@@ -470,14 +505,13 @@ dirty_gone(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->gone, sizeof(PostKey), n);
 }
 
-/* Return the number of posts whose counts have changed. */
 long
 dirty_counted_posts(const DirtySet *dirty)
 {
 	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
 }
 
-/* Return the posts whose counts have changed as an array, *n of them. */
+/* Return the posts of which counts have changed, an array of *n entries. */
 CountedPost *
 dirty_counted(const DirtySet *dirty, int *n)
 {
@@ -485,8 +519,8 @@ dirty_counted(const DirtySet *dirty, int *n)
 }
 
 /*
- * Return an array of the users whose names have changed without a rename job,
- * *n of them.
+ * Return the users whose names have changed without a rename job, an array of
+ * *n ids.
  */
 pg_uuid_t *
 dirty_users(const DirtySet *dirty, int *n)
@@ -495,8 +529,8 @@ dirty_users(const DirtySet *dirty, int *n)
 }
 
 /*
- * Empty the set once its contents have been applied. The note that a process
- * waits is kept.
+ * Empty the set, after its contents have been applied. Whether a process waits
+ * is kept.
  */
 void
 dirty_clear(DirtySet *dirty)
@@ -515,7 +549,6 @@ dirty_clear(DirtySet *dirty)
 	dirty->all_users = false;
 }
 
-/* Free the set. */
 void
 dirty_destroy(DirtySet *dirty)
 {

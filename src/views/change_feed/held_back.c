@@ -1,18 +1,19 @@
 /*
  * held_back.c
- *		Transactions that have been decoded but are not visible yet.
+ *		Transactions whose commit the worker has decoded but which other
+ *		processes do not see yet.
  *
  * A backend flushes its commit record before it removes its transaction from
  * the running ones (RecordTransactionCommit() and ProcArrayEndTransaction() in
- * CommitTransaction()). With synchronous replication, the gap may be long. The
- * worker may decode the commit in between. But a snapshot taken then does not
- * see the transaction, and a refresh would write the old state. So the keys of
- * such a transaction are held back until it has ended. Meanwhile other changes
- * are applied. The slot is not confirmed past the transaction, so it would be
- * decoded again after a crash.
+ * CommitTransaction()). With synchronous replication, the time between may be
+ * long. If the worker decodes the commit in that time, its snapshot does not
+ * see the transaction, and a refresh of a copy would write the old state. So
+ * the keys of such a transaction are held back until it has ended, while other
+ * changes are applied. The slot is not confirmed past the transaction, so that
+ * after a crash it is decoded again.
  *
- * If a process has seen such a transaction end and then calls
- * wait_for_views(), the turn that answers it began later and found the
+ * A process that has seen such a transaction end may call wait_for_views().
+ * The worker answers it in a turn that began later and so found the
  * transaction ended.
  *
  * Runs in the worker.
@@ -28,17 +29,19 @@
 typedef struct HeldTransaction
 {
 	TransactionId xid;
-	XLogRecPtr	lsn;			/* start of the commit record or earlier */
+	XLogRecPtr	lsn;			/* a WAL position at or before the commit
+								 * record */
 	DirtySet   *dirty;
 } HeldTransaction;
 
 struct HeldBack
 {
 	MemoryContext context;
-	List	   *transactions;	/* HeldTransactions, in order of commit */
+	List	   *transactions;	/* list of HeldTransaction, in order of their
+								 * commits */
 };
 
-/* Create an empty list, with its memory in a child of parent. */
+/* Create an empty list. Its memory is allocated in children of parent. */
 HeldBack *
 held_back_create(MemoryContext parent)
 {
@@ -51,7 +54,8 @@ held_back_create(MemoryContext parent)
 
 /*
  * Hold back a transaction. lsn: a position at or before its commit record.
- * Returns the set to which its changes are to be added.
+ * Returns the dirty set to which the caller adds the changes of the
+ * transaction.
  */
 DirtySet *
 held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
@@ -68,8 +72,8 @@ held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 }
 
 /*
- * Release transactions that have ended: move their keys to dirty and report
- * them to told_posts.c again, in the current turn.
+ * Release the transactions that have ended: move their keys to dirty, and
+ * report their posts to told_posts.c as changed in the current turn.
  */
 void
 held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
@@ -91,8 +95,8 @@ held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
 }
 
 /*
- * Return the position up to which no transaction is held back, at most lsn.
- * The slot must not be confirmed past it.
+ * Return the largest position, at most lsn, before which no transaction is
+ * held back. The slot must not be confirmed past it.
  */
 XLogRecPtr
 held_back_limit(const HeldBack *held, XLogRecPtr lsn)
@@ -108,7 +112,6 @@ held_back_limit(const HeldBack *held, XLogRecPtr lsn)
 	return lsn;
 }
 
-/* Return whether any transaction is held back. */
 bool
 held_back_any(const HeldBack *held)
 {

@@ -1,16 +1,17 @@
 /*
  * output_plugin.c
- *		The output plugin: reports what each decoded change may make out of
- *		date.
+ *		The output plugin: reports for each decoded change what it may make out
+ *		of date in the views (the copies of posts in users, and the feed).
  *
- * The plugin reports changes of posts and deltas, because copies show both,
- * and new jobs. It also reports writes of other sessions to views and
- * usernames, because the owner may write to the tables directly. Comments and
- * likes need no report, because their transaction also inserts or updates a
- * delta. The worker's own writes to the views, and its folding, carry an
- * origin that is filtered out (storage/bookkeeping/own_writes.c). A new
- * username is not reported if the same transaction has queued a rename job for
- * it.
+ * The plugin reports changes of posts and of deltas (rows with changes of
+ * counts), because copies show both, and new jobs. It also reports writes of
+ * other sessions to views and usernames, because the owner may write to the
+ * tables directly. Comments and likes need no report, because their
+ * transaction also inserts or updates a delta. When the worker writes to the
+ * views or folds deltas into the counters of posts, its transaction carries an
+ * origin, by which this plugin leaves it out
+ * (storage/bookkeeping/own_writes.c). A new username is not reported if the
+ * same transaction has queued a rename job for it.
  *
  * The plugin reads only catalogs, with the historic snapshot of the decoded
  * transaction.
@@ -34,8 +35,9 @@
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
 /*
- * State of the transaction being decoded: the user of its last rename job.
- * edit_user() queues the job just before it writes the user, so one is enough.
+ * What the plugin remembers of the transaction being decoded: the user of its
+ * last rename job. One user is enough, because edit_user() queues the job just
+ * before it writes the user.
  */
 typedef struct PluginState
 {
@@ -63,9 +65,10 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 }
 
 /*
- * Report that anything may be out of date after a change of a table with this
- * role. On a cluster this concerns other nodes, too, unless only counts may be
- * affected.
+ * Report that anything may be out of date, because of a change of a table with
+ * this role that names no single item. Except for a change of deltas, this
+ * also means that posts may have been deleted or moved, which other nodes of a
+ * cluster have to know.
  */
 static void
 send_anything(LogicalDecodingContext *ctx, RelationRole role)
@@ -80,9 +83,9 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 }
 
 /*
- * Return the id of a post or copy from a new tuple or from an old tuple that
- * has only key columns. On a cluster the replica identity of posts has post_id
- * instead of id; both are equal.
+ * Return the id of a post or copy. The tuple is a new one, or an old one that
+ * has only the columns of the replica identity. On a cluster the replica
+ * identity of posts has post_id instead of id, which is equal.
  */
 static Datum
 id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
@@ -95,8 +98,9 @@ id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
 }
 
 /*
- * Report a changed post. whole: the tuple is the new version; otherwise it is
- * the old version, which may have only key columns.
+ * Report a changed post or copy. whole: the tuple is the new version;
+ * otherwise it is the old one, which may have only the columns of the replica
+ * identity.
  */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
@@ -113,9 +117,9 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	if (no_id || no_user || no_date)
 	{
 		/*
-		 * An old tuple without these columns comes from another replica
-		 * identity. A new tuple that lacks them is no valid item, and is not
-		 * shown anyway.
+		 * An old tuple lacks these columns if the table has another replica
+		 * identity than blogstore gave it. A new tuple that lacks them is no
+		 * valid item, and queries do not show it anyway.
 		 */
 		if (!whole)
 			send_anything(ctx, role->role);
@@ -124,7 +128,7 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
-	/* a copy that another session wrote may be of another node's post */
+	/* another session may have written a copy of another node's post */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);
@@ -133,8 +137,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 }
 
 /*
- * A post was deleted or its id changed. Report its counts, because deltas may
- * be left that have to be folded.
+ * Report that the counts of a post have changed, because the post was deleted
+ * or its id has changed. It may have left deltas, which the worker then folds.
  */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -167,11 +171,11 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (after != NULL)
 		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
-		/* a delete without replica identity */
+		/* a delete from a table without replica identity */
 		send_anything(ctx, role->role);
 }
 
-/* Return whether a new delta adds zero to all counts. */
+/* Return whether a new delta adds nothing to any count. */
 static bool
 delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 {
@@ -182,7 +186,7 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 		bool		isnull = true;
 		Datum		count = (Datum) 0;
 
-		/* the owner may have dropped or retyped the column */
+		/* the owner may have dropped the column or changed its type */
 		if (AttributeNumberIsValid(counts[i]))
 			count = heap_getattr(delta, counts[i], desc, &isnull);
 		if (isnull || DatumGetInt64(count) != 0)
@@ -192,9 +196,9 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 }
 
 /*
- * Report an insert, update or delete of a delta. delta: new or old tuple; NULL
- * if the old key is unknown. A new counter of a post counts nothing at first,
- * so its insert is not reported.
+ * Report an insert, update or delete of a delta. delta: the new or the old
+ * tuple; NULL if the old one is unknown. The insert of a post's counter is not
+ * reported if it counts nothing yet.
  */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -228,7 +232,11 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	send_change(ctx, &change);
 }
 
-/* Return whether the kind of a job is "rename". A TOASTed value is not. */
+/*
+ * Return whether the kind of a job is "rename". The plugin cannot read a
+ * TOASTed value, which blogstore never writes there, so such a value is taken
+ * for another kind.
+ */
 static bool
 is_rename(Datum kind)
 {
@@ -243,7 +251,7 @@ is_rename(Datum kind)
 	return result;
 }
 
-/* Report a new job, and remember the user of a rename. */
+/* Report a new job. If it is a rename, remember its user. */
 static void
 job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		   HeapTuple job)
@@ -263,7 +271,8 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 }
 
 /*
- * Report that the items of a user may carry an old name, or are to be deleted.
+ * Report a user whose items may have to be brought up to date, because the
+ * user was renamed or deleted.
  */
 static void
 send_user(LogicalDecodingContext *ctx, Datum user_id)
@@ -277,7 +286,7 @@ send_user(LogicalDecodingContext *ctx, Datum user_id)
 }
 
 /*
- * Report an update of a user if the name has changed, or may have, unless the
+ * Report an update of a user if it may have changed the name, unless the
  * transaction has queued a rename of this user.
  */
 static void
@@ -297,7 +306,11 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (no_id || (state->renaming && memcmp(DatumGetUUIDP(id), &state->renamed,
 											UUID_LEN) == 0))
 		return;
-	/* a TOASTed name was not written by a request, so report it */
+
+	/*
+	 * The plugin cannot compare TOASTed names. blogstore never writes one, so
+	 * report the user.
+	 */
 	if (!no_name && !no_old_name &&
 		!VARATT_IS_EXTERNAL(DatumGetPointer(name)) &&
 		!VARATT_IS_EXTERNAL(DatumGetPointer(old_name)) &&
@@ -307,8 +320,9 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 }
 
 /*
- * Report an update or delete of a user in a table that each node of a cluster
- * has in full. Each node's worker then updates its own items of the user.
+ * Report an update or delete in the table of users that every node of a
+ * cluster has in full. The worker of each node then brings its own items of
+ * the user up to date.
  */
 static void
 shared_user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -355,8 +369,8 @@ plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 
 /*
  * Report a change of a table that lacks a column needed to identify the item,
- * because the owner has altered it. A changed username is not reported then;
- * verify() finds it.
+ * because the owner has altered it. A changed username cannot be reported
+ * then; verify() finds it.
  */
 static void
 incomplete_changed(LogicalDecodingContext *ctx, const RoleEntry *role)
@@ -431,10 +445,10 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Report messages of wait_for_views(), and those of touch_copies(), which
- * carry the key of a post. Anybody can write such messages with
- * pg_logical_emit_message(). So they may only cause a check, and the data are
- * not trusted otherwise.
+ * Report the logical messages that blogstore writes: those of
+ * wait_for_views(), and those of touch_copies(), which carry the key of a
+ * post. Any user can write such messages with pg_logical_emit_message(). So a
+ * message may only cause a check, and its data are not trusted otherwise.
  */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
@@ -453,7 +467,11 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	{
 		change.kind = CHANGE_POST;
 		memcpy(&change.post, data, sizeof(PostKey));
-		/* the post may have left this node before the message is decoded */
+
+		/*
+		 * By the time the message is decoded, the post may have been moved to
+		 * another node.
+		 */
 		change.gone = true;
 	}
 	else
@@ -462,8 +480,9 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Skip changes of transactions that the worker has marked as its own. Their
- * commits are still decoded, as transactions without changes.
+ * Skip the changes of transactions that the worker has marked as its own
+ * (own_writes.c). Their commits are still decoded, as transactions without
+ * changes.
  */
 static bool
 plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)

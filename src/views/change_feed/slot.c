@@ -2,9 +2,9 @@
  * slot.c
  *		The worker's replication slot: creating, checking and dropping it.
  *
- * The worker creates the slot itself. A slot cannot be created in a
- * transaction that has written, and creating it waits for all running
- * transactions, which would include the caller's own.
+ * The worker creates the slot, because a backend could not: a slot cannot be
+ * created in a transaction that has written, and its creation waits for all
+ * running transactions, which would include the caller's own.
  *
  * Runs in the worker; slot_drop() also in a backend that runs stop_worker().
  */
@@ -25,8 +25,8 @@
 #include "utils/wait_event.h"
 
 /*
- * Write the name of the slot of a database's worker to name, which has room
- * for NAMEDATALEN bytes.
+ * Write the name of the replication slot of a database's worker to name, which
+ * has room for NAMEDATALEN bytes.
  */
 void
 worker_slot_name(Oid dbid, char *name)
@@ -35,8 +35,8 @@ worker_slot_name(Oid dbid, char *name)
 }
 
 /*
- * Allow the output plugin in this session. Newer minor releases restrict
- * output plugins to those in output_plugin_libraries, to limit what clients
+ * Allow blogstore's output plugin in this session. Newer minor releases allow
+ * only the plugins listed in output_plugin_libraries, to limit what clients
  * with the REPLICATION attribute can load. The worker uses only its own
  * plugin.
  */
@@ -48,7 +48,10 @@ slot_allow_plugin(void)
 						PGC_S_SESSION);
 }
 
-/* Copy a slot's persistent data; all zeros if there is no such slot. */
+/*
+ * Copy the persistent data of a slot to *data. They are all zeros if there is
+ * no such slot.
+ */
 static void
 slot_read(const char *name, ReplicationSlotPersistentData *data)
 {
@@ -62,7 +65,10 @@ slot_read(const char *name, ReplicationSlotPersistentData *data)
 	SpinLockRelease(&slot->mutex);
 }
 
-/* Return the position up to which a slot is confirmed, or invalid. */
+/*
+ * Return the position up to which a slot is confirmed, or an invalid position
+ * if there is no such slot.
+ */
 XLogRecPtr
 slot_confirmed(const char *name)
 {
@@ -72,7 +78,7 @@ slot_confirmed(const char *name)
 	return data.confirmed_flush;
 }
 
-/* Return whether a slot exists but is still being created. */
+/* Return whether a slot is still being created. */
 bool
 slot_is_being_made(const char *name)
 {
@@ -82,7 +88,7 @@ slot_is_being_made(const char *name)
 	return NameStr(data.name)[0] != '\0' && data.persistency == RS_EPHEMERAL;
 }
 
-/* Return how many bytes of WAL a slot retains. */
+/* Return how many bytes of WAL a slot retains, 0 if there is no such slot. */
 int64
 slot_keeps(const char *name)
 {
@@ -96,7 +102,8 @@ slot_keeps(const char *name)
 
 /*
  * Return why a slot is not the one that the views were kept with, as a
- * sentence for DETAIL; NULL if it is. position: the applied position.
+ * sentence for the log, or NULL if it is. position: the position up to which
+ * the worker has applied changes, as stored in a table.
  *
  * After a promotion, a slot is usable only if the server has synchronized it
  * from the primary (a failover slot). For any other slot, catalog rows that it
@@ -141,8 +148,9 @@ slot_drop(const char *name)
 }
 
 /*
- * Page read callback that waits for WAL. Unlike read_local_xlog_page(), it
- * also notices the death of the postmaster.
+ * Page read callback that waits for WAL. Unlike the server's
+ * read_local_xlog_page(), it notices the death of the postmaster while it
+ * waits.
  */
 static int
 wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -159,11 +167,11 @@ wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
 }
 
 /*
- * Create the slot, dropping an unusable one with this name. Like
- * pg_create_logical_replication_slot(), it waits for a consistent point, that
- * is for the end of all running transactions, and then makes the slot
- * persistent. Called outside of a transaction. Errors: 42710 if another plugin
- * uses a slot of this name; those of CreateInitDecodingContext().
+ * Create the slot; if an unusable one has its name, drop that first. Like
+ * pg_create_logical_replication_slot(), this function waits for a consistent
+ * point, that is for the end of all running transactions, and then makes the
+ * slot persistent. Called outside of a transaction. Errors: 42710 if another
+ * plugin uses a slot with this name; those of CreateInitDecodingContext().
  */
 void
 slot_make(const char *name)

@@ -1,16 +1,18 @@
 /*
  * told_posts.c
  *		Records in which turn of the worker the change feed last reported a
- *		change to a post.
+ *		change to a post. A turn is one round of the worker's main loop.
  *
- * verify() uses this to find out whether the worker still has changes of a
- * post to apply (admin/verify_settled.c). Posts are hashed to an array of
- * TOLD_PLACES turns. An element is the latest turn of all its posts, so the
- * recorded turn is never too early for any of them.
+ * By this verify() finds out whether the worker still has changes of a post to
+ * apply (admin/verify_settled.c). Posts are hashed to an array of TOLD_PLACES
+ * turns. Posts with the same hash share an element, which has the latest turn
+ * of them all. So the recorded turn may be too late for a post, but never too
+ * early.
  *
  * The worker records a post in the turn that decodes its change. If the
- * transaction is held back (held_back.c), it records the post again in the
- * turn that releases it.
+ * transaction is held back because it is not visible to others yet
+ * (held_back.c), the worker records the post a second time in the turn that
+ * releases the transaction.
  *
  * The data are in shared memory. Only the worker writes them; any process
  * reads them without a lock.
@@ -21,7 +23,7 @@
 
 #include "common/hashfn.h"
 
-/* Initialize the shared memory when the server starts. */
+/* Initialize the shared memory of one database's worker. */
 void
 told_init(ToldPosts *told)
 {
@@ -41,8 +43,8 @@ place_of(const pg_uuid_t *post_id)
 }
 
 /*
- * Begin a turn and return its number, which is unique among all workers of
- * this database since the server started.
+ * Begin a turn and return its number. No other turn of a worker of this
+ * database has the same number until the server restarts.
  */
 uint64
 told_begin_turn(ToldPosts *told)
@@ -50,7 +52,7 @@ told_begin_turn(ToldPosts *told)
 	return pg_atomic_add_fetch_u64(&told->turn, 1);
 }
 
-/* Record a change in the current turn. */
+/* Record that a change was reported in the current turn. */
 void
 told_change(ToldPosts *told, const Change *change)
 {
@@ -66,7 +68,10 @@ told_change(ToldPosts *told, const Change *change)
 		pg_atomic_write_u64(&told->listed, turn);
 }
 
-/* Record that the current turn has decoded all WAL flushed before it began. */
+/*
+ * Record that the current turn has decoded all WAL that was flushed before the
+ * turn began.
+ */
 void
 told_complete_turn(ToldPosts *told)
 {
@@ -75,8 +80,8 @@ told_complete_turn(ToldPosts *told)
 }
 
 /*
- * Record that the current turn has ended. The worker does not start to serve
- * the views before its next turn. Also called when a worker ends.
+ * Record that the current turn has ended. The worker does not begin to serve
+ * the views before its next turn. Also called when a worker exits.
  */
 void
 told_end_turn(ToldPosts *told)
@@ -86,8 +91,8 @@ told_end_turn(ToldPosts *told)
 }
 
 /*
- * Record that the views show all changes reported up to a turn, to snapshots
- * taken from now on.
+ * Record that the views show all changes that were reported up to a turn, to
+ * snapshots taken from now on.
  */
 void
 told_applied(ToldPosts *told, uint64 turn)
@@ -98,8 +103,8 @@ told_applied(ToldPosts *told, uint64 turn)
 
 /*
  * Return whether the change feed has reported a change to a post in a later
- * turn of the worker than the given one. May also be true after a change to
- * another post, because posts share the elements of the array.
+ * turn than the given one. The result may also be true because of another post
+ * with the same hash.
  */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
@@ -108,8 +113,8 @@ told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 }
 
 /*
- * Return whether a change was reported after a turn that may add a post to a
- * list, remove it or move it.
+ * Return whether, after a turn, the change feed has reported a change that can
+ * add a post to a list, remove it or move it.
  */
 bool
 told_list_since(ToldPosts *told, uint64 turn)

@@ -1,10 +1,10 @@
 /*
  * copies.c
- *		The view in users: copies of each user's posts in short form.
+ *		The copies of each user's posts, in short form, in the container users.
  *
  * copies_refresh() compares the copies at given keys with their posts and
  * writes what differs. copies_put() does the same with a post that another
- * node has sent.
+ * node of a cluster has sent.
  *
  * Runs in the worker, and in a backend for repair(). The caller holds the
  * views' lock.
@@ -21,14 +21,18 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* A key and the partition of its copy. */
+/* The key of a copy, with the partition in which the copy lies. */
 typedef struct PlacedKey
 {
-	int			partition;		/* number of the partition of users */
+	int			partition;		/* number of the partition in the container
+								 * users */
 	PostKey		key;
 } PlacedKey;
 
-/* Order by partition, so that each leaf is opened once, then by key. */
+/*
+ * Compare two keys for sorting: by partition, so that each leaf is opened
+ * once, then by key.
+ */
 static int
 placed_compare(const void *a, const void *b)
 {
@@ -40,7 +44,7 @@ placed_compare(const void *a, const void *b)
 	return memcmp(&pa->key, &pb->key, sizeof(PostKey));
 }
 
-/* Return whether a copy shows the same as a post in short form. */
+/* Return whether a copy has the same contents as a post in short form. */
 bool
 copy_current(const BlogItem *copy, const BlogItem *post)
 {
@@ -56,8 +60,9 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 }
 
 /*
- * Find the post that a key names and add up its counts. Returns false if it
- * does not exist, or has another user or date.
+ * Find the post that a key names, and add the post's deltas (changes of counts
+ * in rows of their own) to its counts. Returns false if there is no such post,
+ * or it has another user or date than the key.
  */
 static bool
 get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
@@ -71,8 +76,8 @@ get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Return in *key the key of a post's copy. Returns false if there is no such
- * post.
+ * Set *key to the key of a post's copy. Returns false if the post does not
+ * exist.
  */
 bool
 copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
@@ -89,9 +94,10 @@ copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
 }
 
 /*
- * Update or delete the copy that a scan has found. wanted: new contents; NULL
- * to delete. If another session has locked or changed the copy, wait for it
- * and start over from the key.
+ * Update or delete the copy that a scan has found. wanted: its new contents,
+ * NULL to delete it. place: its key, as index columns. If another session has
+ * locked or changed the copy, waits for that session, and then looks for the
+ * copy by its key.
  */
 static void
 change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
@@ -104,7 +110,7 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 
 	if (result == ITEM_OK)
 		return;
-	/* only manual writes conflict, so waiting is rare */
+	/* only writes by hand conflict, so waiting is rare */
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
 	if (result != ITEM_OK && wanted != NULL)
@@ -115,15 +121,19 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_delete(writer);
 }
 
-/* The leaf whose copies are being refreshed. */
+/* The leaf partition of users in which copies are being refreshed. */
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
-	ItemWriter *writer;			/* NULL if no leaf is open */
-	ItemScan   *scan;			/* scan for single copies, reused; NULL if not
-								 * begun */
-	MemoryContext context;		/* holds both, because a scan allocates when it
-								 * is restarted */
+	ItemWriter *writer;			/* writes to the open leaf; NULL if none is */
+	ItemScan   *scan;			/* scan by which single copies are found; NULL
+								 * if not begun */
+
+	/*
+	 * Memory context of writer and scan. The scan allocates in it when it is
+	 * restarted for another key.
+	 */
+	MemoryContext context;
 } CopiesOfLeaf;
 
 static void
@@ -137,7 +147,10 @@ copies_close(CopiesOfLeaf *copies)
 	copies->writer = NULL;
 }
 
-/* Find the copy at a key in the open leaf. */
+/*
+ * Find the copy at a key in the open leaf. place: the key, as index columns.
+ * Returns false if there is no copy.
+ */
 static bool
 find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 {
@@ -154,8 +167,8 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 }
 
 /*
- * Make the copy at a key equal to a post in short form; NULL: delete it.
- * place: the key, as index columns.
+ * Give the copy at a key the contents of a post in short form, or delete it if
+ * post is NULL. place: the key, as index columns.
  */
 static void
 put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
@@ -169,7 +182,10 @@ put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 		change_copy(copies->writer, copies->scan, place, post);
 }
 
-/* Make the copy at a key equal to its post: insert, update or delete it. */
+/*
+ * Make the copy at a key agree with its post: insert, update or delete the
+ * copy.
+ */
 static void
 copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 {
@@ -187,8 +203,9 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 }
 
 /*
- * Make the copy at a key equal to a post in short form that another node has
- * sent; NULL: delete it. Locks: RowExclusiveLock on the leaf, and the copy.
+ * Give the copy at a key the contents of a post in short form that another
+ * node has sent, or delete it if post is NULL. Locks: RowExclusiveLock on the
+ * leaf, and the copy.
  */
 void
 copies_put(const PostKey *key, const BlogItem *post)
@@ -208,8 +225,8 @@ copies_put(const PostKey *key, const BlogItem *post)
 }
 
 /*
- * Return in *post what the copy at a key should be. Returns false if there
- * should be none.
+ * Set *post to the contents that the copy at a key should have. Returns false
+ * if there should be no copy.
  */
 bool
 copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
@@ -220,7 +237,10 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 	return true;
 }
 
-/* Refresh the copies at sorted keys, opening each leaf once. */
+/*
+ * Refresh the copies at keys that are sorted by partition, opening each leaf
+ * once. per_key: memory context that is reset after each key.
+ */
 static void
 refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 {

@@ -1,11 +1,13 @@
 /*
  * copies_and_feed.h
- *		The views: copies of posts in users, and the feed.
+ *		The views: copies of posts in the container users, by which the posts
+ *		of a user are listed, and the container feed, which has the newest
+ *		posts of all users.
  *
- * Both are written from the current state of the posts container. A refresh
- * makes a copy equal to its post as it is now, whatever has happened to it.
- * Refreshing twice, late or in another order gives the same result, so the
- * change feed need not record which changes it has applied.
+ * Both are written from the current state of the posts container. To refresh a
+ * copy is to make it equal to its post as it is now, whatever has happened to
+ * the post. To refresh twice, late or in another order gives the same result,
+ * so the worker need not know which changes it has applied already.
  *
  * A process that writes a view holds the views' lock until its transaction
  * ends. These are the worker, repair(), hide_post(), and create_user() with
@@ -19,12 +21,12 @@
 #include "storage/rows/rows.h"
 #include "views/change_feed/change_feed.h"
 
-/* copies.c: refreshing single copies */
+/* copies.c: refreshing the copies of given posts */
 extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
 					   PostKey *key);
 extern void copies_refresh(const PostKey *keys, int n);
 
-/* copies_build.c: comparing all copies */
+/* copies_build.c: comparing all copies with their posts */
 extern bool copies_build(ItemPlace *place, int64 *done);
 
 /* view_feed.c: writing the feed */
@@ -32,11 +34,11 @@ extern void feed_refresh(const PostKey *keys, int n);
 extern void feed_make(void);
 extern bool feed_has_author(const pg_uuid_t *user_id);
 
-/* feed_page.c: which posts the feed covers */
+/* feed_page.c: which posts the feed holds */
 extern bool feed_is_whole(void);
 extern bool feed_reaches(const Cursor *place);
 
-/* hide_from_views.c: removing a post that is being hidden */
+/* hide_from_views.c: removing a post from the views when it is hidden */
 extern void views_hide(const BlogItem *post);
 
 #endif							/* BLOGSTORE_COPIES_AND_FEED_H */

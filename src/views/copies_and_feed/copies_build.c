@@ -1,16 +1,17 @@
 /*
  * copies_build.c
- *		Making all copies right, one chunk at a time, whatever the leaves
- *		hold.
+ *		Making all copies agree with their posts, one chunk at a time, whatever
+ *		the tables hold.
  *
  * A chunk reads posts and copies side by side, in the order of the copies' key
  * and with one snapshot. Copies that agree with their posts are skipped; if
- * the views were kept, these are nearly all. Missing copies are collected and
- * inserted by the page, in key order per leaf. A copy that differs, has no
- * post, or is being changed is refreshed on its own (copies.c).
+ * the views were up to date, these are nearly all. Missing copies are
+ * collected and then inserted a page at a time, in key order per leaf. A copy
+ * that differs, has no post, or is being changed is refreshed by itself
+ * (copies.c).
  *
- * If a post changes after the snapshot, the change feed reports it and its
- * copy is refreshed then.
+ * If a post changes after the snapshot was taken, the change feed reports the
+ * post, and its copy is refreshed then.
  *
  * Runs in the worker. The caller holds the views' lock.
  */
@@ -29,43 +30,46 @@
 #include "utils/snapmgr.h"
 
 /*
- * Limit on the keys of a chunk. It grows with the number of partitions,
- * because a chunk opens all of them. It is bounded because changes are not
- * applied during a chunk.
+ * Limit on the number of keys of a chunk. It grows with the number of
+ * partitions, because a chunk opens all of them. It is bounded because the
+ * worker applies no changes during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
 
-/* Limit on the text collected in a chunk, in bytes. */
+/* Limit on the text of the missing copies that a chunk collects, in bytes. */
 #define MAX_TEXT (4 * 1024 * 1024)
 
-/* A copy to be inserted. */
+/* A missing copy, which is to be inserted. */
 typedef struct MissingCopy
 {
-	int			partition;		/* number of the partition of users */
-	int			place;			/* index in CopiesBuild.item */
+	int			partition;		/* number of its partition in the container
+								 * users */
+	int			place;			/* index of the copy in CopiesBuild.item */
 } MissingCopy;
 
-/* State of a chunk. */
+/* State of one chunk. */
 typedef struct CopiesBuild
 {
 	MergedScan *posts;
 	MergedScan *copies;
 	ManyPosts  *many;
-	MemoryContext gathered;		/* holds the values of missing copies */
+	MemoryContext gathered;		/* memory context of the values of missing
+								 * copies */
 	BlogItem   *item;			/* missing copies, in key order */
-	MissingCopy *missing;		/* the same, in the order of insertion */
+	MissingCopy *missing;		/* the missing copies, in the order in which
+								 * they are inserted */
 	int			n_missing;
-	Size		text;			/* bytes of text in them */
-	PostKey    *differing;		/* keys of copies to be refreshed on their
-								 * own */
+	Size		text;			/* bytes of text in the missing copies */
+	PostKey    *differing;		/* keys of copies that differ from their posts,
+								 * or may */
 	int			n_differing;
-	PostKey    *alone;			/* keys of copies without a post on this
+	PostKey    *alone;			/* keys of copies that have no post on this
 								 * server */
 	int			n_alone;
 } CopiesBuild;
 
-/* Compare two items by the key of the copies. */
+/* Compare two posts or copies by the key of copies, for sorting. */
 static int
 copies_order(const BlogItem *a, const BlogItem *b)
 {
@@ -81,7 +85,7 @@ copies_order(const BlogItem *a, const BlogItem *b)
 	return memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
 }
 
-/* Set *key to the key of the copy that a post or copy stands for. */
+/* Set *key to the key of a copy, or to the key of a post's copy. */
 static void
 key_of(PostKey *key, const BlogItem *item)
 {
@@ -91,7 +95,7 @@ key_of(PostKey *key, const BlogItem *item)
 	key->creation_date = item_date(item);
 }
 
-/* Set *place to the place behind an item. */
+/* Set *place to the place just behind a post or copy, in key order. */
 static void
 place_of(ItemPlace *place, const BlogItem *item)
 {
@@ -102,8 +106,8 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /*
- * Begin a list of all posts, or of all copies, behind a place in key order.
- * limit: how many will be read.
+ * Begin to read all posts, or all copies, behind a place in key order. limit:
+ * the number of items that will be read.
  */
 static MergedScan *
 begin_list(Container container, const ItemPlace *place, int limit)
@@ -111,8 +115,8 @@ begin_list(Container container, const ItemPlace *place, int limit)
 	bool		posts = container == CONTAINER_POSTS;
 
 	/*
-	 * identity: read copies that lack values, too, instead of raising an
-	 * error; look_at_post() then finds that they differ from their posts
+	 * identity: do not raise an error for a copy that lacks values.
+	 * look_at_post() finds that it differs from its post.
 	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
@@ -137,7 +141,7 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->copies = begin_list(CONTAINER_USERS, place, limit);
 }
 
-/* Note a copy that differs, or may differ. */
+/* Note the key of a copy that differs from its post, or may differ. */
 static void
 add_differing(CopiesBuild *build, const BlogItem *item)
 {
@@ -155,8 +159,8 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	if (partition == NO_PARTITION)
 	{
 		/*
-		 * copies of this user are not on this server, or the partition is
-		 * missing; a refresh handles both
+		 * On a cluster, another node may have the copies of this user.
+		 * Otherwise the partition is missing, which the refresh reports.
 		 */
 		add_differing(build, post);
 		return;
@@ -173,10 +177,10 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Compare a post with its copy (NULL: none), and note a copy that is missing
- * or differs. Only the owner can have written a post whose id is not equal to
- * its post_id. Such a post is not compared, but noted as differing, so that
- * its copy is refreshed on its own.
+ * Compare a post with its copy, NULL if it has none, and note the copy if it
+ * is missing or differs. A post with different values in id and post_id is not
+ * compared, but its copy is refreshed by itself; only the owner can have
+ * written such a post.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -198,8 +202,9 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 }
 
 /*
- * Look at the next key and move *place behind it. Returns false at the end.
- * *done grows by the number of items read or to be inserted.
+ * Compare the post and the copy at the next key, and move *place behind that
+ * key. Returns false if there is none. Adds to *done the number of items that
+ * were read or have to be inserted.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -215,7 +220,11 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	*done += order <= 0 ? 2 : 1;
 	if (order > 0)
 		key_of(&build->alone[build->n_alone++], copy);
-	/* compare only after a concurrent change of the copy has ended */
+
+	/*
+	 * Wait until no other transaction is changing the copy. If one has changed
+	 * it, the copy that was read is not the current one, so refresh it.
+	 */
 	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
 		add_differing(build, copy);
 	else
@@ -227,7 +236,7 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	return true;
 }
 
-/* End reading; the chunk's changes are written afterwards. */
+/* End the scans of a chunk. What it has found is written afterwards. */
 static void
 build_read(CopiesBuild *build)
 {
@@ -236,7 +245,7 @@ build_read(CopiesBuild *build)
 	many_posts_end(build->many);
 }
 
-/* Order by partition, then by key. */
+/* Compare two missing copies for sorting: by partition, then by key. */
 static int
 compare_missing(const void *a, const void *b)
 {
@@ -258,7 +267,11 @@ write_missing(CopiesBuild *build)
 	bulk_insert_end(bulk);
 }
 
-/* Write what the chunk has found. */
+/*
+ * Write what the chunk has found. differing: function that refreshes copies
+ * that differ. alone: function that refreshes copies without a post on this
+ * server.
+ */
 static void
 build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
 {
@@ -281,9 +294,9 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Do a chunk, as copies_build() does. differing: function that refreshes
- * copies of posts on this server. alone: function for copies without a post on
- * this server.
+ * Do a chunk, as described at copies_build(). differing: function that
+ * refreshes copies of posts on this server. alone: function that refreshes
+ * copies without a post on this server.
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
@@ -314,9 +327,10 @@ copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
 }
 
 /*
- * Make copies right from *place on, with the active snapshot, and move *place
- * to where the next chunk continues. Returns whether the end was reached.
- * *done grows by the number of posts and copies read or inserted.
+ * Do a chunk: make copies agree with their posts from *place on, with the
+ * active snapshot, and move *place to where the next chunk begins. Returns
+ * true if that was the last chunk. Adds to *done the number of posts and
+ * copies that were read or inserted.
  */
 bool
 copies_build(ItemPlace *place, int64 *done)

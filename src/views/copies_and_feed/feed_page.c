@@ -1,9 +1,10 @@
 /*
  * feed_page.c
- *		Which posts the feed covers.
+ *		Which posts the feed holds.
  *
- * The feed holds only the newest posts. Queries ask here whether it has all
- * posts, or all that follow a place, before they rely on it alone.
+ * The feed holds only the newest posts. Before a query relies on the feed
+ * alone, it asks here whether the feed has all posts, or all that are newer
+ * than a place in the list.
  *
  * Runs in backends.
  */
@@ -15,9 +16,9 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 
 /*
- * Return whether the feed holds all posts that are shown. Reads, with the
- * active snapshot, the flag that is written in the same transaction as the
- * feed.
+ * Return whether the feed holds all posts that lists show, so that there are
+ * no older ones. Reads, with the active snapshot, a flag that is always
+ * written in the same transaction as the feed.
  */
 bool
 feed_is_whole(void)
@@ -29,8 +30,8 @@ feed_is_whole(void)
 }
 
 /*
- * Return whether the feed reaches back to a place. If so, it holds all posts
- * that are newer.
+ * Return whether the feed reaches back to a place in the list of posts. If so,
+ * it holds all posts that are newer than the place.
  */
 bool
 feed_reaches(const Cursor *place)

@@ -2,9 +2,9 @@
  * hide_from_views.c
  *		Removing a post from the views in the transaction that hides it.
  *
- * The worker would do this only after the commit, or when it runs again, but a
- * hidden post must not be shown after the commit. When a post is shown again,
- * the worker updates the views.
+ * The worker updates the views only after the commit, but a hidden post must
+ * not be shown from the commit on. So the transaction that hides it updates
+ * the views itself. When a post is shown again, the worker updates the views.
  *
  * Runs in backends, as the containers' owner. The views' lock keeps the
  * worker, which may have read the post before it was hidden, from writing the
@@ -21,8 +21,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Mark the copy as hidden. The copy stays, because queries with include_hidden
- * list it.
+ * Mark the copy of a post as hidden. The copy stays, because queries with
+ * include_hidden list it.
  */
 static void
 hide_copy(const BlogItem *post)
@@ -61,10 +61,10 @@ delete_from_feed(const BlogItem *post)
 
 /*
  * Remove a post from the views, in the transaction that hides it. The caller
- * has locked the post's item. Under REPEATABLE READ and SERIALIZABLE, too, the
- * current rows are changed, even if the transaction's snapshot does not show
- * them. Locks: the views' lock, the copy, and the row of the feed; waits for
- * all three.
+ * has locked the post's row. Even under REPEATABLE READ and SERIALIZABLE the
+ * current rows of the views are changed, which the transaction's snapshot may
+ * not show. Locks: the views' lock, the copy, and the row of the feed; waits
+ * for all three.
  */
 void
 views_hide(const BlogItem *post)
@@ -74,13 +74,13 @@ views_hide(const BlogItem *post)
 
 	views_lock();
 	cluster = cluster_calls();
-	/* the worker updates copies on other nodes */
+	/* another node's worker updates a copy on that node */
 	here = cluster == NULL || cluster->hold_copies(item_uuid(post, PROP_USER_ID));
-	/* a new snapshot, because the lock may have been waited for */
+	/* the snapshot must be newer than the wait for the lock */
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (here)
 		hide_copy(post);
-	/* on a cluster, the worker updates the feeds of all nodes */
+	/* on a cluster, the workers update the feeds of all nodes */
 	if (cluster == NULL)
 		delete_from_feed(post);
 	PopActiveSnapshot();

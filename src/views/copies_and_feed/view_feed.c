@@ -1,15 +1,15 @@
 /*
  * view_feed.c
- *		The view feed: the newest posts of all users in short form.
+ *		The container feed: the newest posts of all users, in short form.
  *
  * A refresh compares the rows that the feed should have with those that it
- * has, and writes the differences. So in the same transaction a new post
- * pushes out the oldest row, and a deleted post is replaced by the next older
+ * has, and writes the differences. So a new post pushes out the oldest row in
+ * the same transaction, and the next older post takes the place of a deleted
  * one. If posts were only created or edited, the wanted rows follow from the
  * feed and these posts. Otherwise they are read from the posts container, by a
  * list over all its partitions that returns as many posts as the feed has.
  *
- * On a cluster the feed also has posts of other nodes, and the worker writes
+ * On a cluster the feed also has posts of other nodes, and each worker writes
  * only the rows of its own node's posts. The functions above feed_make() then
  * work on these rows.
  *
@@ -29,7 +29,7 @@
 
 #include "utils/snapmgr.h"
 
-/* Compare by (creation_date, id), newest first. */
+/* Compare two rows by (creation_date, id), for sorting them newest first. */
 static int
 compare_place(const BlogItem *a, const BlogItem *b)
 {
@@ -57,7 +57,7 @@ list_begin(FeedList *list, int room)
 	list->whole = false;
 }
 
-/* Append a copy of a row to a list. */
+/* Append a row to a list. The list gets a copy of it. */
 static void
 list_add(FeedList *list, const BlogItem *row)
 {
@@ -73,8 +73,8 @@ list_add(FeedList *list, const BlogItem *row)
 }
 
 /*
- * Read the feed, newest first. mine: function that selects rows by post; NULL
- * for all.
+ * Read the feed, newest first, into *there. mine: function that returns
+ * whether to take a row, by its post; NULL to take all.
  */
 void
 feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
@@ -96,7 +96,10 @@ feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
 	there->whole = state.feed_whole;
 }
 
-/* Read the rows that the feed should have from the posts of this server. */
+/*
+ * Read from the posts of this server the rows that the feed should have, into
+ * *wanted.
+ */
 void
 feed_read_newest(FeedList *wanted)
 {
@@ -117,7 +120,8 @@ feed_read_newest(FeedList *wanted)
 }
 
 /*
- * Return whether a row of the feed shows the same as a post in short form.
+ * Return whether a row of the feed has the same contents as a post in short
+ * form.
  */
 bool
 feed_row_current(const BlogItem *row, const BlogItem *post)
@@ -154,9 +158,9 @@ change_row(ItemWriter *writer, const FeedRow *row)
 }
 
 /*
- * Return the changes that turn the rows there into those wanted, *n of them.
- * Deletions come first, because a post that moved has the same key in both
- * lists.
+ * Return an array of the *n changes that turn the rows "there" into the rows
+ * "wanted". Deletions come first, because a post whose date has changed has
+ * the same primary key in both lists.
  */
 FeedRow *
 feed_differences(const FeedList *there, const FeedList *wanted, int *n)
@@ -186,8 +190,8 @@ feed_differences(const FeedList *there, const FeedList *wanted, int *n)
 }
 
 /*
- * Write changes to the feed. whole: the feed then has all posts that are
- * shown. Locks: RowExclusiveLock on the leaf, and the changed rows.
+ * Write changes to the feed, and note whether it now has all posts that lists
+ * show (whole). Locks: RowExclusiveLock on the leaf, and the changed rows.
  */
 void
 feed_write(const FeedRow *row, int n, bool whole)
@@ -201,7 +205,6 @@ feed_write(const FeedRow *row, int n, bool whole)
 	view_state_write_whole(whole);
 }
 
-/* Return whether the feed has a post of a user. */
 bool
 feed_has_author(const pg_uuid_t *user_id)
 {
@@ -219,7 +222,7 @@ feed_has_author(const pg_uuid_t *user_id)
 	return has;
 }
 
-/* Return the index of a post's row, or -1. */
+/* Return the index of a post's row in a list, or -1 if it has none. */
 static int
 find_row(const FeedList *list, const pg_uuid_t *post_id)
 {
@@ -231,9 +234,10 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
 }
 
 /*
- * Put a post, as it is now, into the wanted rows, in place of its old row or
- * at the end. Returns false if the post leaves the feed or moves: then it is
- * unknown which post follows the last row.
+ * Put the current state of a post into the list of wanted rows, in place of
+ * its old row or at the end. Returns false if the post has to leave the feed
+ * or its date has changed. The wanted rows are unknown then, because the feed
+ * does not have the post that follows its last row.
  */
 static bool
 take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
@@ -258,9 +262,9 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 }
 
 /*
- * Derive the wanted rows from the rows there and the changed posts. Returns
- * false if the posts container has to be read for that, or if reading it is
- * faster.
+ * Derive the wanted rows from the rows of the feed and the changed posts.
+ * Returns false if that is impossible, or slower than reading the posts
+ * container.
  */
 static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -285,8 +289,8 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 }
 
 /*
- * Set *wanted to the rows that the feed should have after these posts changed,
- * provided that it was right before.
+ * Set *wanted to the rows that the feed should have after these posts have
+ * changed. there: the rows that it has, which were right before the changes.
  */
 void
 feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -297,8 +301,8 @@ feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 }
 
 /*
- * Return whether these posts are all older than the oldest row of a full feed,
- * so that the feed needs no change.
+ * Return whether the feed needs no change, because it has all its rows and the
+ * changed posts are older than its oldest row.
  */
 static bool
 feed_untouched(const PostKey *keys, int n)
@@ -331,8 +335,9 @@ write_differences(const FeedList *there, const FeedList *wanted)
 }
 
 /*
- * Make the feed right whatever it holds, with the active snapshot. On a
- * cluster, each node also sends its rows to the other nodes again.
+ * Make the feed agree with the posts whatever it holds, with the active
+ * snapshot. On a cluster, each node also sends its rows to the other nodes
+ * again.
  */
 void
 feed_make(void)

@@ -1,8 +1,8 @@
 /*
  * view_rows.h
- *		Declarations shared by the files of views/copies_and_feed/ and by
- *		cluster/: parts of a refresh, which the cluster combines in another
- *		way.
+ *		Declarations shared by the files of views/copies_and_feed/, and by
+ *		cluster/, which refreshes views by the same functions but sends the
+ *		rows to other nodes.
  */
 #ifndef BLOGSTORE_VIEW_ROWS_H
 #define BLOGSTORE_VIEW_ROWS_H
@@ -21,13 +21,14 @@ typedef void (*RefreshCopies) (const PostKey *keys, int n);
 extern bool copies_build_by(ItemPlace *place, int64 *done,
 							RefreshCopies differing, RefreshCopies alone);
 
-/* Rows of the feed, newest first. */
+/* A list of rows of the feed, newest first. */
 typedef struct FeedList
 {
 	const BlogItem **rows;
 	int			n;
 	int			room;
-	bool		whole;			/* no other posts are shown */
+	bool		whole;			/* there are no other posts that a feed could
+								 * show */
 } FeedList;
 
 typedef enum RowChange
@@ -37,12 +38,12 @@ typedef enum RowChange
 	ROW_UPDATE
 } RowChange;
 
-/* A change of the feed. */
+/* A change of one row of the feed. */
 typedef struct FeedRow
 {
 	RowChange	change;
-	const BlogItem *row;		/* the old row if deleted, otherwise the new
-								 * one */
+	const BlogItem *row;		/* the old row to be deleted, or the new row to
+								 * be written */
 } FeedRow;
 
 /* view_feed.c */

@@ -173,7 +173,7 @@ database_copied(const CreatedbStmt *stmt)
 
 	if (!may_create_databases())
 		return InvalidOid;
-	if (option != NULL && option->arg != NULL)	/* NULL means DEFAULT */
+	if (option != NULL && option->arg != NULL)	/* NULL: DEFAULT */
 		name = defGetString(option);
 	dbid = get_database_oid(name, true);
 	if (OidIsValid(dbid) && !database_is_template(dbid))

@@ -145,8 +145,8 @@ worker_request(void)
 }
 
 /*
- * Start a worker when this transaction commits. It checks whether it is needed
- * and enabled, and otherwise exits.
+ * Have a worker started when this transaction commits. The worker exits if it
+ * is not needed or not enabled.
  */
 void
 worker_look_on_commit(void)
@@ -216,8 +216,8 @@ count_deletions(void)
 }
 
 /*
- * Called when the transaction or savepoint in which stop_worker() was called
- * has ended.
+ * Let the launcher start the worker again, if it may, because the transaction
+ * or savepoint in which stop_worker() was called has ended.
  */
 static void
 stop_ended(bool rolled_back)

@@ -372,7 +372,7 @@ worker_entry_attach(int number)
 		 * writes of a job.
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
-		/* on a cluster the worker sets the flag before it serves the views */
+		/* on a cluster the worker sets this flag before it serves the views */
 		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);

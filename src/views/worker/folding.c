@@ -419,7 +419,7 @@ next_counted(int partition, ItemPlace *place)
 	if (found)
 	{
 		item_scan_place(scan, place);
-		/* skip the other deltas of this post */
+		/* the largest id: *place is behind all deltas of this post */
 		memset(&place->last, 0xff, sizeof(place->last));
 	}
 	item_scan_end(scan);

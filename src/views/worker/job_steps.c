@@ -295,7 +295,7 @@ list_jobs(int *n)
 	return jobs;
 }
 
-/* Return what the queue is waiting for if none of its jobs can continue. */
+/* Return the result of jobs_step() if no job of the queue can continue. */
 static JobProgress
 idle_progress(const Job *jobs, int n)
 {

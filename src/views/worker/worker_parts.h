@@ -87,8 +87,8 @@ typedef struct Worker
 	uint64		due_turn;		/* number of the turn that filled due_counts */
 	HeldBack   *held;
 	Decoder    *decoder;
-	AppliedPosition position;	/* the row of blogstore.change_feed: the stored
-								 * position of the worker */
+	AppliedPosition position;	/* the stored position of the worker, the row of
+								 * blogstore.change_feed */
 	bool		batch_applied;	/* a batch was applied since the position was
 								 * last stored */
 

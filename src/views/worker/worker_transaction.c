@@ -51,8 +51,8 @@ static char in_the_way[ERROR_LENGTH];
  *
  * scope: receives the previous user, for apply_end(). Locks are taken before
  * the transaction has an xid or a snapshot, so that a wait does not hold back
- * vacuum. An APPLY_STATE transaction has no lock_timeout, so reading the layout
- * can wait without limit for a session that has locked a root table.
+ * vacuum. An APPLY_STATE transaction has no lock_timeout, so reading the
+ * layout can wait without limit for a session that has locked a root table.
  * Errors: those of container_require() and owner_begin(); 55P03 when
  * lock_timeout expires.
  */
