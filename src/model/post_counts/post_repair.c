@@ -110,51 +110,91 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 }
 
 /*
- * Correct the counts of a post whose item the caller has locked. If they are
- * wrong, the counter or a new delta takes the whole correction, and *base,
- * which are the counts that the post item is to have, become zero.
+ * Lock a post's counter without waiting, and read it into *counter. lock: the
+ * post lock, which tells whether this process may use the counter. Returns
+ * ITEM_LOCKED if another transaction is using the counter; *counter has counts
+ * of zero unless the result is ITEM_OK.
+ */
+static ItemResult
+lock_counter(ItemWriter *writer, const PostLock *lock,
+			 const pg_uuid_t *post_id, BlogItem *counter)
+{
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
+
+	counter_init(counter, post_id);
+	if (!post_has_counter(lock))
+		return ITEM_LOCKED;
+	return item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
+							LockWaitSkip, counter);
+}
+
+/*
+ * Count the comments and likes on a post (*actual), and add up its deltas
+ * other than the counter (*rest).
  *
- * The comments, the likes and the deltas are counted with one snapshot. The
- * difference between them stays the same afterwards, because a transaction
- * that writes a comment or like also counts it.
+ * All are read with one snapshot. The difference between them stays the same
+ * afterwards, because a transaction that writes a comment or like also counts
+ * it.
  */
 static void
-repair_locked(const BlogItem *post, PostCounts *base)
+count_post(const pg_uuid_t *post_id, const BlogItem *counter,
+		   PostCounts *actual, PostCounts *rest)
+{
+	PushActiveSnapshot(GetTransactionSnapshot());
+	actual->comments = count_children(ITEM_COMMENT, post_id);
+	actual->likes = count_children(ITEM_LIKE, post_id);
+	*rest = count_deltas(post_id);
+	rest->comments -= item_count(counter, PROP_COMMENT_COUNT);
+	rest->likes -= item_count(counter, PROP_LIKE_COUNT);
+	PopActiveSnapshot();
+}
+
+/*
+ * Check the counts of a post whose item the caller has locked. If they are
+ * wrong, write the right ones into the counter, or into a new delta if the
+ * counter is in use, and return true. They are right together with counts of
+ * zero in the post item, which the caller then writes.
+ */
+static bool
+correct_beside_post(const BlogItem *post)
 {
 	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
 	PostLock	lock;
 	ItemWriter *writer;
 	BlogItem	counter;
-	ItemResult	found = ITEM_LOCKED;
+	ItemResult	found;
 	PostCounts	actual;
 	PostCounts	rest;
+	bool		wrong;
 
 	post_lock_init(&lock, post_id);
 	post_try_lock_counter(&lock);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	counter_init(&counter, post_id);
-	if (post_has_counter(&lock))
-		found = item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
-								 LockWaitSkip, &counter);
-	PushActiveSnapshot(GetTransactionSnapshot());
-	actual.comments = count_children(ITEM_COMMENT, post_id);
-	actual.likes = count_children(ITEM_LIKE, post_id);
-	rest = count_deltas(post_id);
-	rest.comments -= item_count(&counter, PROP_COMMENT_COUNT);
-	rest.likes -= item_count(&counter, PROP_LIKE_COUNT);
-	PopActiveSnapshot();
-	if (!counts_right(post, &counter, rest, actual))
-	{
-		*base = (PostCounts) {0, 0};
-		actual.comments -= rest.comments;
-		actual.likes -= rest.likes;
-		repair_counter(writer, &counter, found, actual);
-	}
+	found = lock_counter(writer, &lock, post_id, &counter);
+	count_post(post_id, &counter, &actual, &rest);
+	wrong = !counts_right(post, &counter, rest, actual);
+	if (wrong)
+		repair_counter(writer, &counter, found, (PostCounts) {
+			actual.comments - rest.comments, actual.likes - rest.likes
+		});
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	post_unlock(&lock);
+	return wrong;
+}
+
+/* Write counts of zero into a post item that the writer has locked. */
+static void
+clear_post_counts(ItemWriter *writer, BlogItem *post)
+{
+	PostCounts	change = {
+		-item_count(post, PROP_COMMENT_COUNT),
+		-item_count(post, PROP_LIKE_COUNT)
+	};
+
+	if (change.comments != 0 || change.likes != 0)
+		post_write_counts(writer, post, change);
 }
 
 /*
@@ -172,20 +212,8 @@ post_counter_repair(const pg_uuid_t *post_id)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
 	found = post_lock_for_counts(writer, post_id, LockWaitBlock, &post) == ITEM_OK;
-	if (found)
-	{
-		PostCounts	base = {
-			item_count(&post, PROP_COMMENT_COUNT),
-			item_count(&post, PROP_LIKE_COUNT)
-		};
-		PostCounts	before = base;
-
-		repair_locked(&post, &base);
-		if (base.comments != before.comments || base.likes != before.likes)
-			post_write_counts(writer, &post, (PostCounts) {
-				base.comments - before.comments, base.likes - before.likes
-			});
-	}
+	if (found && correct_beside_post(&post))
+		clear_post_counts(writer, &post);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return found;
