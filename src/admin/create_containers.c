@@ -419,7 +419,7 @@ create_containers(PG_FUNCTION_ARGS)
 	memset(&creation, 0, sizeof(creation));
 	creation.partitions = create_get_partitions(fcinfo);
 	creation.owner = PG_ARGISNULL(1) ? GetUserId() : PG_GETARG_OID(1);
-	(void) GetUserNameFromId(creation.owner, false);	/* 42704 if no such role */
+	(void) GetUserNameFromId(creation.owner, false);	/* throws 42704 */
 	if (!cluster_library->create_containers(&creation, fcinfo->args[2]))
 		make_here(&creation);
 	warn_of_obstacle();

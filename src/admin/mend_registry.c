@@ -1,8 +1,8 @@
 /*
  * mend_registry.c
  *		Repairing the findings of verify() about the registry of usernames. The
- *		registry has a row for each user's name, by the name's key, a form in
- *		which names that look alike are equal.
+ *		registry has a row for each user's name, by the name's key: a form that
+ *		is the same for names that differ only in case.
  *
  * A finding with an actual value is a row whose key is not that of its user's
  * name. A finding without one is a name for whose key the user has no row.

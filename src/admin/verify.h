@@ -84,7 +84,8 @@ typedef struct VerifySource
 	const char *tally;
 	const char *feed;			/* query for the rows of all nodes' feeds, with
 								 * the number of the node */
-	const char *nodes;			/* query for the numbers of nodes with a feed */
+	const char *nodes;			/* query for the numbers of the nodes that have
+								 * a feed */
 	int			tables;			/* the tables that the statement reads, as in
 								 * KeptPlan */
 	Datum		argument;		/* value of $6, a jsonb */

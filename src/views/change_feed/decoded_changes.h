@@ -104,7 +104,8 @@ typedef struct RoleEntry
 
 	/* Numbers of the columns that the output plugin reads; 0 if missing. */
 	AttrNumber	id;				/* in tables of posts, copies and deltas */
-	AttrNumber	user_id;		/* in tables of posts, copies, users and jobs */
+	AttrNumber	user_id;		/* in tables of posts, copies, users and
+								 * jobs */
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;

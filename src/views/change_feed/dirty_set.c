@@ -42,7 +42,8 @@ struct DirtySet
 								 * or NULL */
 	int64		changes;		/* number of changes added since the set was
 								 * emptied */
-	int64		count_changes;	/* number of changes that concern only counts */
+	int64		count_changes;	/* number of these changes that concern only
+								 * counts */
 	bool		jobs;			/* jobs were queued */
 	bool		feed_view;		/* another session wrote to the feed */
 

@@ -91,8 +91,8 @@ typedef struct WorkerEntry
 	 * Fields that any process reads without the lock. Only the worker writes
 	 * them, unless the comment names another writer.
 	 */
-	TimestampTz caught_up_at;	/* when the worker last had applied all WAL that
-								 * was flushed */
+	TimestampTz caught_up_at;	/* when the worker last had applied all WAL
+								 * that was flushed */
 
 	/*
 	 * A transaction id. Readers whose snapshots see this transaction may use

@@ -32,7 +32,8 @@
 #include "utils/timestamp.h"
 
 /*
- * A post is folded at once if it has this many deltas, not counting stripes.
+ * A post's deltas are folded (added to its counter) at once if there are this
+ * many, not counting stripes.
  */
 #define MANY_DELTAS 32
 
@@ -44,8 +45,9 @@
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on one transaction (deltas and posts), and on the time that folding
- * takes in one turn of the worker, in ms.
+ * Limits on one transaction that folds deltas: their number, and the number of
+ * their posts. TIME_TO_FOLD: how long the worker folds before it looks for new
+ * changes of posts, in ms.
  */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
@@ -64,8 +66,8 @@
 #define LOOK_STEP 500
 
 /*
- * repair() waits for locked counters at most PATIENCE times altogether, each
- * time for MOMENT microseconds.
+ * When repair() folds deltas and finds counters locked, it waits at most
+ * PATIENCE times altogether, each time for MOMENT microseconds.
  */
 #define PATIENCE 500
 #define MOMENT 10000
@@ -379,9 +381,10 @@ try_chunk(void)
 }
 
 /*
- * Fold the posts that are due, for about TIME_TO_FOLD ms. Called in each turn
- * of the worker, outside of a transaction. Returns the number of ms until the
- * next post is due, -1 if the list is empty and the scan is done.
+ * Fold the posts that are due, for about TIME_TO_FOLD ms: add their deltas to
+ * their counters. Called in each turn of the worker, outside of a transaction.
+ * Returns the number of ms until the next post is due, -1 if the list of posts
+ * is empty and no scan for deltas is in progress.
  */
 long
 fold_step(void)
@@ -447,9 +450,9 @@ fold_patiently(const pg_uuid_t *post_id, int *patience)
 }
 
 /*
- * Fold the deltas of all posts. If a counter stays locked, the deltas of its
- * post are merged into one instead. Called in a READ COMMITTED transaction, as
- * the containers' owner.
+ * Fold the deltas of all posts: add them to the posts' counters. If a counter
+ * stays locked, the deltas of its post are merged into one instead. Called in
+ * a READ COMMITTED transaction, as the containers' owner.
  */
 void
 fold_everything(void)

@@ -272,7 +272,8 @@ try_chunk(Job *job)
  * jobs, and goes to the next page when no job of this one can continue, so
  * that no job holds up the others.
  */
-static int64 page_offset = 0;	/* number of jobs in the queue before the page */
+static int64 page_offset = 0;	/* number of jobs in the queue before the
+								 * page */
 static int	page_next = 0;		/* index in the page of the job to try next */
 static int	page_idle = 0;		/* how many jobs were tried since a job of the
 								 * page last made progress */

@@ -53,9 +53,9 @@ typedef struct Worker
 	WorkerEntry *entry;
 	char		slot_name[NAMEDATALEN];
 	MemoryContext context;
-	MemoryContext turn;			/* memory context of one turn, reset when it
-								 * ends */
-	uint64		turn_number;
+	MemoryContext turn;			/* reset after each round of the worker's main
+								 * loop */
+	uint64		turn_number;	/* number of the current round of the loop */
 	DirtySet   *dirty;
 
 	/*
@@ -84,11 +84,11 @@ typedef struct Worker
 	 * applied. Invalid if no such position is known.
 	 */
 	XLogRecPtr	due_lsn;
-	uint64		due_turn;		/* number of the turn that filled due_counts */
+	uint64		due_turn;		/* turn_number when due_counts was filled */
 	HeldBack   *held;
 	Decoder    *decoder;
-	AppliedPosition position;	/* the stored position of the worker, the row of
-								 * blogstore.change_feed */
+	AppliedPosition position;	/* the stored position of the worker, the row
+								 * of blogstore.change_feed */
 	bool		batch_applied;	/* a batch was applied since the position was
 								 * last stored */
 
@@ -108,8 +108,8 @@ typedef struct Worker
 	XLogRecPtr	serve_from;
 
 	/*
-	 * End of the decoded WAL in the first turn that had read everything up to
-	 * serve_from; invalid until then.
+	 * End of the decoded WAL at the first time when everything up to
+	 * serve_from was decoded; invalid until then.
 	 */
 	XLogRecPtr	serve_at;
 	XLogRecPtr	applied_to;		/* all changes before this WAL position are
@@ -193,8 +193,12 @@ typedef enum ApplyKind
 								 * tables, if anything */
 	APPLY_POSTS,				/* the transaction writes items, which the
 								 * change feed reports to the worker */
-	APPLY_COUNTS,				/* the transaction folds deltas; the change
-								 * feed does not report its writes */
+
+	/*
+	 * The transaction adds deltas to the counters of posts. The change feed
+	 * does not report its writes.
+	 */
+	APPLY_COUNTS,
 	APPLY_VIEWS					/* the transaction holds the views' lock and
 								 * writes the views */
 } ApplyKind;
