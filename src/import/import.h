@@ -103,7 +103,7 @@ typedef struct ImportTarget
 
 	/*
 	 * Finish after everything is written. Called outside of guard_enter() and
-	 * guard_leave(), so it must not run the owner's code. Errors: 40001.
+	 * guard_leave(), between which DDL is refused. Errors: 40001.
 	 */
 	void		(*end) (const Import *import);
 } ImportTarget;

@@ -50,8 +50,9 @@ typedef struct CheckReceiver
 	int64		n;
 
 	/*
-	 * The last post that note_uncounted() wrote to @part, if noted is true. It
-	 * prevents a row of @part for each hidden or edited comment of one post.
+	 * The last post that note_uncounted() wrote to @part, if noted is true.
+	 * note_uncounted() does not write it again for the next hidden or edited
+	 * comment.
 	 */
 	pg_uuid_t	uncounted;
 

@@ -38,7 +38,7 @@ typedef struct EditReceiver
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* the properties in a row's nprops columns */
+	const Property *prop;		/* the properties that a row's columns have */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
@@ -102,7 +102,10 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 	return edited;
 }
 
-/* Hide or show a comment as the source says, and count it on its post. */
+/*
+ * Hide or show a comment as the source says. This changes the count of its
+ * post.
+ */
 static void
 hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -355,8 +358,8 @@ edit_comments(const Import *import, DestReceiver *receiver)
 }
 
 /*
- * Return the properties in the columns of a row of a post or comment to edit.
- * *n becomes their number.
+ * Return which properties a row of a post or comment to edit has, in the order
+ * of its columns. *n becomes their number.
  */
 const Property *
 import_edited_properties(ItemType type, int *n)

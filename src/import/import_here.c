@@ -185,7 +185,9 @@ clear_counters(PostCounters *counters)
 	tuplestore_rescan(counters->posts);
 }
 
-/* Write the counters of the recorded posts. */
+/*
+ * Write a counter, the row that holds a post's counts, for each recorded post.
+ */
 static void
 write_counters(PostCounters *counters)
 {

@@ -143,9 +143,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row is rejected, or NULL. In the latter case *state
- * becomes what the containers have of the row. The row must be valid, and must
- * not sort before the previous one.
+ * Return the reason why a row is rejected, or NULL. If it is not rejected,
+ * *state says what the containers have of the row. The row must be valid, and
+ * must not sort before the previous one.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)

@@ -26,7 +26,7 @@ typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* the properties in a row's nprops columns */
+	const Property *prop;		/* the properties that a row's columns have */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;

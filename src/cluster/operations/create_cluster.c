@@ -161,8 +161,8 @@ make_unsent(const Creation *creation)
 }
 
 /*
- * Create what is missing of the tables that each node has for itself, and of
- * the registry of names, which is distributed later.
+ * Create the missing ones of the tables that each node has for itself, and the
+ * registry of names, if it is missing. The registry is distributed later.
  */
 static void
 make_own_tables(const Creation *creation)
@@ -253,8 +253,8 @@ cluster_make_on_nodes(const Creation *creation)
  * ------------------------------------------------------------------------ */
 
 /*
- * Create what is missing on the coordinator. If the containers posts and users
- * are missing, distribute the new ones.
+ * Create the tables that are missing on the coordinator. If the containers
+ * posts and users are missing, distribute the new ones.
  */
 static void
 make_on_coordinator(const Creation *creation)

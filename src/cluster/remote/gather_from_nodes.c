@@ -178,7 +178,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 	Shard		shard;
 
 	/*
-	 * Each shard takes more than a thousandth of all keys, so this finds one.
+	 * Each shard takes more than a thousandth of all keys, so one of the keys
+	 * tried is in the group's shards.
 	 */
 	for (int tries = 0; tries < 100000; tries++)
 	{
@@ -336,8 +337,8 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Put the collected rows into *rows, in the order of the ids in the argument.
- * If an id is repeated there, so is its row.
+ * Put the collected rows into *rows, in the order of the requested ids. An id
+ * that is requested twice gets its row twice.
  */
 static void
 take_as_asked(const Gathering *gather, RemoteRows *rows)

@@ -41,7 +41,7 @@ SQL_FUNCTION(serve);
 /* The text with which the application_name of Citus's connections begins. */
 #define CITUS_APPLICATION "citus_internal"
 
-/* Set the arguments of a call from their texts. */
+/* Convert texts to the types of a call's arguments, and set the arguments. */
 static void
 set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 {

@@ -255,8 +255,8 @@ static bool
 refresh_chunk(Job *job, int partition)
 {
 	/*
-	 * job->partition holds the pass; only sweeps over all partitions use it
-	 * otherwise.
+	 * job->partition holds the pass. Otherwise only jobs that sweep over all
+	 * partitions use that field.
 	 */
 	if (!do_pass(job, job->partition, partition))
 		return false;

@@ -34,7 +34,10 @@ refresh_gone(const DirtySet *dirty)
 	if (dirty_any_gone(dirty))
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
-	/* If the set has nothing else, dirty_posts() has these posts as well. */
+	/*
+	 * Normally the list of changed posts has these posts, too. If too many
+	 * have changed (dirty_anything()), there is no such list.
+	 */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);
 }

@@ -98,7 +98,10 @@ sort_keys(KeyElsewhere *keys, int n)
 	return once;
 }
 
-/* Return how many keys, from the first on, can be sent in one call. */
+/*
+ * Return how many of the sorted keys, from the first on, can be sent in one
+ * call to one node.
+ */
 static int
 count_of_call(const KeyElsewhere *keys, int n)
 {
@@ -463,7 +466,9 @@ typedef struct SentRows
 {
 	ArrayType  *rows;
 	Sending		what;
-	bool		all;			/* true if this node has all their shards */
+
+	/* true if this node has the shards of all rows */
+	bool		all;
 } SentRows;
 
 /*

@@ -32,7 +32,9 @@ NODE_FUNCTION(put_feed, "The worker of another node");
 /* Rows that another node has sent. */
 typedef struct SentFeed
 {
-	/* the rows; one without a title deletes the post's row */
+	/*
+	 * The rows that were sent. A row without a title deletes the post's row.
+	 */
 	BlogItem   *post;
 
 	int			n;

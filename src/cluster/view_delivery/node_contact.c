@@ -79,8 +79,9 @@ static uint64 unsure = 1;
 static bool sending = false;
 
 /*
- * True if the commit of this transaction makes all nodes send all rows of the
- * feed again; and true if rows that they have sent before may be lost then.
+ * asking is true if the commit of this transaction makes all nodes send all
+ * rows of the feed again. losing is true if rows that they have sent before
+ * may be lost by that commit.
  */
 static bool asking = false;
 static bool losing = false;
@@ -187,8 +188,8 @@ nodes_in_worker(void)
 }
 
 /*
- * Publish whether this node still has something to send. wait_for_views()
- * waits for that.
+ * Publish whether this node still has something to send to another one.
+ * wait_for_views() waits until it has not.
  */
 static void
 show_unsent(void)
@@ -348,9 +349,9 @@ node_may_answer(const OtherNode *other)
 }
 
 /*
- * Note that a node could not be reached since some time. The pause before the
- * next attempt grows with each failure, and with the time that the attempt
- * took.
+ * Note that an attempt to reach a node, begun at "since", has failed. The
+ * pause before the next attempt grows with each failure, and with the time
+ * that the attempt took.
  */
 static void
 note_away(OtherNode *other, TimestampTz since)
@@ -562,7 +563,7 @@ nodes_confirm(void)
 	{
 		/*
 		 * Rows were added to the feed while readers used it. Only new
-		 * snapshots show them.
+		 * snapshots show them, so older snapshots must no longer use the feed.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

@@ -91,8 +91,8 @@ news_of(const WorkerEntry *entry)
 }
 
 /*
- * Return the array element with a node group's report. If there is none, clear
- * one for it.
+ * Return the array element with a node group's report. If there is none, the
+ * element is cleared for a new report.
  */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
@@ -108,7 +108,10 @@ place_of(NewsOfWorker *news, int group)
 		if (oldest == NULL || place->heard_at < oldest->heard_at)
 			oldest = place;
 	}
-	/* The node of the oldest report probably no longer exists. */
+	/*
+	 * All elements are in use. The node of the oldest report probably no
+	 * longer exists, so its element is used.
+	 */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
 	oldest->group = group;

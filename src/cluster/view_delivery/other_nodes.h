@@ -81,12 +81,18 @@ extern bool nodes_confirm(void);
 /* node_news.c: the reports of other nodes */
 #define MAX_OTHER_NODES 63
 
-/* The report of another node. A question is a number; see node_contact.c. */
+/*
+ * The report of another node to this one. A question is a number; see
+ * node_contact.c.
+ */
 typedef struct NodeNews
 {
 	bool		used;
 	int			group;			/* the group of the reporting node */
-	int64		answers;		/* this node's last question that it answers */
+
+	/* This node's last question that the reporting node has answered. */
+	int64		answers;
+
 	int64		asks;			/* the reporting node's last question */
 
 	/*

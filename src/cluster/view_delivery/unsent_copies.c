@@ -81,8 +81,8 @@ unsent_look(OtherNode *others, int n)
 		int			at = 0;
 
 		/*
-		 * A group without a node has lost its shards to others; any of them
-		 * will do.
+		 * If the group has no node any more, its shards are on other nodes,
+		 * and one of these is noted instead.
 		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
@@ -95,9 +95,9 @@ unsent_look(OtherNode *others, int n)
 }
 
 /*
- * Delete some keys of copies that a node lacks from the table, and return
- * them. *n becomes their number. The next call continues behind the last of
- * them.
+ * Take from the table some keys of copies that a node lacks. Returns the keys,
+ * which are deleted from the table. *n becomes their number. The next call
+ * continues behind the last of them.
  */
 PostKey *
 unsent_take(OtherNode *other, int *n)

@@ -59,8 +59,9 @@ typedef enum StagedColumn
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-#define N_READ STAGED_PARTITION /* number of columns read from a source */
-#define N_NEEDED STAGED_PROPERTIES	/* required columns of a source */
+#define N_READ STAGED_PARTITION /* the columns before this one are read */
+/* the columns before this one are required */
+#define N_NEEDED STAGED_PROPERTIES
 
 /* A row of a source, as it is written to a temporary table. */
 typedef struct StagedRow
