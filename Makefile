@@ -1,17 +1,30 @@
-# blogstore: make, make install, make installcheck. installcheck needs a
-# running server with shared_preload_libraries = 'blogstore' and wal_level =
-# logical.
+# blogstore: make, make install, make installcheck, make dist. installcheck
+# needs a running server with shared_preload_libraries = 'blogstore' and
+# wal_level = logical. To build in another folder, run there:
+# make -f SOURCE/Makefile
 
 EXTENSION = blogstore
 MODULE_big = blogstore
 DATA = sql/blogstore--1.0.sql
 PGFILEDESC = "blogstore - blog and community store"
 
-SOURCES = $(wildcard src/*.c src/*/*.c src/*/*/*.c)
-OBJS = $(SOURCES:.c=.o)
-PG_CPPFLAGS = -I$(CURDIR)/src
+SOURCE := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
+EXTENSION_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SOURCE)/blogstore.control)
+
+# The order of the sources is fixed, and no path of the build is stored in the
+# library. So two builds give the same bytes.
+SOURCES := $(sort $(wildcard $(SOURCE)/src/*.c $(SOURCE)/src/*/*.c $(SOURCE)/src/*/*/*.c))
+ifeq ($(SOURCES),)
+$(error There are no sources in $(SOURCE)/src)
+endif
+ifneq ($(SOURCE),.)
+VPATH = $(SOURCE)
+endif
+OBJS := $(patsubst $(SOURCE)/%.c,%.o,$(SOURCES))
+PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(SOURCE))/=
+PG_CPPFLAGS = -I$(abspath $(SOURCE))/src -DBLOGSTORE_VERSION='"$(EXTENSION_VERSION)"'
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
-	-Wno-missing-field-initializers -fvisibility=hidden
+	-Wno-missing-field-initializers -fvisibility=hidden $(PREFIX_MAP)
 
 REGRESS = install users username_keys posts comments indexes \
 	properties hidden replies \
@@ -24,14 +37,14 @@ REGRESS = install users username_keys posts comments indexes \
 	triggers stats row_types custom_scan \
 	doors as_caller \
 	one_machine manual reinstall
-REGRESS_OPTS = --inputdir=test --encoding=UTF8
+REGRESS_OPTS = --inputdir=$(SOURCE)/test --encoding=UTF8
 
 ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post comment_id username \
 	like_delete_post like_snapshots serializable delete_like counter_order \
 	counter_held rename_comment delete_user user_anew id_anew purge_anew \
 	import_beside import_update detach_post detach_leaf detach_delete null_snapshot remember_half \
 	custom_scan_update own_items hide_post reply_delete late_trigger
-ISOLATION_OPTS = --inputdir=test
+ISOLATION_OPTS = --inputdir=$(SOURCE)/test
 
 EXTRA_CLEAN = output_iso results regression.diffs regression.out tmp_check
 
@@ -47,19 +60,46 @@ output_iso/expected:
 	mkdir -p output_iso
 	ln -sfn ../expected output_iso/expected
 
-$(OBJS): $(wildcard src/*/*.h src/*/*/*.h)
+$(OBJS): $(wildcard $(SOURCE)/src/*/*.h $(SOURCE)/src/*/*/*.h) \
+	$(SOURCE)/Makefile $(SOURCE)/blogstore.control
+
+ifdef VPATH
+$(shell mkdir -p $(sort $(dir $(OBJS))))
+endif
 
 # clang compiles each file to bitcode for JIT. Pass gcc's warning options to
 # it.
-BITCODE_CFLAGS += $(filter -W%,$(CFLAGS)) -Wno-unknown-warning-option
+BITCODE_CFLAGS += $(filter -W%,$(CFLAGS)) -Wno-unknown-warning-option $(PREFIX_MAP)
+
+# The documents keep their folders, so that the links between them lead on.
+DOCUMENTS = $(docdir)/extension/blogstore
+install: install-documents
+uninstall: uninstall-documents
+.PHONY: install-documents uninstall-documents
+install-documents:
+	$(MKDIR_P) '$(DESTDIR)$(DOCUMENTS)/docs/images'
+	$(INSTALL_DATA) $(addprefix $(SOURCE)/,README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE) '$(DESTDIR)$(DOCUMENTS)/'
+	$(INSTALL_DATA) $(SOURCE)/docs/*.md '$(DESTDIR)$(DOCUMENTS)/docs/'
+	$(INSTALL_DATA) $(SOURCE)/docs/images/* '$(DESTDIR)$(DOCUMENTS)/docs/images/'
+uninstall-documents:
+	rm -rf '$(DESTDIR)$(DOCUMENTS)'
 
 # Released scripts never change. A later change needs an upgrade script.
-.PHONY: check-frozen check-exports
+.PHONY: check-frozen check-exports check-version dist
 check-frozen:
-	@cd sql && if grep -qv '^#' frozen.sha256; \
+	@cd $(SOURCE)/sql && if grep -qv '^#' frozen.sha256; \
 	then sha256sum --quiet --check frozen.sha256; \
 	else echo "no script was released yet"; fi
 
 # The library exports only the symbols that the server looks up.
 check-exports: all
-	@test/exports $(shlib)
+	@$(SOURCE)/test/exports $(shlib)
+
+# The files that name the version agree on it.
+check-version:
+	@$(SOURCE)/scripts/release check
+
+# Make an archive of the release that a tag names.
+TAG = v$(EXTENSION_VERSION).0
+dist:
+	@$(SOURCE)/scripts/release archive $(TAG)

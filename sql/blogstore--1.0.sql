@@ -34,6 +34,26 @@ BEGIN
 END
 $body$;
 
+-- An update of the files does not change the library that a running server has
+-- loaded. An older library does not have the functions of this script.
+DO $body$
+BEGIN
+	CREATE FUNCTION blogstore.library_version()
+	RETURNS text
+	AS 'MODULE_PATHNAME', 'blogstore_library_version'
+	LANGUAGE C STABLE PARALLEL SAFE;
+	IF blogstore.library_version() <> '1.0' THEN
+		RAISE undefined_function;
+	END IF;
+EXCEPTION WHEN undefined_function THEN
+	RAISE EXCEPTION USING ERRCODE = '55000', MESSAGE = 'the server has loaded another version of the library blogstore',
+		DETAIL = 'This version of the extension needs version 1.0 of the library.', HINT = 'Restart the server first.';
+END
+$body$;
+REVOKE ALL ON FUNCTION blogstore.library_version FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.library_version IS
+'Return the version of the library that the server has loaded.';
+
 -- USAGE lets a role name the functions. To call one, it needs EXECUTE.
 GRANT USAGE ON SCHEMA blogstore TO PUBLIC;
 
@@ -949,7 +969,7 @@ SELECT b.bypass FROM (
 		AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 	JOIN pg_proc AS p ON p.oid = d.objid
 	WHERE e.extname = 'blogstore'
-		AND p.proname NOT IN ('new_id', 'key_id', 'wait_for_views', 'get_worker_status', 'get_progress', 'get_request_stats', 'get_cluster_status')
+		AND p.proname NOT IN ('library_version', 'new_id', 'key_id', 'wait_for_views', 'get_worker_status', 'get_progress', 'get_request_stats', 'get_cluster_status')
 		AND p.oid NOT IN (SELECT f.function FROM blogstore.request_functions() AS f WHERE f.kind IN ('wait', 'document', 'tool'))
 		AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
 	UNION ALL

@@ -1,6 +1,7 @@
 /*
  * preload.c
- *		Raises the error of functions that need the library to be preloaded.
+ *		The version of the library, and the error of functions that need it to
+ *		be preloaded.
  *
  * Runs in backends.
  */
@@ -8,6 +9,10 @@
 
 #include "base/error_fields.h"
 #include "base/preload.h"
+
+#include "utils/builtins.h"
+
+PG_FUNCTION_INFO_V1(blogstore_library_version);
 
 bool		library_preloaded = false;
 
@@ -23,4 +28,14 @@ preload_missing(void)
 			 errmsg("the blogstore library is not preloaded"),
 			 errhint(PRELOAD_HINT),
 			 err_fields(NULL, NULL, RULE_PRELOADED)));
+}
+
+/*
+ * blogstore.library_version(): return the version of the library, which the
+ * scripts of the extension compare with their own. Errors, locks: none.
+ */
+PGDLLEXPORT Datum
+blogstore_library_version(PG_FUNCTION_ARGS)
+{
+	PG_RETURN_TEXT_P(cstring_to_text(BLOGSTORE_VERSION));
 }

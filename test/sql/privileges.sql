@@ -57,6 +57,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('repair()'),
 	('start_worker()'),
 	('stop_worker()'),
+	('library_version()'),
 	('new_id()'),
 	('key_id(''post'', ''1'')'),
 	('get_worker_status()'),

@@ -15,8 +15,9 @@ my $root = "$FindBin::RealBin/../..";
 # Run make check-frozen in a copy of the Makefile and the scripts. Returns
 # whether it passed, and its output.
 my $copy = PostgreSQL::Test::Utils::tempdir;
-mkdir "$copy/sql";
-copy("$root/Makefile", $copy);
+mkdir "$copy/$_" foreach qw(sql src);
+copy("$root/$_", $copy) foreach qw(Makefile blogstore.control);
+copy("$root/src/blogstore.c", "$copy/src");
 copy($_, "$copy/sql") for glob "$root/sql/*";
 
 sub check_frozen

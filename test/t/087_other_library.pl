@@ -1,0 +1,63 @@
+
+# On a server that has loaded an older library, CREATE EXTENSION says that the
+# server has to be restarted. An update of the files replaces the library on
+# disk, and the server goes on with the one that it has loaded.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use File::Copy;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+# An installation of this test's own, with the same folders relative to each
+# other: a server finds its files by way of them.
+my %from = map { chomp(my $path = qx{$ENV{PG_CONFIG} --$_}); $_ => $path } qw(bindir pkglibdir sharedir includedir-server);
+my $copy = PostgreSQL::Test::Utils::tempdir('installation');
+foreach my $path ($from{bindir} =~ s{/bin$}{}r, $from{pkglibdir}, $from{sharedir})
+{
+	next if -e "$copy$path/.";
+	system_or_bail('mkdir', '-p', "$copy$path");
+	system_or_bail('cp', '-R', "$path/.", "$copy$path");
+}
+my $installed = "$copy$from{pkglibdir}/blogstore.so";
+my $library = "$copy/blogstore.so";
+move($installed, $library) or die $!;
+
+# Another version is loaded, and then the files are replaced.
+sub install_other
+{
+	my (@version) = @_;
+
+	unlink $installed;
+	system_or_bail('gcc', '-shared', '-fPIC', "-I$from{'includedir-server'}", @version, '-o', $installed, "$FindBin::RealBin/other_library.c");
+	return;
+}
+
+install_other();
+my $node = new_server('other', install_path => $copy . $from{bindir} =~ s{/bin$}{}r);
+my $refused = "ERROR:  55000: the server has loaded another version of the library blogstore\nDETAIL:  This version of the extension needs version 1.0 of the library.\nHINT:  Restart the server first.";
+foreach my $other ([ 'without a version' ], [ 'of another version', '-DOTHER_VERSION="0.9"' ])
+{
+	my ($name, @version) = @$other;
+
+	install_other(@version);
+	$node->start;
+	unlink $installed;
+	copy($library, $installed) or die $!;
+	my ($status, $out, $told) = $node->psql('postgres', 'CREATE EXTENSION blogstore', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+	like($told, qr/\Q$refused\E/, "a library $name: restart");
+	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'blogstore'}), '0', '... and nothing was created');
+	$node->stop;
+}
+
+$node->start;
+$node->safe_psql('postgres', 'CREATE EXTENSION blogstore');
+is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), '1.0', 'once it is restarted, the extension is created');
+$node->stop;
+
+done_testing();
