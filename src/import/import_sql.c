@@ -85,8 +85,8 @@ const char *const import_tables_sql[] = {
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
 	/*
-	 * Counts that the import adds to posts: partial ones, and one for each
-	 * post.
+	 * @part has partial counts, which the import adds to posts. @count has
+	 * their sum for each post.
 	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
@@ -199,9 +199,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS looked_up ORDER BY partition, post_id, " other ", reason IS NULL, " order
 
 /*
- * The check of users is a query on a query, three deep. This is the innermost
- * one. It compares each row of @user with the existing user. dated is the date
- * by which the user would be created.
+ * The check of users nests three queries. This is the innermost one. It
+ * compares each row of @user with the existing user. dated is the date that a
+ * new user gets.
  */
 #define USERS_COMPARED \
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
@@ -368,8 +368,8 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 };
 
 /*
- * A row's own properties, followed by the operator that adds more; nothing if
- * they are not an object.
+ * A row's own properties, or {} if they are not an object; then the operator
+ * that adds more properties.
  */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \

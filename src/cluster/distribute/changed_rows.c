@@ -50,7 +50,10 @@ look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot no
 			!table_tuple_satisfies_snapshot(rel, slot, now);
 }
 
-/* Create an empty list of keys of a leaf, in the current memory context. */
+/*
+ * Create an empty list for keys of rows of a leaf, in the current memory
+ * context.
+ */
 ChangedKeys *
 changed_keys_make(const SpreadSource *source)
 {

@@ -334,7 +334,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 
-	/* The nodes will build new views. */
+	/* Note that the views cannot be used. The nodes will build new ones. */
 	owner_begin(&scope);
 	views_abandon();
 	owner_end(&scope);

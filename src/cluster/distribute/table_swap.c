@@ -179,8 +179,8 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
 		/*
-		 * The first table has been locked twice. If lock_while_free() has
-		 * failed, this unlocks it.
+		 * lock_while_free() has locked the first table again, or has failed.
+		 * Release one lock of that table.
 		 */
 		UnlockRelationOid(first, mode);
 	CurrentResourceOwner = owner;

@@ -177,9 +177,9 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the owner the rights that nodes need to call each other. They do so as
- * the containers' owner, and so do nodes that are added later. Citus also
- * creates the tables of moved shards and of reference tables as the owner.
+ * Grant the containers' owner the rights that nodes need to call each other as
+ * the owner. Nodes that are added later need them, too. Citus also creates the
+ * tables of moved shards and of reference tables as the owner.
  */
 static void
 give_owner_rights(Oid owner)

@@ -71,8 +71,9 @@ typedef struct Gathering
 	bool		full;
 
 	/*
-	 * True if the last row of such a node is in the millisecond of the cursor,
-	 * from which the page begins. See first_of_page().
+	 * True if a node may have more rows, and the last row that it has returned
+	 * is in the millisecond of the cursor, from which the page begins. See
+	 * first_of_page().
 	 */
 	bool		full_of_ties;
 
@@ -415,7 +416,7 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Run a query of some name on all nodes that have shards, and merge the items
+ * Run the query with a name on all nodes that have shards, and merge the items
  * that they return. The result is allocated in the current memory context.
  *
  * Errors: those of the query; 40001 if a shard arrived after the transaction's

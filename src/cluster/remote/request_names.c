@@ -303,8 +303,8 @@ remote_row_type(ItemType type)
 }
 
 /*
- * Return whether a query reads copies of posts. They are views, and may not be
- * ready.
+ * Return whether a query reads copies of posts. A node may not have built its
+ * copies yet.
  */
 bool
 remote_reads_copies(const char *name)

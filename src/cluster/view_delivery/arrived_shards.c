@@ -32,8 +32,8 @@
 #include "utils/memutils.h"
 
 /*
- * How many items are given names, and how many posts or copies are checked, in
- * one transaction.
+ * RELABEL_CHUNK items are given the names of their authors, and ARRIVAL_CHUNK
+ * posts or copies are checked, in one transaction.
  */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500

@@ -489,7 +489,7 @@ nodes_look(void)
 
 /*
  * Return a node that can be reached and lacks copies, or NULL. A node that has
- * just refused a statement is left alone for a moment.
+ * refused a statement within the last second is skipped.
  */
 OtherNode *
 nodes_lacking(void)

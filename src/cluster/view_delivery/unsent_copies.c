@@ -63,7 +63,7 @@ unsent_add(int group, const PostKey *key)
 	(void) plan_run(&add_plan, values, NULL, false);
 }
 
-/* Note for each of n other nodes whether it lacks copies. */
+/* Find out which of n other nodes lack copies, and note it in others[]. */
 void
 unsent_look(OtherNode *others, int n)
 {

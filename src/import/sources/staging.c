@@ -248,9 +248,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * Make the guest, a user whom the caller of import() names, the author of a
- * post or comment that has none. Returns the problem that there is no guest,
- * or NULL.
+ * Make the guest the author of a post or comment that has none. The guest is a
+ * user whom the caller of import() names. Returns the problem that there is no
+ * guest, or NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
