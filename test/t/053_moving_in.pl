@@ -1,6 +1,6 @@
 # The commands of docs/MOVING_IN.md. Small sites move in from WordPress's dump,
-# Ghost's export, Discourse's tables and tables of another site, catch up with
-# changes, keep their addresses, and move out again.
+# Ghost's export, Discourse's tables, documents of Cosmos DB and tables of
+# another site, catch up with changes, keep their addresses, and move out again.
 
 use strict;
 use warnings;
@@ -17,13 +17,14 @@ use Test::More;
 my $data = "$FindBin::RealBin/../moving";
 my $directory = PostgreSQL::Test::Utils::tempdir('moving');
 my $node = new_server('moving_in');
-$node->append_conf('postgresql.conf', block('conf', 'Moving in'));
+$node->append_conf('postgresql.conf', block('conf', 'Roles and settings'));
 $node->start;
 $node->safe_psql(
 	'postgres', q{
 CREATE EXTENSION blogstore;
 CREATE ROLE blog;
 SELECT blogstore.create_containers(4, owner => 'blog'), blogstore.grant_requests('blog');
+GRANT CREATE ON SCHEMA blogstore TO blog;
 GRANT EXECUTE ON FUNCTION blogstore.key_id, blogstore.import, blogstore.import_documents, blogstore.export_documents,
 	blogstore.verify, blogstore.wait_for_views TO blog;
 GRANT CREATE, TEMPORARY ON DATABASE postgres TO blog;
@@ -59,15 +60,16 @@ sub bring
 	return;
 }
 
-# Check that SQL fails because a key exists.
+# Check that SQL fails because a key exists, or with another SQLSTATE.
 sub refused
 {
-	my ($sql, $name) = @_;
+	my ($sql, $name, $sqlstate) = @_;
 	my $err;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$node->psql('postgres', "\\set VERBOSITY sqlstate\n$sql", stderr => \$err);
-	like($err, qr/ERROR:  23505$/, $name);
+	$sqlstate //= '23505';
+	like($err, qr/ERROR:  $sqlstate$/, $name);
 	return;
 }
 
@@ -140,9 +142,14 @@ is(page('Slugs and old addresses', 2), '', 'a table of slugs');
 is(page('Addresses of WordPress and Ghost'), '', 'with those of WordPress');
 is(page('Slugs and old addresses', 3), 'Hello & welcome 😀|hello|f|f', 'finds a post by its slug, not the draft of that slug');
 my $hello = "blogstore.key_id('post', 'wp:10')";
-is(sql("SELECT (site.rename_post($hello, 'hi')).properties ->> 'slug'"), 'hi', 'a post gets another slug');
+is(sql("SELECT (site.change_slug($hello, 'hi')).properties ->> 'slug'"), 'hi', 'a post gets another slug');
 is(page('Slugs and old addresses', 3), 'Hello & welcome 😀|hi|t|f', 'and is found by the old one');
-refused("SELECT site.rename_post($hello, 'behind')", 'a slug that is taken is none');
+refused("SELECT site.change_slug($hello, 'behind')", 'a slug that is taken is none');
+is(sql("SELECT (site.change_slug($hello, 'hello')).properties ->> 'slug'"), 'hello', 'a post can have its old slug again');
+is(page('Slugs and old addresses', 3), 'Hello & welcome 😀|hello|f|f', 'which is the present one then');
+is(sql("SELECT (site.change_slug($hello, 'hi')).properties ->> 'slug'"), 'hi', 'and the other one again');
+refused("SELECT site.change_slug(blogstore.key_id('post', 'none'), 'none')", 'a post that is not there has no slug', '23503');
+is(sql("SELECT count(*) FROM site.slug WHERE slug = 'none'"), '0', 'in the table neither');
 
 # ---- Changes in WordPress after the import
 
@@ -191,7 +198,9 @@ like|0|0|0|0|0|
 END
 is(page('Addresses of WordPress and Ghost'), '', 'its slugs once more');
 is(page('Slugs and old addresses', 3), 'Hello again|hello-again|t|f', 'old addresses lead to new ones');
-is(run_block($node, 'postgres', $directory, 'Posts by their properties'), '', 'indexes of the site');
+is(page('Posts by their properties'), '', 'indexes of the site');
+is(sql(q{SELECT DISTINCT regexp_replace(tablename, '_p\d+', '') FROM pg_indexes WHERE indexdef ~ $$'(tags|slug)'$$ AND schemaname = 'blogstore' ORDER BY 1}),
+	"posts_post\nusers_user", 'on the leaves of posts and users alone');
 is(page('Posts by their properties', 2), "5cec6e40-e829-86c5-82e6-76482e50fea0|Ann Öberg", 'find users by their slugs');
 
 # ---- Changes that an import does not take over, and how to take them over
@@ -336,6 +345,111 @@ Thanks.|t
 Good.|
 END
 
+# ---- From Azure Cosmos DB: the document's example, then documents in other forms
+
+my $files = 'Files of Cosmos DB';
+$node->safe_psql('postgres', 'CREATE DATABASE cosmos');
+create_store($node, 'cosmos');
+
+# Run a block of the document in the database for Cosmos DB's documents.
+sub cosmos
+{
+	return run_block($node, 'cosmos', $directory, @_);
+}
+
+# Load documents from two files in the form that the export tool writes.
+sub cosmos_has
+{
+	my ($users, $posts) = @_;
+
+	unlink "$directory/users.json", "$directory/posts.json";
+	append_to_file("$directory/users.json", $users);
+	append_to_file("$directory/posts.json", $posts);
+	run_shell($directory, block('sh', $files));
+	cosmos($files, 2);
+	return;
+}
+
+is(sql("SELECT o #>> '{SourceSettings,Container}', o #>> '{SinkSettings,FilePath}' FROM (SELECT jsonb_path_query(\$json\$" . block('json', $files) . "\$json\$, '\$.Operations[*]') AS o) AS operations"),
+	"users|users.json\nposts|posts.json", 'settings of the tool');
+cosmos('Files');
+is(cosmos($files), '', 'tables for Cosmos DB');
+my ($users, $posts) = map { block('json', $files, $_) } 2, 3;
+cosmos_has($users, $posts);
+is(cosmos('The import from Cosmos DB'), <<'END' =~ s/\n\z//r, 'Cosmos DB moves in');
+user|2|2|0|0
+post|1|1|0|0
+comment|1|1|0|0
+like|1|1|0|0
+END
+is( $node->safe_psql(
+		'cosmos', q{
+SELECT * FROM blogstore.wait_for_views();
+SELECT document FROM blogstore.export_documents() AS e RIGHT JOIN (SELECT document::jsonb FROM cosmos.document) AS d ON e ->> 'id' = document ->> 'id'
+WHERE e - 'creationDate' IS DISTINCT FROM document - 'creationDate' OR (e ->> 'creationDate')::timestamptz <> (document ->> 'creationDate')::timestamptz}),
+	't', 'and is exported with all that the documents had');
+
+my ($ada, $post) = map { "c0000000-0000-4000-8000-0000000000$_" } '01', '11';
+my $later = $posts =~ s/My first post\./Edited./r =~ s/\]\n\z//r . <<"END";
+,{"id":"c0000000-0000-4000-8000-000000000032","type":"like","postId":"$post","userId":"$ada","dateCreated":"2024-05-02T12:00:00Z"},
+{"id":"c0000000-0000-4000-8000-000000000033","type":"like","postId":"$post","userId":"$ada","dateCreated":"2024-05-03T12:00:00Z"},
+{"id":"c0000000-0000-4000-8000-000000000022","type":"comment","postId":"$post","userId":"c0000000-0000-4000-8000-000000000003","content":"Caf\\u00e9?","dateCreated":"2024-05-02T13:00:00Z","mood":"good"},
+{"id":"c0000000-0000-4000-8000-000000000023","type":"comment","postId":"$post","userId":"$ada","content":"nul \\u0000","creationDate":"2024-05-02T14:00:00Z"},
+{"id":"hello-2","type":"post","postId":"hello-2","userId":"$ada","title":"Of a slug","content":"Text","creationDate":"2024-05-02T15:00:00Z"},
+{"id":"cy","type":"unique_username","userId":"unique_username"}]
+END
+cosmos_has($users =~ s/\]\n\z/,{"id":"c0000000-0000-4000-8000-000000000003","username":"cy"}]\n/r, $later);
+is(cosmos('The import from Cosmos DB'), <<'END' =~ s/\n\z//r, 'what is new comes in, and what was edited is rejected');
+user|3|1|2|0
+post|2|0|0|2
+comment|3|1|1|1
+like|3|1|1|1
+|1|0|0|1
+comment|the document has \u0000 or half of a surrogate pair|1
+like|liked already|1
+post|id is no uuid|1
+post|id taken|1
+|unknown type|1
+END
+is($node->safe_psql('cosmos', q{SET TimeZone = 'UTC'; SELECT user_username, content, creation_date, properties FROM blogstore.list_post_comments('c0000000-0000-4000-8000-000000000011', 1)}),
+	'cy|Café?|2024-05-02 13:00:00+00|{"mood": "good"}', 'with a user without a type, and a date of another name');
+
+# With views that cast ids, UUIDs stay, and a text that is no UUID fails the
+# import.
+$node->safe_psql('cosmos', block('sql', 'Other ids, and edits') =~ s/item ->> ('(?:id|postId|userId)') AS/(item ->> $1)::uuid AS/gr);
+like((eval { cosmos('Other ids, and edits', 2) } // $@), qr/invalid input syntax for type uuid: "hello-2"/, 'views that cast ids: another id fails the import');
+$node->safe_psql('cosmos', q{DELETE FROM cosmos.document WHERE document ~ 'hello-2'});
+is(cosmos('Other ids, and edits', 2), <<'END' =~ s/\n\z//r, 'without it the store takes over edits');
+user|3|0|3|0|0|{}
+post|1|0|0|0|1|{}
+comment|3|0|2|1|0|{}
+like|3|0|2|1|0|{}
+comment|has \u0000 or half of a surrogate pair|1
+like|liked already|1
+|unknown type|1
+END
+is($node->safe_psql('cosmos', q{SELECT content, comment_count, like_count, properties FROM blogstore.get_post('c0000000-0000-4000-8000-000000000011')}), 'Edited.|2|2|{"tags": ["first"]}', 'and has them');
+
+$node->safe_psql('postgres', 'CREATE DATABASE cosmos_keys');
+create_store($node, 'cosmos_keys');
+foreach my $block ([ 'Files', 1 ], [ $files, 1 ], [ $files, 2 ], [ 'Other ids, and edits', 1 ])
+{
+	run_block($node, 'cosmos_keys', $directory, @$block);
+}
+is(run_block($node, 'cosmos_keys', $directory, 'Other ids, and edits', 2), <<'END' =~ s/\n\z//r, 'ids of any kind');
+user|3|3|0|0|0|{}
+post|2|2|0|0|0|{}
+comment|3|2|0|1|0|{}
+like|3|2|0|1|0|{}
+comment|has \u0000 or half of a surrogate pair|1
+like|liked already|1
+|unknown type|1
+END
+is( $node->safe_psql(
+		'cosmos_keys', q{SELECT p.title, p.user_username, p.comment_count, p.like_count, p.properties
+FROM cosmos.posts AS s, LATERAL blogstore.get_post(blogstore.key_id('post', 'cosmos:' || s.post_id)) AS p ORDER BY p.creation_date}),
+	qq{Hello|ada|2|2|{"tags": ["first"]}\nOf a slug|ada|0|0|}, 'become ids by key_id()');
+
 # ---- Moving out
 
 is(page('Passwords'), '', 'accounts');
@@ -357,7 +471,7 @@ is($node->safe_psql('other', $documents), sql($documents), 'the other store expo
 
 is_deeply([ blocks_not_run() ], [ 'sh: From a dump', 'sql: By mysql_fdw', 'sql: By mysql_fdw', 'sh: By mysql_fdw', 'sql: By mysql_fdw', 'sh: From blogstore 0.3', 'sql: From blogstore 0.3' ],
 	'054_wordpress.pl and 064_from_0_3.pl run the other blocks of the page');
-foreach my $dbname (qw(postgres other))
+foreach my $dbname (qw(postgres cosmos cosmos_keys other))
 {
 	is($node->safe_psql($dbname, q{SELECT blogstore.wait_for_views('10 min')}), 't', "$dbname: the views follow");
 	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'), '', "$dbname: verify() shows nothing");

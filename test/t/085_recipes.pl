@@ -168,6 +168,19 @@ is(app('SELECT title, like_date FROM site.liked_posts(kit.u(9), 2)'), "Cats|2024
 is(app('SELECT title FROM (SELECT like_date, like_id FROM site.liked_posts(kit.u(9), 2) OFFSET 1) AS l, LATERAL site.liked_posts(kit.u(9), 2, like_date, like_id)'), 'Cats again', 'the next page');
 is(indexes_read('like_user_id_creation_date_id_idx'), '4 of 4', 'by its indexes');
 
+is(recipe('Following users'), '', 'following users');
+is(app('SELECT ' . join(', ', map { "site.follow_user(kit.u(5), kit.u($_))" } 1 .. 4, 1, 99)), 't|t|t|t|t|f', 'a user follows four users, one of them twice, and no unknown user');
+app('SELECT site.follow_user(kit.u(1), kit.u(5)), site.follow_user(kit.u(2), kit.u(5))');
+is(refused('SELECT site.follow_user(kit.u(1), kit.u(1))'), '23514', 'a user cannot follow themselves');
+app('SELECT site.unfollow_user(kit.u(5), kit.u(2)), site.unfollow_user(kit.u(5), kit.u(2))');
+is(app(q{SELECT string_agg(username, ', ' ORDER BY username) FROM site.followed_by(kit.u(5))}), 'Ann, Cid, Dora', 'the list of followed users has no user who is no longer followed');
+is(app(q{SELECT string_agg(username, ', ' ORDER BY username) FROM site.followers_of(kit.u(5))}), 'Ann, Bob', 'the list of followers has both');
+$node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
+is(titles('site.followed_posts(kit.u(5))'), qq{Quiet, A <b> & "q"\x02, Plain, Cats again, Cats}, 'posts of followed users, the newest first, and no draft');
+is(titles('site.followed_posts(kit.u(5), 2)'), qq{Quiet, A <b> & "q"\x02}, 'a page of these posts');
+is(titles('(SELECT creation_date, id FROM site.followed_posts(kit.u(5), 2) OFFSET 1) AS l, LATERAL site.followed_posts(kit.u(5), 2, l.creation_date, l.id)'), 'Plain, Cats again', 'the next page');
+is(titles('site.followed_posts(kit.u(3))'), '', 'a user who follows nobody gets no posts');
+
 # ---- Feeds and sitemaps
 
 is(recipe('Atom and RSS'), '', 'Atom and RSS');
@@ -289,7 +302,7 @@ SELECT site.report_item(kit.p(2), NULL, kit.u(5), 'by Eve'), site.report_item(ki
 	site.spend(kit.u(5), 'post', 5, '10 minutes');
 });
 is(recipe(@$_), '', lc $_->[0]) foreach [q{Export of a person's data}], ['Erasure'], [ 'Erasure', 2 ], ['Leaving while posts stay'];
-is(app(q{SELECT d ->> 'type', count(*) FROM site.export_person(kit.u(5)) AS d GROUP BY 1 ORDER BY 1}), "comment|1\nlike|3\npost|251\nreport|1\nuser|1", 'all that is hers is exported');
+is(app(q{SELECT d ->> 'type', count(*) FROM site.export_person(kit.u(5)) AS d GROUP BY 1 ORDER BY 1}), "comment|1\nfollow|5\nlike|3\npost|251\nreport|1\nuser|1", 'all that is hers is exported');
 is(app(q{SELECT count(*) FROM site.export_person(kit.u(5)) AS d WHERE d ->> 'type' IN ('comment', 'post') AND d @> '{"hidden": true}'}), '2', 'the export has hidden items, too');
 is(app(q{SELECT d - 'creationDate' - 'modificationDate' FROM site.export_person(kit.u(5)) AS d WHERE d ->> 'type' = 'user'}),
 	'{"id": "00000000-0000-7000-8000-000000000005", "site": "https://eve.example.org", "type": "user", "userId": "00000000-0000-7000-8000-000000000005", "username": "Eve"}', 'with what the site keeps of her');
@@ -301,6 +314,9 @@ my $worker = stop_worker($node, 'postgres');
 is(app('SELECT site.erase_person(kit.u(5))'), 't', 'she is erased');
 cmp_ok($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.posts WHERE type = 'post' AND user_id = kit.u(5)}), '>', 0, 'some of her posts are in the table yet');
 is(join('', map { titles($_) } q{site.search_posts('zebra')}, q{site.tagged_posts('zebra')}, q{site.tag_page('zebra')}, 'site.held_posts()'), '', 'but none is found');
+$node->safe_psql('postgres', 'INSERT INTO site.follow VALUES (kit.u(2), kit.u(5))');
+is(titles('site.followed_posts(kit.u(2))') . app('SELECT count(*) FROM site.followed_by(kit.u(2))'), '0', 'followers find neither her nor her posts');
+$node->safe_psql('postgres', 'TRUNCATE site.follow');
 is(app(q{SELECT count(*) FROM site.top_posts() WHERE title ~ 'Bulk'}) . titles(q{site.related_posts(kit.p(3))}), '0Cats, Plain', 'her posts are not in other lists either');
 kill 'CONT', $worker;
 $node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
