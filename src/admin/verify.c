@@ -399,6 +399,7 @@ show_short_forms(void)
 	TupleDescInitEntry(desc, 1, "leaf", OIDOID, -1, 0);
 	TupleDescInitEntry(desc, 2, "place", TIDOID, -1, 0);
 	TupleDescInitEntry(desc, 3, "short", TEXTOID, -1, 0);
+	compat_tuple_desc_finalize(desc);
 	plan_send(&short_forms_plan, receiver);
 	receiver->rDestroy(receiver);
 

@@ -1,6 +1,6 @@
 /*
  * compat.h
- *		Hides the differences between the supported server versions, 15 to 18.
+ *		Hides the differences between the supported server versions, 15 to 19.
  *
  * No other file tests PG_VERSION_NUM. Runs in any process.
  */
@@ -19,7 +19,9 @@
 #include "nodes/makefuncs.h"
 #include "parser/parse_relation.h"
 #include "portability/instr_time.h"
+#include "replication/logical.h"
 #include "replication/message.h"
+#include "replication/origin.h"
 #include "replication/reorderbuffer.h"
 #include "replication/slot.h"
 #include "storage/bufmgr.h"
@@ -31,6 +33,7 @@
 #include "utils/backend_status.h"
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
+#include "utils/jsonb.h"
 #include "utils/snapmgr.h"
 #if PG_VERSION_NUM >= 160000
 #include "catalog/pg_proc.h"
@@ -41,6 +44,9 @@
 #if PG_VERSION_NUM >= 180000
 #include "commands/explain_format.h"
 #include "commands/explain_state.h"
+#endif
+#if PG_VERSION_NUM >= 190000
+#include "replication/logicalctl.h"
 #endif
 
 #if PG_VERSION_NUM < 150000
@@ -88,10 +94,45 @@ static inline IndexScanDesc
 compat_index_beginscan(Relation heap, Relation index, Snapshot snapshot,
 					   int nkeys)
 {
-#if PG_VERSION_NUM >= 180000
+#if PG_VERSION_NUM >= 190000
+	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0, SO_NONE);
+#elif PG_VERSION_NUM >= 180000
 	return index_beginscan(heap, index, snapshot, NULL, nkeys, 0);
 #else
 	return index_beginscan(heap, index, snapshot, nkeys, 0);
+#endif
+}
+
+static inline TableScanDesc
+compat_table_beginscan(Relation rel, Snapshot snapshot)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_beginscan(rel, snapshot, 0, NULL, SO_NONE);
+#else
+	return table_beginscan(rel, snapshot, 0, NULL);
+#endif
+}
+
+static inline IndexFetchTableData *
+compat_index_fetch_begin(Relation rel)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_index_fetch_begin(rel, SO_NONE);
+#else
+	return table_index_fetch_begin(rel);
+#endif
+}
+
+/*
+ * Complete a tuple descriptor from CreateTemplateTupleDesc(), after the last
+ * TupleDescInitEntry(). Without this, tuples of that descriptor crash a server
+ * of version 19.
+ */
+static inline void
+compat_tuple_desc_finalize(TupleDesc desc)
+{
+#if PG_VERSION_NUM >= 190000
+	TupleDescFinalize(desc);
 #endif
 }
 
@@ -155,7 +196,10 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 {
 	bool		tell = spec_conflict != NULL;
 
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+	return ExecInsertIndexTuples(rri, estate, tell ? EIIT_NO_DUPE_ERROR : 0,
+								 slot, arbiters, spec_conflict);
+#elif PG_VERSION_NUM >= 160000
 	return ExecInsertIndexTuples(rri, slot, estate, false, tell,
 								 spec_conflict, arbiters, false);
 #else
@@ -182,11 +226,49 @@ static inline void
 compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
 						   TupleTableSlot *slot, CompatIndexes indexes)
 {
-#if PG_VERSION_NUM >= 160000
+#if PG_VERSION_NUM >= 190000
+	uint32		flags = EIIT_IS_UPDATE;
+
+	if (indexes == TU_Summarizing)
+		flags |= EIIT_ONLY_SUMMARIZING;
+	(void) ExecInsertIndexTuples(rri, estate, flags, slot, NIL, NULL);
+#elif PG_VERSION_NUM >= 160000
 	(void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL,
 								 indexes == TU_Summarizing);
 #else
 	(void) ExecInsertIndexTuples(rri, slot, estate, true, false, NULL, NIL);
+#endif
+}
+
+/* Update a row version, and wait for a concurrent update to end. */
+static inline TM_Result
+compat_table_tuple_update(Relation rel, ItemPointer tid, TupleTableSlot *slot,
+						  TM_FailureData *failure, LockTupleMode *mode,
+						  CompatIndexes *indexes)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_tuple_update(rel, tid, slot, GetCurrentCommandId(true), 0,
+							  GetActiveSnapshot(), InvalidSnapshot, true,
+							  failure, mode, indexes);
+#else
+	return table_tuple_update(rel, tid, slot, GetCurrentCommandId(true),
+							  GetActiveSnapshot(), InvalidSnapshot, true,
+							  failure, mode, indexes);
+#endif
+}
+
+/* Delete a row version. Does not wait for a concurrent update. */
+static inline TM_Result
+compat_table_tuple_delete(Relation rel, ItemPointer tid, TM_FailureData *failure)
+{
+#if PG_VERSION_NUM >= 190000
+	return table_tuple_delete(rel, tid, GetCurrentCommandId(true), 0,
+							  GetActiveSnapshot(), InvalidSnapshot, false,
+							  failure);
+#else
+	return table_tuple_delete(rel, tid, GetCurrentCommandId(true),
+							  GetActiveSnapshot(), InvalidSnapshot, false,
+							  failure, false);
 #endif
 }
 
@@ -246,17 +328,46 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 /*
  * Create a logical replication slot, as RS_EPHEMERAL. From PostgreSQL 17 on it
  * is a failover slot, so that a standby which synchronizes slots still has it
- * after a promotion.
+ * after a promotion. PostgreSQL 19 logs at WAL level replica until the first
+ * logical slot exists; the slot's creator then turns logical decoding on.
  */
 static inline void
 compat_slot_create(const char *name)
 {
-#if PG_VERSION_NUM >= 170000
+#if PG_VERSION_NUM >= 190000
+	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, false, true, false);
+	EnsureLogicalDecodingEnabled();
+#elif PG_VERSION_NUM >= 170000
 	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false, true, false);
 #else
 	ReplicationSlotCreate(name, true, RS_EPHEMERAL, false);
 #endif
 }
+
+/* Return a decoding context that finds the start point of a new slot. */
+static inline LogicalDecodingContext *
+compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
+{
+#if PG_VERSION_NUM >= 190000
+	return CreateInitDecodingContext(plugin, NIL, false, false,
+									 InvalidXLogRecPtr, routine, NULL, NULL,
+									 NULL);
+#else
+	return CreateInitDecodingContext(plugin, NIL, false, InvalidXLogRecPtr,
+									 routine, NULL, NULL, NULL);
+#endif
+}
+
+/* The origin that the current transaction's changes carry in WAL. */
+#if PG_VERSION_NUM >= 190000
+typedef ReplOriginId CompatOrigin;
+#define COMPAT_NO_ORIGIN InvalidReplOriginId
+#define compat_write_origin replorigin_xact_state.origin
+#else
+typedef RepOriginId CompatOrigin;
+#define COMPAT_NO_ORIGIN InvalidRepOriginId
+#define compat_write_origin replorigin_session_origin
+#endif
 
 /*
  * Return an entry of this process's copy of the backends' status. number: from
@@ -389,6 +500,29 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 		DecodeDateTime(field, field_type, nfields, &type, &tm, &fsec,
 					   &zone) == 0 &&
 		type == DTK_DATE && tm2timestamp(&tm, fsec, &zone, result) == 0;
+#endif
+}
+
+/* A jsonb value that is being built; zero before the first part is pushed. */
+#if PG_VERSION_NUM >= 190000
+typedef JsonbInState CompatJsonb;
+#else
+typedef struct CompatJsonb
+{
+	JsonbValue *result;			/* complete after the last part */
+	JsonbParseState *state;
+} CompatJsonb;
+#endif
+
+/* Add a part to a jsonb value. */
+static inline void
+compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
+				  JsonbValue *value)
+{
+#if PG_VERSION_NUM >= 190000
+	pushJsonbValue(jsonb, token, value);
+#else
+	jsonb->result = pushJsonbValue(&jsonb->state, token, value);
 #endif
 }
 

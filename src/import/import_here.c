@@ -140,6 +140,7 @@ counters_begin(PostCounters *counters)
 	TupleDesc	desc = CreateTemplateTupleDesc(1);
 
 	TupleDescInitEntry(desc, 1, "post_id", UUIDOID, -1, 0);
+	compat_tuple_desc_finalize(desc);
 	counters->posts = tuplestore_begin_heap(false, false, work_mem);
 	counters->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }

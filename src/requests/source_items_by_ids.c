@@ -54,7 +54,7 @@ typedef struct IdList
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
 {
-	const bits8 *there = ARR_NULLBITMAP(ids->array);
+	const uint8 *there = ARR_NULLBITMAP(ids->array);
 	int			n = 0;
 
 	for (; ids->at < ids->length && n < READ_TOGETHER; ids->at++)

@@ -13,6 +13,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "cluster/distribute/distribute.h"
 
 #include "access/heapam.h"
@@ -115,7 +116,7 @@ changes_find(const SpreadSource *source, Snapshot before, Snapshot now,
 {
 	Relation	rel = table_open(source->leaf, AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
-	TableScanDesc scan = table_beginscan(rel, SnapshotAny, 0, NULL);
+	TableScanDesc scan = compat_table_beginscan(rel, SnapshotAny);
 	AttrNumber	column[2];
 
 	for (int i = 0; i < source->nkeys; i++)

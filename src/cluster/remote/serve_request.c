@@ -133,7 +133,7 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 		elog(ERROR, "a request cannot have more than %d arguments", FUNC_MAX_ARGS);
 	fmgr_info(remote_find_function(name, nargs, types), &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL,
-							 (fmNodePtr) &rows);
+							 (Node *) &rows);
 	set_arguments(call, texts, types);
 	anew = remote_begin_snapshot();
 	held = container_held_by_caller(true);

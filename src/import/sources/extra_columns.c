@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "base/characters.h"
+#include "base/compat.h"
 #include "import/sources/sources.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
@@ -147,7 +148,7 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
  * with the value null are added only if nulls is true.
  */
 static void
-push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
+push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
 {
 	JsonbIterator *it = JsonbIteratorInit(&object->root);
 	JsonbIteratorToken token;
@@ -160,8 +161,8 @@ push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
 		(void) JsonbIteratorNext(&it, &value, true);
 		if (!nulls && value.type == jbvNull)
 			continue;
-		(void) pushJsonbValue(state, WJB_KEY, &key);
-		(void) pushJsonbValue(state, WJB_VALUE, &value);
+		compat_push_jsonb(state, WJB_KEY, &key);
+		compat_push_jsonb(state, WJB_VALUE, &value);
 	}
 }
 
@@ -174,7 +175,7 @@ push_pairs(JsonbParseState **state, Jsonb *object, bool nulls)
 const char *
 extra_columns_add(StagedRow *row, Datum extra)
 {
-	JsonbParseState *state = NULL;
+	CompatJsonb state = {0};
 	Jsonb	   *own = NULL;
 	const char *problem = source_json_parse(extra, &extra);
 
@@ -186,13 +187,13 @@ extra_columns_add(StagedRow *row, Datum extra)
 		if (!JB_ROOT_IS_OBJECT(own))
 			return problem;
 	}
-	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	if (own != NULL)
 		push_pairs(&state, own, true);
 	push_pairs(&state, DatumGetJsonbP(extra), false);
+	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 	row->value[STAGED_PROPERTIES] =
-		JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT,
-														NULL)));
+		JsonbPGetDatum(JsonbValueToJsonb(state.result));
 	row->isnull[STAGED_PROPERTIES] = false;
 	return problem;
 }

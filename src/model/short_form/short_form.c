@@ -11,6 +11,7 @@
 #include "postgres.h"
 
 #include "base/characters.h"
+#include "base/compat.h"
 #include "base/settings.h"
 #include "model/short_form/excerpt.h"
 #include "model/short_form/short_form.h"
@@ -63,7 +64,7 @@ shorten_properties(BlogItem *item)
 	JsonbIterator *it;
 	JsonbIteratorToken token;
 	JsonbValue	jv;
-	JsonbParseState *state = NULL;
+	CompatJsonb state = {0};
 	bool		keeps = false;
 	int			kept = 0;
 
@@ -73,7 +74,7 @@ shorten_properties(BlogItem *item)
 	if (!JB_ROOT_IS_OBJECT(object))
 		return;					/* Only the owner can have written such a
 								 * value, directly to the table. */
-	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);
 	while ((token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
@@ -81,14 +82,17 @@ shorten_properties(BlogItem *item)
 		if (token == WJB_KEY)
 			keeps = short_form_keeps(jv.val.string.val, jv.val.string.len);
 		if (keeps && (token == WJB_KEY || token == WJB_VALUE))
-			(void) pushJsonbValue(&state, token, &jv);
+			compat_push_jsonb(&state, token, &jv);
 		kept += keeps && token == WJB_KEY;
 	}
 	if (kept == 0)
 		item->isnull[PROP_PROPERTIES] = true;
 	else if (kept < JB_ROOT_COUNT(object))
+	{
+		compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 		item->value[PROP_PROPERTIES] =
-			JsonbPGetDatum(JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL)));
+			JsonbPGetDatum(JsonbValueToJsonb(state.result));
+	}
 }
 
 /*

@@ -12,6 +12,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "model/user_changes/user_changes.h"
 
 #include "catalog/pg_type.h"
@@ -94,6 +95,7 @@ name_columns(void)
 	TupleDescInitEntry(desc, NAME_CREATION_DATE + 1, "creation_date",
 					   TIMESTAMPTZOID, -1, 0);
 	TupleDescInitEntry(desc, NAME_KEY + 1, "name_key", TEXTOID, -1, 0);
+	compat_tuple_desc_finalize(desc);
 	return desc;
 }
 

@@ -131,7 +131,7 @@ column_value(JsonbValue *jv, Oid type, Datum value)
  * Add the keys and values of a jsonb object to the object that is being built.
  */
 static void
-push_object(JsonbParseState **state, Datum object)
+push_object(CompatJsonb *state, Datum object)
 {
 	JsonbIterator *it = JsonbIteratorInit(&DatumGetJsonbP(object)->root);
 	JsonbIteratorToken token;
@@ -140,7 +140,7 @@ push_object(JsonbParseState **state, Datum object)
 	(void) JsonbIteratorNext(&it, &jv, true);
 	while ((token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
 		if (token == WJB_KEY || token == WJB_VALUE)
-			(void) pushJsonbValue(state, token, &jv);
+			compat_push_jsonb(state, token, &jv);
 }
 
 /*
@@ -165,7 +165,7 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)
 {
-	JsonbParseState *state = NULL;
+	CompatJsonb state = {0};
 	AttrNumber	own = InvalidAttrNumber;
 	bool		isnull;
 	Datum		value;
@@ -177,7 +177,7 @@ make_document(HeapTuple tuple, TupleDesc desc)
 				   property_column(PROP_PROPERTIES)) == 0)
 			own = i + 1;
 
-	pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	value = own == InvalidAttrNumber ? (Datum) 0 :
 		heap_getattr(tuple, own, desc, &isnull);
 	if (own != InvalidAttrNumber && !isnull &&
@@ -194,14 +194,15 @@ make_document(HeapTuple tuple, TupleDesc desc)
 		if (is_left_out(NameStr(att->attname), att->atttypid, value, isnull))
 			continue;
 		string_value(&jv, property_name(NameStr(att->attname)));
-		pushJsonbValue(&state, WJB_KEY, &jv);
+		compat_push_jsonb(&state, WJB_KEY, &jv);
 		if (isnull)
 			jv.type = jbvNull;
 		else
 			column_value(&jv, att->atttypid, value);
-		pushJsonbValue(&state, WJB_VALUE, &jv);
+		compat_push_jsonb(&state, WJB_VALUE, &jv);
 	}
-	return JsonbValueToJsonb(pushJsonbValue(&state, WJB_END_OBJECT, NULL));
+	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
+	return JsonbValueToJsonb(state.result);
 }
 
 /*

@@ -9,6 +9,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
 
@@ -88,25 +89,24 @@ properties_of_document(Jsonb *document, Datum *properties)
 {
 	JsonbIterator *it = JsonbIteratorInit(&document->root);
 	JsonbIteratorToken token;
-	JsonbParseState *state = NULL;
+	CompatJsonb state = {0};
 	JsonbValue	jv;
-	JsonbValue *object;
 	bool		own = false;
 	bool		any = false;
 
-	(void) pushJsonbValue(&state, WJB_BEGIN_OBJECT, NULL);
+	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	(void) JsonbIteratorNext(&it, &jv, true);
 	while ((token = JsonbIteratorNext(&it, &jv, true)) != WJB_DONE)
 	{
 		if (token == WJB_KEY)
 			own = taken_as(&jv) == NULL;
 		if (own && (token == WJB_KEY || token == WJB_VALUE))
-			(void) pushJsonbValue(&state, token, &jv);
+			compat_push_jsonb(&state, token, &jv);
 		any |= own && token == WJB_KEY;
 	}
-	object = pushJsonbValue(&state, WJB_END_OBJECT, NULL);
+	compat_push_jsonb(&state, WJB_END_OBJECT, NULL);
 	if (any)
-		*properties = JsonbPGetDatum(JsonbValueToJsonb(object));
+		*properties = JsonbPGetDatum(JsonbValueToJsonb(state.result));
 	return any;
 }
 

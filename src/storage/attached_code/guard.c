@@ -22,6 +22,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "base/error_fields.h"
 #include "base/settings.h"
 #include "storage/attached_code/attached_code.h"
@@ -50,7 +51,7 @@ struct Guard
 	Oid			user;
 	int			sec_context;
 	int			guc_nest;
-	RepOriginId origin;			/* the origin that guard_leave() restores */
+	CompatOrigin origin;		/* the origin that guard_leave() restores */
 };
 
 static Guard *innermost = NULL;	/* NULL if no guard is entered */
@@ -69,9 +70,9 @@ guard_enter(void)
 	guard->level = GetCurrentTransactionNestLevel();
 	GetUserIdAndSecContext(&guard->user, &guard->sec_context);
 	guard->guc_nest = NewGUCNestLevel();
-	guard->origin = replorigin_session_origin;
+	guard->origin = compat_write_origin;
 	innermost = guard;
-	replorigin_session_origin = InvalidRepOriginId;
+	compat_write_origin = COMPAT_NO_ORIGIN;
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	SetUserIdAndSecContext(guard->user,
 						   guard->sec_context | SECURITY_RESTRICTED_OPERATION);
@@ -88,7 +89,7 @@ guard_leave(Guard *guard)
 	Assert(guard == innermost);
 	SetUserIdAndSecContext(guard->user, guard->sec_context);
 	AtEOXact_GUC(false, guard->guc_nest);
-	replorigin_session_origin = guard->origin;
+	compat_write_origin = guard->origin;
 	innermost = guard->outer;
 	pfree(guard);
 }

@@ -6,6 +6,7 @@
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H
 
+#include "base/compat.h"
 #include "storage/bookkeeping/bookkeeping_tables.h"
 #include "storage/bookkeeping/spi_statements.h"
 #include "storage/layout/layout.h"
@@ -172,6 +173,6 @@ extern void limit_lock_waits(void);
 /* own_writes.c: keeping the worker's own writes from being decoded */
 extern void own_writes_look(void);
 extern void own_writes_run(bool make, void (*write) (void *arg), void *arg);
-extern bool own_writes_have(RepOriginId origin);
+extern bool own_writes_have(CompatOrigin origin);
 
 #endif							/* BLOGSTORE_BOOKKEEPING_H */

@@ -321,7 +321,7 @@ bool
 bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 {
 	Relation	rel = table_open(bookkeeping_lock(table, false), NoLock);
-	TableScanDesc scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	TableScanDesc scan = compat_table_beginscan(rel, GetActiveSnapshot());
 	TupleTableSlot *row = table_slot_create(rel, NULL);
 	bool		found = table_scan_getnextslot(scan, ForwardScanDirection, row);
 

@@ -21,6 +21,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "storage/bookkeeping/bookkeeping.h"
 
 #include "catalog/pg_replication_origin.h"
@@ -31,8 +32,8 @@
 /* One origin for all databases, because each worker decodes only its own. */
 #define OWN_ORIGIN "blogstore_worker"
 
-/* The origin's id when it was last looked up; InvalidRepOriginId: none. */
-static RepOriginId own_origin = InvalidRepOriginId;
+/* The origin's id when it was last looked up; COMPAT_NO_ORIGIN: none. */
+static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 
 /*
  * Look up the origin; called in a transaction, before changes are decoded. A
@@ -54,14 +55,14 @@ make_origin(void)
 {
 	LockRelationOid(ReplicationOriginRelationId, ExclusiveLock);
 	own_writes_look();
-	if (own_origin == InvalidRepOriginId)
+	if (own_origin == COMPAT_NO_ORIGIN)
 		own_origin = replorigin_create(OWN_ORIGIN);
 }
 
 static void
 unmark(int code, Datum arg)
 {
-	replorigin_session_origin = InvalidRepOriginId;
+	compat_write_origin = COMPAT_NO_ORIGIN;
 }
 
 /*
@@ -89,11 +90,11 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 {
 	unmark_at_exit();
 	own_writes_look();
-	if (own_origin == InvalidRepOriginId && make)
+	if (own_origin == COMPAT_NO_ORIGIN && make)
 		make_origin();
 	PG_TRY();
 	{
-		replorigin_session_origin = own_origin;
+		compat_write_origin = own_origin;
 		write(arg);
 	}
 	PG_FINALLY();
@@ -105,7 +106,7 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 
 /* Return whether changes with an origin are a worker's own writes. */
 bool
-own_writes_have(RepOriginId origin)
+own_writes_have(CompatOrigin origin)
 {
-	return origin != InvalidRepOriginId && origin == own_origin;
+	return origin != COMPAT_NO_ORIGIN && origin == own_origin;
 }

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "storage/rows/row_scan.h"
 #include "storage/rows/rows.h"
 
@@ -71,7 +72,7 @@ take_entry(ItemScan *scan, int limit)
 	{
 		ahead->row = palloc(sizeof(ItemPointerData) * limit);
 		ahead->size = limit;
-		ahead->fetch = table_index_fetch_begin(scan->leaf.rel);
+		ahead->fetch = compat_index_fetch_begin(scan->leaf.rel);
 	}
 	ahead->row[(ahead->first + ahead->n++) % ahead->size] = *row;
 	block = ItemPointerGetBlockNumber(row);

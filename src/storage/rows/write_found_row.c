@@ -117,10 +117,9 @@ update_version(ItemWriter *writer, const BlogItem *item)
 
 	writer_form_update(writer, slot, item);
 	check_update(writer, slot);
-	result = table_tuple_update(writer->leaf.rel, &writer->found->tts_tid, slot,
-								GetCurrentCommandId(true), GetActiveSnapshot(),
-								InvalidSnapshot, true, &failure, &mode,
-								&indexes);
+	result = compat_table_tuple_update(writer->leaf.rel,
+									   &writer->found->tts_tid, slot, &failure,
+									   &mode, &indexes);
 	if (result == TM_Ok && indexes != 0)
 	{
 		writer_open_indexes_for(writer, slot);
@@ -192,9 +191,7 @@ item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
 		return outcome;
 	}
 	return changed(writer,
-				   table_tuple_delete(writer->leaf.rel,
-									  &item_scan_slot(scan)->tts_tid,
-									  GetCurrentCommandId(true),
-									  GetActiveSnapshot(), InvalidSnapshot,
-									  false, &failure, false));
+				   compat_table_tuple_delete(writer->leaf.rel,
+											 &item_scan_slot(scan)->tts_tid,
+											 &failure));
 }

@@ -485,7 +485,7 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
  * changes.
  */
 static bool
-plugin_filter_origin(LogicalDecodingContext *ctx, RepOriginId origin)
+plugin_filter_origin(LogicalDecodingContext *ctx, CompatOrigin origin)
 {
 	return own_writes_have(origin);
 }

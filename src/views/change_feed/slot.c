@@ -189,11 +189,10 @@ slot_make(const char *name)
 	slot_drop(name);
 	StartTransactionCommand();
 	compat_slot_create(name);
-	ctx = CreateInitDecodingContext(PLUGIN_NAME, NIL, false, InvalidXLogRecPtr,
-									XL_ROUTINE(.page_read = wait_and_read_page,
-											   .segment_open = wal_segment_open,
-											   .segment_close = wal_segment_close),
-									NULL, NULL, NULL);
+	ctx = compat_init_decoding(PLUGIN_NAME,
+							   XL_ROUTINE(.page_read = wait_and_read_page,
+										  .segment_open = wal_segment_open,
+										  .segment_close = wal_segment_close));
 	DecodingContextFindStartpoint(ctx);
 	FreeDecodingContext(ctx);
 	ReplicationSlotPersist();

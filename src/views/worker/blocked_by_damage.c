@@ -29,6 +29,7 @@
  */
 #include "postgres.h"
 
+#include "base/compat.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "views/worker/worker_parts.h"
@@ -132,7 +133,7 @@ lacks_value(const ErrorData *error)
 	if (rel == NULL)
 		return false;
 	attno = shape_column(rel, error->column_name);
-	scan = table_beginscan(rel, GetActiveSnapshot(), 0, NULL);
+	scan = compat_table_beginscan(rel, GetActiveSnapshot());
 	slot = table_slot_create(rel, NULL);
 	while (!lacks && attno != InvalidAttrNumber &&
 		   table_scan_getnextslot(scan, ForwardScanDirection, slot))
