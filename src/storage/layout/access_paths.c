@@ -1,7 +1,8 @@
 /*
  * access_paths.c
- *		Finds where a leaf has its columns, and which index serves which access
- *		path.
+ *		Finds where a leaf has its columns, and which index serves which
+ *		access path (AccessPath). A leaf is the table that holds the items of
+ *		one type in one partition.
  *
  * Columns are found by name and type, because positions differ in partitions
  * that were attached. Indexes are found by their columns, because a restore or
@@ -29,8 +30,8 @@ typedef struct PathColumns
 } PathColumns;
 
 /*
- * The key columns that an index must have to serve a path; n = 0: the leaf has
- * no such path.
+ * The key columns that an index must have to serve an access path; n = 0 if
+ * items of this type do not have the path.
  */
 static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	[CONTAINER_USERS] = {
@@ -73,8 +74,9 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 };
 
 /*
- * Return whether an index contains all items that a path leads to. A partial
- * index serves only PATH_REPLIES: it may leave out comments without a parent.
+ * Return whether an index contains all items that an access path must find.
+ * Only for PATH_REPLIES may the index be partial, and without comments that
+ * have no parent.
  */
 static bool
 index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
@@ -86,9 +88,9 @@ index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
 }
 
 /*
- * Return whether an index has exactly the key columns of a path, in ascending
- * order, with default comparison. unique: it must also be unique and
- * immediate.
+ * Return whether an index has exactly the key columns of an access path, in
+ * ascending order and with the default comparison. unique: the index must also
+ * be unique and not deferrable.
  */
 static bool
 index_serves(Relation index, const PathColumns *path, bool unique,
@@ -116,8 +118,9 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 }
 
 /*
- * Return the path that identifies an item of a type: its key, or for a copy in
- * users, its place in the user's list.
+ * Return the access path whose columns identify an item. The copies of posts
+ * in users have no path by key, and are identified by their place in the list
+ * of the user's posts.
  */
 AccessPath
 leaf_identity_path(Container container, ItemType type)
@@ -126,8 +129,8 @@ leaf_identity_path(Container container, ItemType type)
 }
 
 /*
- * Set key to an item's values for the columns of a path. Returns the number of
- * columns; 0 if the leaf has no such path.
+ * Set key to an item's values for the columns of an access path. Returns the
+ * number of columns; 0 if items of this type do not have the path.
  */
 int
 leaf_path_key(Container container, ItemType type, AccessPath path,
@@ -141,8 +144,8 @@ leaf_path_key(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Set *column to the columns of a path. Returns their number; 0 if the leaf
- * has no such path.
+ * Set *column to the properties that an access path's index has as columns.
+ * Returns their number; 0 if items of this type do not have the path.
  */
 int
 leaf_path_columns(Container container, ItemType type, AccessPath path,
@@ -153,8 +156,8 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Return whether an index has the column of a property among its key columns.
- * A post's id equals its post_id, so either column will do.
+ * Return whether a property's column is one of an index's key columns. A post
+ * has the same value in id and post_id, so for post_id either column will do.
  */
 static bool
 index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
@@ -170,7 +173,10 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 	return false;
 }
 
-/* Return whether an index has all columns that identify an item. */
+/*
+ * Return whether the key columns of an index contain all columns that identify
+ * an item.
+ */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 			   Relation index)
@@ -186,9 +192,9 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 }
 
 /*
- * Return whether an index on a view's leaf was made by blogstore, or has the
- * same columns as one that was. Any other index could reject rows, for example
- * because its entries are too long.
+ * Return whether an index on a view's table was made by blogstore, or has the
+ * same columns as one that was. Any other index could reject rows of the view,
+ * for example because its entries are too long.
  */
 static bool
 index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
@@ -205,8 +211,8 @@ index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
 }
 
 /*
- * Return whether an index has the columns of a path, according to the catalog.
- * Cheaper than opening the index.
+ * Return whether an index has the columns of an access path, according to
+ * pg_index. This is cheaper than opening the index.
  */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
@@ -227,14 +233,19 @@ index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 	return may;
 }
 
-/* Return whether the caller wants a path; N_PATHS: it wants all of them. */
+/*
+ * Return whether an access path is the one that is wanted; N_PATHS: all are.
+ */
 static bool
 path_is_wanted(AccessPath path, AccessPath wanted)
 {
 	return path == wanted || wanted == N_PATHS;
 }
 
-/* Return whether an index may serve one of the wanted paths. */
+/*
+ * Return whether an index may serve an access path that is wanted, according
+ * to pg_index. wanted: one path, or N_PATHS for all.
+ */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 					const AttrNumber *attno)
@@ -247,9 +258,10 @@ index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 }
 
 /*
- * Copy the leaf's column numbers to attno, with post_id in place of a post's
- * id. On a cluster, every unique index must contain the distribution column,
- * so the index that identifies a post is on post_id.
+ * Copy a leaf's column numbers to attno, and make PROP_ID of a post stand for
+ * the column post_id, which has the same value. On a cluster a unique index
+ * must contain the column by which the table is spread, so the indexes of
+ * posts have post_id in place of id.
  */
 static void
 columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
@@ -261,8 +273,10 @@ columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
 }
 
 /*
- * Find the index of rel that serves a path; N_PATHS: the index for each path.
- * Index predicates are not evaluated, since they are the owner's code.
+ * Find the index of an open leaf that serves an access path; N_PATHS: find the
+ * index for each path, and find out whether writing to an index runs the
+ * owner's code. Index predicates are not evaluated, because the owner may have
+ * written them.
  */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -305,8 +319,8 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return a path that has no index in a leaf, or N_PATHS. Likes of a user by
- * date are left out: that index is optional.
+ * Return an access path for which a leaf has no index; N_PATHS if no index is
+ * missing. The index on a user's likes by date is optional, and is not missed.
  */
 AccessPath
 leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
@@ -320,10 +334,11 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 }
 
 /*
- * Look for the index of a leaf that serves a path. N_PATHS: look for all, and
- * find out whether an index runs the owner's code, which a writer must know.
- * The leaf must be described (leaf_describe()) and have no problem. The result
- * is kept only if nothing was invalidated meanwhile.
+ * Look for the index of an open leaf that serves an access path, and cache it.
+ * N_PATHS: look for all indexes, and find out whether writing to them runs the
+ * owner's code, as a writer must know. The caller has called leaf_describe(),
+ * which has found no problem. Nothing is cached if an invalidation of the leaf
+ * arrives meanwhile.
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
@@ -340,9 +355,9 @@ leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Find out where rel has its columns, and what is wrong with it, in the
- * current memory context. The leaf becomes known only if nothing was
- * invalidated meanwhile.
+ * Find out where an open leaf has its columns, and what is wrong with it, and
+ * cache this. Allocates in the current memory context. If an invalidation of
+ * the leaf arrives meanwhile, leaf->known becomes false.
  */
 void
 leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,

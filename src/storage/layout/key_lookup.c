@@ -1,21 +1,22 @@
 /*
  * key_lookup.c
- *		Finds the partition of a key's items, and thereby the leaf.
+ *		Finds the partition that holds the items of a key, and thereby the
+ *		table for those of one type, a leaf.
  *
  * layout_place() is the only function that does so. It hashes the key to find
  * the partition. The layout, which layout_get() reads from the catalogs and
  * caches, has the partition's leaves.
  *
- * The rest of this file saves a new session from reading the whole layout for
- * the one or two leaves of its first request. Reading the whole layout costs
- * about fifty buffers per partition. Hints in shared memory (shared_hints.c)
- * say which tables to look at. Each hint is checked against the table's
- * catalog rows (partition_check.c): the leaf must be the one for the type in
- * its partition, the partition must take the hash of the key and be attached
- * to the container's root, and all must have the owner of the root. Checked
- * tables are added to a sparse map, and invalidation removes them as usual. If
- * a hint is missing or wrong, the whole layout is read, which leaves new
- * hints.
+ * The rest of this file saves a new session from reading the whole layout,
+ * which costs about fifty buffers per partition, when its first request needs
+ * one or two leaves. Hints in shared memory (shared_hints.c) say which tables
+ * to look at. Each hint is checked against the table's catalog rows
+ * (partition_check.c): the leaf must be the one for the type in its partition,
+ * the partition must take the key's hash and be attached to the container's
+ * root, and all must have the same owner. Checked tables are added to a sparse
+ * map, a layout in which partitions may be missing. Invalidation removes them
+ * as usual. If a hint is missing or wrong, the whole layout is read, which
+ * leaves new hints.
  *
  * Runs in any process.
  */
@@ -31,8 +32,9 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the partition that takes a key, found by a hint; UNPROVEN if the hint
- * is missing or wrong.
+ * Add the partition that takes a key to a sparse map. A hint in shared memory
+ * says which table it is, and the catalogs must confirm this. Returns the
+ * partition's number in the map; UNPROVEN if the hint is missing or wrong.
  */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
@@ -45,7 +47,7 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 
 	if (!OidIsValid(table))
 		return UNPROVEN;
-	/* watch first, so that no invalidation is missed */
+	/* watch the table first, so that no invalidation of it is missed */
 	layout_watch(cc, table, NO_PARTITION);
 	if (!proof_of_partition(table, cc->root, cc->owner, hash,
 							&modulus, &remainder) || !cc->valid)
@@ -54,9 +56,10 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 }
 
 /*
- * Add a partition's leaf for a type to the sparse map. A hint says which table
- * the leaf is, and the catalogs must confirm it. Returns false if the hint is
- * missing or wrong, or if an invalidation arrives meanwhile.
+ * Add the table for a partition's items of a type to a sparse map. A hint in
+ * shared memory says which table it is, and the catalogs must confirm this.
+ * Returns false if the hint is missing or wrong, or if an invalidation arrives
+ * meanwhile.
  */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
@@ -65,7 +68,10 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	Oid			relid = hint_find(HINT_LEAF, table, type);
 	MemoryContext old;
 
-	/* the leaf need not be watched: detaching it invalidates the partition */
+	/*
+	 * The table need not be watched: detaching it from its partition sends an
+	 * invalidation for the partition.
+	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
 		return false;
@@ -76,8 +82,9 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Find the partition of a key's items with a sparse map, and add partition and
- * leaf to the map. Returns UNPROVEN if hints do not lead there.
+ * Find the partition that holds a key's items of a type in a sparse map. Adds
+ * the partition, and its table for the type, to the map if they are not there
+ * yet. Returns UNPROVEN if there are no hints in shared memory for them.
  */
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
@@ -97,9 +104,10 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Call find_place() as long as the layout is sparse. If an invalidation
- * arrives while a hint is checked, the layout is fetched again. Returns the
- * partition; UNPROVEN if hints do not lead there.
+ * Find the partition that holds a key's items of a type, as long as the
+ * container's layout is a sparse map. If an invalidation arrives while a hint
+ * is checked, gets the layout again. Returns UNPROVEN if the map and the hints
+ * do not lead to the partition.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -122,9 +130,9 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 
 /*
  * Return the partition that holds a key's items of a type; NO_PARTITION if
- * there is none. key NULL: return the partition of the given number. *cc
- * becomes the container's layout, which describes that partition and, if it
- * exists, its leaf for the type.
+ * there is none. key NULL: return the partition with the given number. *cc
+ * becomes the container's layout, which describes this partition and its table
+ * for the type, if it exists.
  *
  * Errors: 55000.
  */
@@ -136,8 +144,8 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	if ((*cc)->partitions.sparse)
 	{
 		/*
-		 * a caller's number is one of the whole layout, except for the feed's
-		 * only partition
+		 * a caller's number is not one of a sparse map, except for the feed,
+		 * which has one partition
 		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?

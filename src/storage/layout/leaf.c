@@ -1,10 +1,12 @@
 /*
  * leaf.c
- *		Opens the leaf of an item, given the container, the type and the key.
+ *		Opens the leaf for an item, given the container, the item's type and
+ *		its key. A leaf is the table that holds the items of one type in one
+ *		partition.
  *
  * A prepared SELECT on a partitioned table is slow because it locks every
- * leaf. Here the partition is computed from the key in the same way as the
- * server does (partitions.c), and only one leaf is locked.
+ * leaf. The functions here compute the partition from the key in the same way
+ * as the server does (partitions.c), and lock only one leaf.
  *
  * Runs in backends, parallel workers and the blogstore worker.
  */
@@ -28,8 +30,9 @@
 #include "utils/rel.h"
 
 /*
- * Return a partition's leaf for items of a type. If it cannot be used, return
- * NULL and set *problem.
+ * Return what the process has cached about the table for a partition's items
+ * of a type. If this table is missing or cannot be used, return NULL and set
+ * *problem.
  */
 CachedLeaf *
 leaf_find(CachedContainer *cc, Container container, ItemType type,
@@ -51,8 +54,8 @@ leaf_find(CachedContainer *cc, Container container, ItemType type,
 }
 
 /*
- * Return the table of a partition's leaf according to a cached layout, which
- * may be sparse; InvalidOid if there is none.
+ * Return the table for a partition's items of a type, according to a cached
+ * layout, in which partitions may be missing; InvalidOid if there is none.
  */
 static Oid
 known_leaf(CachedContainer *cc, ItemType type, int partition)
@@ -63,8 +66,8 @@ known_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Return the table of a partition's leaf; InvalidOid if there is none. Errors:
- * 55000 if the container cannot be used.
+ * Return the table for a partition's items of a type; InvalidOid if there is
+ * none. Errors: 55000 if the container cannot be used.
  */
 Oid
 partition_leaf(Container container, ItemType type, int partition)
@@ -73,10 +76,10 @@ partition_leaf(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the partition that holds a key's items of a type; NO_PARTITION if
- * there is none. Reads only as much of the layout as is needed. The number is
- * the same for all types, and valid as long as layout_stamp() does not change.
- * Errors: 55000.
+ * Return the number of the partition that holds a key's items of a type;
+ * NO_PARTITION if there is none. Reads only as much of the catalogs as is
+ * needed. A key has the same partition for all types. The number is valid as
+ * long as layout_stamp() does not change. Errors: 55000.
  */
 int
 partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
@@ -87,7 +90,7 @@ partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return whether a key's items of a type have a partition on this server.
+ * Return whether this server has a partition for a key's items of a type.
  * Errors: 55000.
  */
 bool
@@ -97,8 +100,8 @@ partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the virtual transactions that hold a lock to write to a partition's
- * leaf, terminated by an invalid one.
+ * Return the virtual transactions that hold a lock with which they can write a
+ * partition's items of a type. The array ends with an invalid element.
  */
 VirtualTransactionId *
 partition_writers(Container container, ItemType type, int partition)
@@ -111,8 +114,8 @@ partition_writers(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the table of the leaf that holds a key. Errors: 55000 if there is
- * none.
+ * Return the table that holds a key's items of a type. Errors: 55000 if there
+ * is none.
  */
 Oid
 leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
@@ -127,7 +130,10 @@ leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 	return leaf->relid;
 }
 
-/* Like partition_from(), but without an error if a partition is missing. */
+/*
+ * Return the same as partition_from(), which finds the next partition, but
+ * without an error if a partition is missing.
+ */
 static int
 next_partition(Container container, ItemType type, int number)
 {
@@ -135,9 +141,9 @@ next_partition(Container container, ItemType type, int number)
 }
 
 /*
- * Return an estimate of the number of items of a type, as the planner would
- * make it (estimate_rel_size()), which works without ANALYZE. Locks each leaf
- * in AccessShareLock mode for a moment. Errors: 55000.
+ * Return an estimate of the number of items of a type, made like the planner's
+ * (estimate_rel_size()), so that it needs no ANALYZE. Locks one table after
+ * another in AccessShareLock mode. Errors: 55000.
  */
 int64
 item_estimate(Container container, ItemType type)
@@ -164,9 +170,10 @@ item_estimate(Container container, ItemType type)
 }
 
 /*
- * Fill in the cached state of an open and locked leaf, including the index for
- * a path (N_PATHS: all indexes). Returns false if it was invalidated
- * meanwhile.
+ * Fill in what the process caches about a leaf, the table for the items of one
+ * type in one partition. The caller has opened and locked it as rel. path:
+ * also look up the index for this access path; N_PATHS: examine all indexes.
+ * Returns false if an invalidation of the table has arrived meanwhile.
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -178,7 +185,7 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 	{
 		MemoryContext old = MemoryContextSwitchTo(cc->context);
 
-		/* watch first, so that an invalidation is not missed */
+		/* watch the table first, so that no invalidation of it is missed */
 		layout_watch(cc, leaf->relid, partition);
 		leaf_describe(leaf, rel, cc->owner, container, type);
 		MemoryContextSwitchTo(old);
@@ -190,9 +197,10 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 }
 
 /*
- * Open and lock a table; returns NULL if it was dropped. Like try_table_open()
- * without its catalog lookup: acquiring the lock processes the invalidation
- * messages by which a session learns that a cached table was dropped.
+ * Lock and open a table; return NULL if it was dropped. Unlike
+ * try_table_open(), this does not look the table up in pg_class: acquiring the
+ * lock processes the invalidation message by which a process learns that a
+ * cached table was dropped.
  */
 static Relation
 open_leaf_table(Oid relid, LOCKMODE lockmode)
@@ -216,8 +224,8 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Return the problem that a function attached to an open table does not fix
- * its search_path; NULL if there is no such function.
+ * Return the problem that a function attached to an open table, such as a
+ * trigger's, does not fix its search_path; NULL if all do.
  */
 static LayoutProblem *
 unpinned_problem(Relation rel)
@@ -234,8 +242,8 @@ unpinned_problem(Relation rel)
 }
 
 /*
- * Return the problem why attached code prevents writes to an open table; NULL
- * if it does not.
+ * Return the reason why code that the owner has attached to an open table,
+ * such as a trigger, prevents writes to it; NULL if it does not.
  */
 static LayoutProblem *
 attached_problem(Relation rel)
@@ -250,7 +258,8 @@ attached_problem(Relation rel)
 }
 
 /*
- * Call attached_problem() for a leaf, and cache a negative result until
+ * Return the reason why the code that the owner has attached to a leaf
+ * prevents writes to it; NULL if it does not. That it does not is cached until
  * attached code may have changed.
  */
 static LayoutProblem *
@@ -268,11 +277,12 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * Check that a statement may read a table, or write to it. A statement that
- * only reads matters too, because planning evaluates immutable functions in
- * constraints and indexes. Errors: 55000 if attached code must not run, or the
- * table to be written has a rule. Locks: AccessShareLock or RowExclusiveLock
- * on the table, to the end of the transaction.
+ * Check that an SQL statement may read a table, or write to it, with regard to
+ * the code that the owner has attached to it. A statement that only reads is
+ * checked, too, because planning evaluates immutable functions in constraints
+ * and indexes. Errors: 55000 if this code must not run, or the table is to be
+ * written and has a rule. Locks: AccessShareLock or RowExclusiveLock on the
+ * table, to the end of the transaction.
  */
 void
 table_require_served(Oid relid, bool write)
@@ -281,8 +291,9 @@ table_require_served(Oid relid, bool write)
 	LayoutProblem *problem = write ? attached_problem(rel) : unpinned_problem(rel);
 
 	/*
-	 * rules are not allowed: their functions are not checked, and only
-	 * statements would run them
+	 * refuse rules: attached_unpinned() does not check the functions in them,
+	 * and they would run in SQL statements only, not where rows are written
+	 * directly
 	 */
 	if (problem == NULL && write && rel->rd_rules != NULL)
 		problem = shape_problem(psprintf("\"%s\" has a rule",
@@ -294,8 +305,8 @@ table_require_served(Oid relid, bool write)
 }
 
 /*
- * Call table_require_served() for a container's root, by which statements name
- * it, and for all its leaves.
+ * Check a container's root and all its partitions by table_require_served(),
+ * before an SQL statement that names the root.
  */
 void
 container_require_served(Container container, bool write)
@@ -309,9 +320,9 @@ container_require_served(Container container, bool write)
 }
 
 /*
- * Return the functions that are attached to a container's tables on this
- * server and do not fix their search_path. Locks: AccessShareLock on the root,
- * to the end of the transaction; on each leaf for a moment.
+ * Return the functions that the owner has attached to a container's tables on
+ * this server, and whose search_path is not fixed. Locks: AccessShareLock on
+ * each table, to the end of the transaction.
  */
 List *
 container_unpinned(Container container)
@@ -336,9 +347,9 @@ container_unpinned(Container container)
 }
 
 /*
- * Return what is wrong with an open leaf whose cached state is complete; NULL:
- * nothing. to_write: also return what prevents writes. The result is in the
- * cache or in the current memory context.
+ * Return what is wrong with an open leaf, about which everything is cached
+ * (leaf_learn()); NULL if nothing. to_write: also return what prevents only
+ * writes. The result is in the cache or in the current memory context.
  */
 LayoutProblem *
 leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
@@ -354,10 +365,10 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Lock and open a leaf that the cache has found in a partition, and check that
- * it can be used. Returns whether the leaf is open. If not, *problem says why
- * it cannot be used. *problem stays NULL if the cache was out of date; the
- * caller then looks the leaf up again.
+ * Lock and open a leaf table that the cache has found, and check that it can
+ * be used. Returns whether it is open now. If it is not, *problem says why it
+ * cannot be used. *problem stays NULL if the cache was out of date; the caller
+ * then looks the leaf up again.
  */
 static bool
 leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
@@ -374,8 +385,8 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 	}
 
 	/*
-	 * Altering an attached function does not lock the leaf, so taking the lock
-	 * has not made this session learn of it.
+	 * The owner may alter an attached function without a lock on the leaf. So
+	 * locking the leaf has not made this process learn of it.
 	 */
 	if (to_write && leaf->attached)
 		AcceptInvalidationMessages();
@@ -402,14 +413,15 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 }
 
 /*
- * Open the leaf that is described by wanted. Errors: 55000 if there is none or
- * it cannot be used. Locks: lockmode on the leaf; to write, also
- * RowExclusiveLock on the container's root.
+ * Open and lock the leaf that is described by wanted: the table for the items
+ * of one type in one partition. Errors: 55000 if there is none or it cannot be
+ * used. Locks: lockmode on the leaf; to write, also RowExclusiveLock on the
+ * container's root.
  *
- * A lock on the leaf is enough, because dropping or detaching a partition
- * locks its leaves, too. The cache may have been out of date before the lock
- * was acquired. So the leaf is looked up again until what the cache says of it
- * is valid under the lock.
+ * Locking the leaf alone is enough to read, because dropping or detaching a
+ * partition locks its leaves, too. The cached layout may have been out of date
+ * before the lock was acquired. So the leaf is looked up and locked again
+ * until the cache is valid under the lock.
  */
 void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
@@ -430,7 +442,10 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 								 wanted->key, partition);
 		if (to_write && !held && partitions_hold(&cc->partitions, partition))
 		{
-			/* The partition may have moved until it was held. */
+			/*
+			 * The partition may have moved before it was held, so look it up
+			 * again.
+			 */
 			held = true;
 			continue;
 		}
@@ -445,8 +460,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 }
 
 /*
- * Return whether a partition's leaf has the index that serves a path. Errors:
- * those of leaf_open().
+ * Return whether the table for a partition's items of a type has the index
+ * that an access path needs. Errors: those of leaf_open().
  */
 bool
 partition_has_path(Container container, ItemType type, int partition,
@@ -465,8 +480,8 @@ partition_has_path(Container container, ItemType type, int partition,
 }
 
 /*
- * Close a leaf. keep_lock: keep the lock to the end of the transaction, as
- * writers do.
+ * Close a leaf. keep_lock: keep its lock until the transaction ends, as
+ * writers must.
  */
 void
 leaf_close(OpenLeaf *leaf, bool keep_lock)
@@ -474,7 +489,10 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 	table_close(leaf->rel, keep_lock ? NoLock : leaf->lockmode);
 }
 
-/* Return the statement that creates the index for a path of a leaf. */
+/*
+ * Return the SQL statement that creates the index which an access path of a
+ * leaf needs, for a hint.
+ */
 static char *
 index_statement(Relation rel, Container container, ItemType type,
 				AccessPath path)
@@ -496,7 +514,10 @@ index_statement(Relation rel, Container container, ItemType type,
 					path == PATH_REPLIES ? " WHERE parent_id IS NOT NULL" : "");
 }
 
-/* Return the problem that a leaf lacks the index for a path. */
+/*
+ * Return the problem that a leaf lacks the index which an access path needs.
+ * The hint has the statement that creates it.
+ */
 LayoutProblem *
 leaf_index_problem(Relation rel, Container container, ItemType type,
 				   AccessPath path)
@@ -508,8 +529,8 @@ leaf_index_problem(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Open the index that serves a path, with the lock mode of the leaf. Errors:
- * 55000 if it is missing.
+ * Open the index that serves an access path of an open leaf, in the lock mode
+ * of the leaf. Errors: 55000 if there is no such index.
  */
 Relation
 leaf_open_index(const OpenLeaf *leaf, Container container, ItemType type,

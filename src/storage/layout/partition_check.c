@@ -1,16 +1,16 @@
 /*
  * partition_check.c
- *		Checks whether a table is the partition, or the leaf, that a hint says
- *		it is.
+ *		Checks whether a table is the partition that a hint in shared memory
+ *		says it is (shared_hints.c).
  *
- * The checks read only the catalog rows of that table: what it is attached to,
- * and with which bound. The relcache's partition descriptor of the parent
- * (RelationGetPartitionDesc()) would tell as well, but building it reads all
- * partitions.
+ * The checks read only this table's own catalog rows: to which parent it is
+ * attached, and with which bound. The relcache's partition descriptor of the
+ * parent (RelationGetPartitionDesc()) tells it, too, but building the
+ * descriptor reads all partitions.
  *
- * If there is any doubt, as with a partition that is being detached (DETACH
- * PARTITION ... CONCURRENTLY), the check fails. The caller then reads the
- * whole layout, as the server sees it. Runs in any process.
+ * In any doubt the check fails, for example while a partition is being
+ * detached (DETACH PARTITION ... CONCURRENTLY). The caller then reads the
+ * whole layout of the container, as the server sees it. Runs in any process.
  */
 #include "postgres.h"
 
@@ -29,7 +29,10 @@
 #include "utils/fmgroids.h"
 #include "utils/syscache.h"
 
-/* Return whether a table is attached to a parent, and to nothing else. */
+/*
+ * Return whether a table is attached to a certain parent, and is not being
+ * detached from it. A table with several parents is not accepted.
+ */
 static bool
 is_attached_to(Oid table, Oid parent)
 {
@@ -57,8 +60,9 @@ is_attached_to(Oid table, Oid parent)
 }
 
 /*
- * Return the bound of a table that is a partition and has the given relkind
- * and owner; NULL if there is no such table, or it is a default partition.
+ * Return the partition bound of a table, if it has a certain relkind and
+ * owner; otherwise NULL. Also returns NULL for a table that is no partition,
+ * and for a default partition.
  */
 static PartitionBoundSpec *
 find_bound(Oid table, char kind, Oid owner)
@@ -85,9 +89,9 @@ find_bound(Oid table, char kind, Oid owner)
 }
 
 /*
- * Return whether a table is a partition of a root that takes keys with a hash,
- * is split by type, and has the given owner. Sets *modulus and *remainder to
- * those of its bound.
+ * Return whether a table is the partition of a root that takes keys with a
+ * certain hash, has a certain owner, and is itself partitioned by item type.
+ * Sets *modulus and *remainder to those of its bound.
  */
 bool
 proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
@@ -107,9 +111,8 @@ proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 }
 
 /*
- * Return whether a table is the leaf of a partition for items of a type, and
- * for no other type, and has the given owner. The caller has checked the
- * partition.
+ * Return whether a table holds just the items of one type in a partition, and
+ * has a certain owner. The caller has checked that partition.
  */
 bool
 proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type)

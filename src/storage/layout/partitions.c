@@ -1,16 +1,16 @@
 /*
  * partitions.c
- *		The first level of a container: which partitions it has on this server,
- *		and which of them holds a key.
+ *		The partitions of a container on this server, and which of them holds
+ *		a key.
  *
  * On one machine a container is partitioned BY HASH of its key. The feed has
- * no key and counts as its own only partition. On a cluster, src/cluster/ says
- * which partitions there are; some of them are on this node, and users are on
- * every node. No other file knows this.
+ * no key, and counts as its own only partition. On a cluster, src/cluster/
+ * says which partitions there are; some of them are on this node, and users
+ * are on every node. No other file knows this.
  *
- * Other files identify a partition by a number. A number is not negative, and
- * is valid as long as the layout is. Numbers can have gaps, because some
- * partitions of a cluster are on other nodes.
+ * Other files identify a partition by a number, which is not negative. A
+ * number is valid as long as the cached layout is. Numbers can have gaps,
+ * because some partitions of a cluster are on other nodes.
  *
  * Runs in any process.
  */
@@ -34,9 +34,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return what is wrong with the partition key of a container's root; NULL:
- * nothing. A root that is partitioned by type instead of by hash is valid if
- * it is spread over a cluster.
+ * Return what is wrong with the partition key of a container's root; NULL if
+ * nothing. A root that is spread over a cluster is partitioned by type instead
+ * of by hash.
  */
 LayoutProblem *
 partitions_problem(Container container, Oid root)
@@ -56,8 +56,8 @@ partitions_problem(Container container, Oid root)
 }
 
 /*
- * Read the hash function and the map of remainders from a hash-partitioned
- * root.
+ * Read the hash function, and which partition takes which remainder, from a
+ * root that is partitioned BY HASH.
  */
 static void
 load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
@@ -75,27 +75,28 @@ load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 	}
 }
 
-/* Read the partitions of a root that is spread over a cluster. */
+/* Read the partitions of a root that is spread over the nodes of a cluster. */
 static void
 load_spread(Partitions *partitions, Container container, Relation root)
 {
 	SpreadTable spread;
 
 	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
-		return;					/* no longer spread: an invalidation is on its
-								 * way */
+		return;					/* not spread any more: an invalidation will
+								 * come */
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	partitions->n = Max(spread.n, 1);	/* users are in partition 0 */
+	partitions->n = Max(spread.n, 1);	/* users have number 0 */
 	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 		partitions->leaf[t] = palloc0(sizeof(CachedLeaf) * partitions->n);
 }
 
 /*
- * Read the partitions of a container from its root, which is open and has no
- * problem. The leaves are not read yet. Allocates in the current memory
+ * Read the partitions of a container from its root. The caller has opened the
+ * root and checked it with layout_root_problem(). Leaves room for the tables
+ * of each item type, which are read later. Allocates in the current memory
  * context.
  */
 void
@@ -124,10 +125,11 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Initialize a sparse map of a container, with no hash partition in it yet;
- * partitions_add() adds one that a hint has led to. The caller has checked the
- * root with layout_root_problem(). modulus: the largest modulus of the
- * partitions, from HINT_MODULUS. Allocates in the current memory context.
+ * Initialize a sparse map of a container's partitions. It is empty, except
+ * that the feed has its only partition; partitions_add() adds others to which
+ * hints in shared memory lead. The caller has checked the root with
+ * layout_root_problem(). modulus: the largest modulus of the partitions, from
+ * HINT_MODULUS. Allocates in the current memory context.
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,
@@ -146,7 +148,9 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 		partitions->table[FEED_PARTITION] = root;
 		return;
 	}
-	/* the default hash function of uuid (shape_usual_opfamily()) */
+	/*
+	 * the default hash function of uuid; layout_root_problem() has checked it
+	 */
 	fmgr_info(F_UUID_HASH_EXTENDED, &partitions->hash_proc);
 	partitions->hash_collation = InvalidOid;
 	partitions->of_remainder = palloc(sizeof(int) * n);
@@ -155,9 +159,10 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 }
 
 /*
- * Add a partition to a sparse map. table: found to be the partition with this
- * modulus and remainder, which takes keys with the given hash. Returns its
- * number; UNPROVEN if the map's modulus is not a multiple of the partition's.
+ * Add a partition to a sparse map of a container. table: the partition's
+ * table, which the caller has checked; modulus, remainder: those of its bound;
+ * hash: of a key that it takes. Returns the partition's number; UNPROVEN if
+ * the largest modulus, which came from a hint, is not a multiple of this one.
  */
 int
 partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
@@ -166,8 +171,8 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 	if (partitions->modulus % modulus != 0)
 		return UNPROVEN;
 	/*
-	 * no other partition takes keys with this remainder, so it serves as a
-	 * number
+	 * the remainder serves as the partition's number, because no other
+	 * partition takes keys with this remainder
 	 */
 	partitions->table[remainder] = table;
 	partitions->of_remainder[hash % (uint64) partitions->modulus] = remainder;
@@ -175,9 +180,9 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 }
 
 /*
- * Return the table that a hint names as the partition for keys with this hash
- * value, or InvalidOid if there is no hint. The hint may be wrong, so the
- * caller must check the table.
+ * Return the table that a hint in shared memory names as the partition for
+ * keys with a hash; InvalidOid if there is no such hint. The hint may be
+ * wrong, so the caller must check the table.
  */
 Oid
 partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
@@ -187,8 +192,9 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 }
 
 /*
- * Leave hints of all partitions and leaves for other sessions, after a full
- * read. Does nothing on a cluster.
+ * Store hints on all partitions and leaf tables in shared memory, for other
+ * processes (shared_hints.c). Called after a full read of a container's
+ * layout. Does nothing on a cluster.
  */
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
@@ -207,14 +213,15 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 		if (partitions->of_remainder[i] >= 0)
 			hint_leave(HINT_PARTITION, root, i,
 					   partitions->table[partitions->of_remainder[i]]);
-	/* last, because a session looks for this hint first */
+	/* this hint is stored last, because other processes look for it first */
 	if (!partitions->hashed || partitions->modulus > 0)
 		hint_leave(HINT_MODULUS, root, 0, Max(partitions->modulus, 1));
 }
 
 /*
- * Return the place of a leaf in a sparse map, which is created in the current
- * memory context if it does not exist.
+ * Return the element for a partition's items of a type in a sparse map.
+ * Creates the array for the type, in the current memory context, if there is
+ * none yet.
  */
 CachedLeaf *
 partitions_leaf_place(Partitions *partitions, ItemType type, int number)
@@ -224,7 +231,7 @@ partitions_leaf_place(Partitions *partitions, ItemType type, int number)
 	return &partitions->leaf[type][number];
 }
 
-/* Return whether every key has a partition. */
+/* Return whether each key has a partition, so that no partition is missing. */
 bool
 partitions_whole(const Partitions *partitions)
 {
@@ -232,8 +239,8 @@ partitions_whole(const Partitions *partitions)
 }
 
 /*
- * Return the problem that a container lacks a partition, and name one that is
- * missing.
+ * Return the problem that a container lacks a partition. The message names one
+ * that is missing.
  */
 LayoutProblem *
 partitions_gap_problem(const Partitions *partitions, Container container)
@@ -255,8 +262,9 @@ partitions_count(const Partitions *partitions)
 }
 
 /*
- * Return the hash of a key, by which the server chooses a partition. Recent
- * results are cached, because a request needs the same ones several times.
+ * Return the hash of a key, as the server computes it to choose a partition.
+ * Recent results are cached, because a request needs the same ones several
+ * times.
  */
 uint64
 partitions_hash(Partitions *partitions, const pg_uuid_t *key)
@@ -277,7 +285,10 @@ partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 	return kept->hash;
 }
 
-/* Return whether every node has all items of a type, in one partition. */
+/*
+ * Return whether every node of a cluster has all items of a type, as one
+ * partition.
+ */
 static bool
 is_everywhere(const Partitions *partitions, ItemType type)
 {
@@ -285,8 +296,9 @@ is_everywhere(const Partitions *partitions, ItemType type)
 }
 
 /*
- * Return the partition that takes a key's items of a type, on any node;
- * NO_PARTITION if there is none; UNPROVEN if a sparse map does not know.
+ * Return the number of the partition that takes a key's items of a type, even
+ * if it is on another node of a cluster; NO_PARTITION if there is none;
+ * UNPROVEN if a sparse map does not know it.
  */
 int
 partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -305,8 +317,9 @@ partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the partition that holds a key's items of a type; NO_PARTITION if
- * there is none on this server; UNPROVEN if a sparse map does not know.
+ * Return the number of the partition that holds a key's items of a type on
+ * this server; NO_PARTITION if there is none; UNPROVEN if a sparse map does
+ * not know it.
  */
 int
 partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -333,7 +346,10 @@ partitions_next_table(const Partitions *partitions, int number)
 	return number < partitions->n ? number : NO_PARTITION;
 }
 
-/* The same, among the partitions for items of a type. */
+/*
+ * Return the first partition on this server that has items of a type and whose
+ * number is at least number; NO_PARTITION if there is none.
+ */
 int
 partitions_from(const Partitions *partitions, ItemType type, int number)
 {
@@ -343,8 +359,10 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 }
 
 /*
- * Keep a partition of a cluster on this node, before it is written to. Returns
- * true if the caller must look up the partition again; false on one machine.
+ * Before a write, keep a partition of a cluster on this node until the
+ * transaction ends. Returns true if the caller must look up the partition
+ * again, because it may have moved before. Returns false on one machine, where
+ * partitions do not move.
  */
 bool
 partitions_hold(const Partitions *partitions, int number)
@@ -356,9 +374,9 @@ partitions_hold(const Partitions *partitions, int number)
 }
 
 /*
- * Return the table of a partition, which is split by type; for the feed, its
- * root. Returns InvalidOid if the partition is on another node or does not
- * exist.
+ * Return the table of a partition, which is itself partitioned by item type;
+ * for the feed, the root. InvalidOid if the partition does not exist, or is on
+ * another node of a cluster.
  */
 Oid
 partitions_table(const Partitions *partitions, int number)
@@ -368,7 +386,8 @@ partitions_table(const Partitions *partitions, int number)
 }
 
 /*
- * A table that is attached to a parent, and the transaction that attached it.
+ * A table that is attached to a parent as a partition, and the transaction
+ * that attached it.
  */
 typedef struct Attachment
 {
@@ -378,8 +397,8 @@ typedef struct Attachment
 } Attachment;
 
 /*
- * Append the tables that are attached to a parent, according to the active
- * snapshot.
+ * Append the partitions of a table to a list of Attachment, as the active
+ * snapshot shows them.
  */
 static List *
 add_attached(List *attached, Relation inherits, Oid parent)
@@ -410,8 +429,9 @@ add_attached(List *attached, Relation inherits, Oid parent)
 }
 
 /*
- * Append the tables that are attached to the partitions of a root on this node
- * of a cluster, and append the partitions themselves to text.
+ * Append the tables below a root that is spread over a cluster to a list of
+ * Attachment, if they are on this node. Append the OIDs of the root's
+ * partitions on this node to text.
  */
 static List *
 add_spread(List *attached, Relation inherits, Oid root, StringInfo text)
@@ -440,11 +460,11 @@ compare_attached(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Return a hash of the tables below these roots, and of when each was
- * attached. Attaching a partition inserts a row into pg_inherits, so its xmin
- * also tells of a partition that was detached and attached again. Takes no
- * locks on the tables, which would block DDL; pg_partition_tree() would take
- * some.
+ * Return a hash of all tables below some roots, and of when each was attached.
+ * Attaching a partition inserts a row into pg_inherits, and the hash includes
+ * the xmin of this row. So the hash also changes if a partition is detached
+ * and attached again. Unlike pg_partition_tree(), this locks no table, so it
+ * does not block DDL.
  *
  * The worker stores the number. If this function is changed to return another
  * number, every server rebuilds its views once.
@@ -463,7 +483,7 @@ partitions_number(const Oid *root, int nroots)
 		attached = add_attached(attached, inherits, root[i]);
 		attached = add_spread(attached, inherits, root[i], &text);
 	}
-	/* the list grows while it is traversed */
+	/* the loop appends to the list that it traverses */
 	for (int i = 0; i < list_length(attached); i++)
 		attached = add_attached(attached, inherits,
 								((Attachment *) list_nth(attached, i))->table);

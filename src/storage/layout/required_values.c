@@ -2,10 +2,10 @@
  * required_values.c
  *		Checks that items have the values that they must have.
  *
- * blogstore creates the columns of these values NOT NULL. That is no
- * guarantee: the owner may drop the constraint, and an older snapshot may
- * still show rows from before it was added. So each item is checked when it is
- * read.
+ * blogstore creates the columns of these values as NOT NULL. That is no
+ * guarantee: the owner may drop the constraint, and an older snapshot may show
+ * rows from before the constraint was added. So each item is checked when it
+ * is read.
  *
  * Runs in any process.
  */
@@ -21,7 +21,9 @@
 
 #define BIT(prop) (UINT32_C(1) << (prop))
 
-/* Return the properties that an item of a type must have, as a bit mask. */
+/*
+ * Return the properties that an item of a type must have, with a bit for each.
+ */
 uint32
 item_required(ItemType type)
 {
@@ -42,7 +44,10 @@ item_required(ItemType type)
 	return required[type];
 }
 
-/* Return the properties that identify an item of a type, and its author. */
+/*
+ * Return the properties that identify an item of a type and its author, with a
+ * bit for each. A caller that deletes or rewrites an item needs only these.
+ */
 uint32
 item_identity(Container container, ItemType type)
 {
@@ -64,8 +69,9 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Return the properties that callers use of a locked item. Of a copy they use
- * only its identity, because the worker rewrites everything else.
+ * Return the properties that callers use of an item that they have locked,
+ * with a bit for each. Of the copies and the feed they use only what
+ * identifies the row, because the worker writes everything else anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -80,7 +86,7 @@ item_worked_with(Container container, ItemType type)
 	return identity;
 }
 
-/* Return an item's name for messages. */
+/* Return words for an item in an error message: its type and id. */
 static char *
 describe_item(const BlogItem *item, ItemType type)
 {
@@ -99,9 +105,9 @@ describe_item(const BlogItem *item, ItemType type)
 }
 
 /*
- * Check that an item has a value for each of the properties in needed. leaf:
- * the table that the item was read from, or NULL. Errors: 22004, with table
- * and column like the error of a NOT NULL constraint.
+ * Raise an error if an item lacks one of the properties in needed, which has a
+ * bit for each. leaf: the table that the item was read from, or NULL. Errors:
+ * 22004, with the table and the column as its fields.
  */
 void
 item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
@@ -118,7 +124,10 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 					 err_fields(NULL, property_column(prop), RULE_COMPLETE)));
 }
 
-/* Check that an item has all values that its type must have. Errors: 22004. */
+/*
+ * Raise an error if an item lacks a value that its type must have. Errors:
+ * 22004.
+ */
 void
 item_require_values(const BlogItem *item, ItemType type)
 {

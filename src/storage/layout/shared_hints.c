@@ -1,15 +1,16 @@
 /*
  * shared_hints.c
- *		Hints in shared memory on where to look for a partition or a leaf.
+ *		Hints in shared memory on which tables the containers consist of.
  *
  * A process that has read a container's layout from the catalogs leaves a hint
- * for each partition and leaf. Other processes then need not read all
- * partitions to find one leaf. A hint is the OID of a table, or a modulus, and
- * only a guess: the table may have been detached or dropped since, and hints
- * of different keys can overwrite each other. A process that uses a hint
- * checks it against the catalogs (partition_check.c), and otherwise reads the
- * layout. There are therefore no locks and no invalidation. A hint is one
- * atomic 64-bit value; its upper half identifies what the hint is about.
+ * for each partition and for each table in it. Other processes then need not
+ * read all partitions to find one table. A hint is the OID of a table, or a
+ * modulus. It is only a guess: the table may have been detached or dropped
+ * since, and hints with different subjects can overwrite each other. A process
+ * that uses a hint checks it against the catalogs (partition_check.c). If it
+ * is wrong, the process reads the whole layout. There are therefore no locks
+ * and no invalidation. A hint is one atomic 64-bit value; its upper half
+ * identifies its subject.
  *
  * Runs in the postmaster, which sets up the memory, and in every process.
  */
@@ -23,8 +24,9 @@
 #include "port/atomics.h"
 
 /*
- * A hash table of hints. Each bucket fills a cache line. There is room for
- * three sets of containers with 1,024 partitions each.
+ * The size of the hash table of hints. Each bucket fills a cache line. There
+ * is room for the hints of three databases with 1,024 partitions in each
+ * container.
  */
 #define BUCKET_SIZE 8
 #define N_BUCKETS 4096
@@ -33,7 +35,7 @@ typedef pg_atomic_uint64 Bucket[BUCKET_SIZE];
 
 static Bucket *buckets = NULL;
 
-/* What a hint is about. */
+/* The subject of a hint, from which its place and its tag are computed. */
 typedef struct HintKey
 {
 	Oid			database;
@@ -50,7 +52,8 @@ layout_hints_size(void)
 }
 
 /*
- * Set the address of the hints in shared memory. fresh: also initialize them.
+ * Set the address of the hints in shared memory. fresh: the memory is new, and
+ * must be initialized.
  */
 void
 layout_hints_attach(void *memory, bool fresh)
@@ -62,8 +65,9 @@ layout_hints_attach(void *memory, bool fresh)
 }
 
 /*
- * Return the bucket of a hint. *tag becomes the upper half of the hint's
- * value, which distinguishes it from others in the bucket.
+ * Return the bucket that a hint on a subject is in. *tag becomes the upper
+ * half of the hint's value, by which it differs from other hints in the
+ * bucket.
  */
 static pg_atomic_uint64 *
 find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
@@ -75,7 +79,10 @@ find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 	return buckets[hash % N_BUCKETS];
 }
 
-/* Store a hint. value: not 0. */
+/*
+ * Store a hint. kind, parent, number: its subject; value: an OID or a modulus,
+ * which is not 0.
+ */
 void
 hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 {
@@ -84,7 +91,7 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 	int			at;
 
 	bucket = find_bucket(kind, parent, number, &tag);
-	/* in a full bucket, overwrite any other hint */
+	/* if the bucket is full, overwrite one of its hints */
 	at = (tag >> 32) % BUCKET_SIZE;
 	for (int i = BUCKET_SIZE - 1; i >= 0; i--)
 	{
@@ -102,9 +109,7 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 		pg_atomic_write_u64(&bucket[at], tag | value);
 }
 
-/*
- * Return the value of a hint, which the caller must check; 0 if there is none.
- */
+/* Return the value of a hint; 0 if there is none. The caller must check it. */
 uint32
 hint_find(HintKind kind, Oid parent, int number)
 {

@@ -1,11 +1,11 @@
 /*
  * table_identity.c
- *		Tells from a table which items it holds: the way from a leaf to
- *		container and type.
+ *		Tells which items a table holds: those of which container and type.
  *
  * The output plugin calls these functions during logical decoding, when the
- * catalogs show the past. They therefore do not use the cached layout
- * (layout_cache.c), nor call anything that does.
+ * catalogs show a state of the past. They therefore do not use the cached
+ * layout (layout_cache.c), which shows the present state, nor call a function
+ * that uses it.
  */
 #include "postgres.h"
 
@@ -25,7 +25,7 @@
 #include "utils/syscache.h"
 
 /*
- * Return the relation with a name in blogstore's schema, of whatever kind;
+ * Return the relation with a name in blogstore's schema, whatever its relkind;
  * InvalidOid if there is none.
  */
 Oid
@@ -37,8 +37,8 @@ table_lookup(const char *name)
 }
 
 /*
- * Return whether a table is a container's root, or on a cluster one of its
- * partitions. nsp: the schema of blogstore.
+ * Return whether a table is the root of a container or, on a cluster, one of
+ * its partitions. nsp: blogstore's schema.
  */
 static bool
 is_of_container(Oid root, Oid nsp, Container container)
@@ -55,11 +55,11 @@ is_of_container(Oid root, Oid nsp, Container container)
 }
 
 /*
- * Return whether a table belongs to a container, and set *container. Returns
- * false for a partition that is being detached (DETACH PARTITION ...
- * CONCURRENTLY, which may stop half-way). The topmost ancestor decides: it
- * must be the container's own table, not one of the same name in another
- * schema.
+ * Set *container to the container to which a table belongs, as a partition at
+ * any level. Returns false if there is none, or the table is being detached
+ * (DETACH PARTITION ... CONCURRENTLY, which may stop half-way). The topmost
+ * ancestor decides. It must be the container's own root, not a table of the
+ * same name in another schema.
  */
 bool
 table_container(Oid table, Container *container)
@@ -76,7 +76,8 @@ table_container(Oid table, Container *container)
 }
 
 /*
- * Return whether a name is that of the table of users on a node of a cluster.
+ * Return whether a name is that of a partition of the table of users on a
+ * cluster.
  */
 bool
 table_holds_user_items(const char *name)
@@ -85,8 +86,8 @@ table_holds_user_items(const char *name)
 }
 
 /*
- * Return whether a table is a partition for items of a type, according to its
- * LIST bound.
+ * Return whether a table is a partition that takes the items of a type,
+ * according to its LIST bound.
  */
 bool
 table_takes(Oid table, ItemType type)

@@ -2,18 +2,19 @@
  * items_by_keys.c
  *		Reads items of one type by many keys.
  *
- * Opening a leaf and its index costs as much as reading two or three rows. So
- * the keys are sorted by partition, and each leaf is opened once for all of
- * its keys. Within a leaf, one scan is restarted for each key, in the order of
- * the index. Items are copied, and no leaf is open when they are returned.
+ * Opening a table and its index costs as much as reading two or three rows. So
+ * the keys are sorted by partition, and each partition's table is opened once
+ * for all of its keys. Within a table, one scan is restarted for each key, in
+ * the order of the index. Items are copied, and no table is open when they are
+ * returned.
  *
  * A copy can point to values that are stored out of line (TOAST). The snapshot
- * keeps these, unless DDL rewrites the leaf. So if a leaf has returned such a
- * copy, its lock is kept to the end of the transaction, as the lock on a table
- * of a query is.
+ * keeps these values, unless DDL rewrites the table. So if such an item was
+ * copied, the lock on its table is kept until the transaction ends, like the
+ * lock on a table of a query.
  *
- * Each row is on another heap page. When a page had to be read that was not in
- * shared buffers, the pages of the next rows are prefetched.
+ * Each row is on another heap page. When a page was not in shared buffers, the
+ * pages of the next rows are prefetched.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -29,9 +30,9 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* key columns */
+#define MAX_COLUMNS 2			/* at most so many columns in an item's key */
 
-/* A key, and its position among the keys that were asked for. */
+/* One of the keys that the caller has passed, and its index among them. */
 typedef struct AskedKey
 {
 	const pg_uuid_t *key;
@@ -56,7 +57,8 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 #include "lib/sort_template.h"
 
 /*
- * Sort n keys by partition and key, and create an entry for each distinct key.
+ * Sort the caller's n keys by partition and key, and make an element of many
+ * for each distinct key.
  */
 static void
 take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
@@ -84,7 +86,10 @@ take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
 	pfree(asked);
 }
 
-/* Point the scan at what a query finds by the key of an item. */
+/*
+ * Begin or restart the scan, so that it reads what the query finds by the key
+ * of an item.
+ */
 static void
 look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 {
@@ -100,8 +105,9 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * Prefetch the pages of the next items, beginning with item from, as many as
- * may be prefetched at a time. Returns the index of the item after these.
+ * Prefetch the heap pages of the next items, beginning with element from, as
+ * many as may be prefetched at a time. Returns the index of the first element
+ * that was left out.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
@@ -121,9 +127,9 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 }
 
 /*
- * Call take for each item that was found, with a scan of the query for the
- * item's key. query: gives all but the last column of the key. Errors: those
- * of item_scan_begin(), and of take.
+ * For each item that many_items_read() has found, call take with a scan that
+ * reads what the query finds by the same key. query: has the values of all but
+ * the last column of the key. Errors: those of item_scan_begin(), and of take.
  */
 void
 many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
@@ -148,7 +154,10 @@ many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
 		item_scan_end(scan);
 }
 
-/* Copy the item that a scan finds. */
+/*
+ * Copy the item that a scan finds, and keep the lock on its table if the copy
+ * points to TOAST values. Called by many_items_scan().
+ */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)
 {
@@ -168,10 +177,10 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
 }
 
 /*
- * Read the items of n partition keys, which may contain duplicates. query:
- * gives container and type, and all but the last column of the key. The result
- * is in the current memory context. Errors: those of item_scan_begin(), and
- * 22004 if an item lacks a value.
+ * Read the items of n partition keys, which may contain duplicates. query: has
+ * container, type, and the values of all but the last column of the items' own
+ * keys. The result is in the current memory context. Errors: those of
+ * item_scan_begin(), and 22004 if an item lacks a required value.
  */
 ManyItems *
 many_items_read(const ItemQuery *query, const pg_uuid_t *key, int n)

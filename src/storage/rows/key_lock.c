@@ -1,20 +1,22 @@
 /*
  * key_lock.c
- *		Locks that are named by an item type and a partition key.
+ *		Locks on all items of a type that belong to one partition key, for
+ *		example on a post by its id.
  *
- * The items of a partition key are not an object in the server that could be
- * locked. A number that the key hashes to stands for them. It is used as a
- * block number of the leaf, in a range that no leaf grows to. A heavyweight
- * lock on a tuple of that block (pg_locks shows it so) excludes other
- * processes. A predicate lock on that page lets serializable transactions
- * detect conflicts; a predicate lock on a real page would also cover the items
- * of other keys. If two keys have the same number, they block each other, and
- * nothing worse.
+ * The items of a key are not an object of the server, which it could lock. So
+ * a number that the key hashes to stands for them. This number is used as a
+ * block number of the items' table, in a range that no table grows to. A
+ * heavyweight lock on a tuple of that block excludes other processes; pg_locks
+ * shows it so. A predicate lock on that block as a page lets serializable
+ * transactions detect conflicts; a predicate lock on a real page would also
+ * cover the items of other keys. Two keys with the same number block each
+ * other, and nothing worse happens.
  *
- * For the modes of the heavyweight lock see KeyLockMode. It is released at the
- * end of the transaction, or with the savepoint in which it was taken.
+ * For the modes of the heavyweight lock see KeyLockMode. The lock is released
+ * at the end of the transaction, or at a rollback to a savepoint that was set
+ * before the lock was taken.
  *
- * Runs in any process; takes heavyweight locks in backends and in the worker.
+ * Runs in any process. Backends and the worker take heavyweight locks.
  */
 #include "postgres.h"
 
@@ -35,8 +37,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the block number that stands for a key, in a range that no leaf grows
- * to.
+ * Return the block number that stands for a key. It is in a range that no
+ * table grows to.
  */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key)
@@ -46,8 +48,9 @@ key_page(const pg_uuid_t *partition_key)
 }
 
 /*
- * Set up the lock of a key for items of a type, without taking it. Errors:
- * 55000 if the key's partition has no leaf for the type, or it cannot be used.
+ * Set up the lock on the items of a type that belong to a key, without taking
+ * it. Errors: 55000 if the key's partition has no table for the type, or the
+ * table cannot be used.
  */
 void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
@@ -57,7 +60,10 @@ key_lock_init(KeyLock *lock, Container container, ItemType type,
 	lock->number = key_page(partition_key);
 }
 
-/* Set tag to the server's lock, and return the server's lock mode. */
+/*
+ * Set tag to the lock of the server that stands for a key lock, and return the
+ * server's mode for it.
+ */
 static LOCKMODE
 key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 {
@@ -76,9 +82,10 @@ key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Take a lock, which lasts to the end of the transaction. wait: LockWaitSkip
- * makes the function return false if another transaction holds it in a
- * conflicting mode. Errors: 40P01, 55P03.
+ * Take a lock on the items of a key, until the transaction ends. wait:
+ * LockWaitBlock, or LockWaitSkip to return false if another transaction holds
+ * the lock in a conflicting mode. Errors: 40P01 (deadlock), 55P03
+ * (lock_timeout).
  */
 bool
 key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
@@ -90,7 +97,11 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 		LOCKACQUIRE_NOT_AVAIL;
 }
 
-/* Release one acquisition of a lock before the transaction ends. */
+/*
+ * Release a lock on the items of a key before the transaction ends. If the
+ * transaction has taken it several times, it stays locked until each is
+ * released.
+ */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
 {
@@ -101,8 +112,9 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Take the predicate lock of a key for what a scan reads in a serializable
- * transaction. Has no effect if the snapshot is not an MVCC snapshot.
+ * Record, in a serializable transaction, that what a scan reads depends on all
+ * items of a key, by a predicate lock. Has no effect if the snapshot is not an
+ * MVCC snapshot.
  */
 void
 key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
@@ -115,8 +127,9 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * Report that an item of a key was written, which transactions that called
- * key_predicate_lock() have not seen. Errors: 40001 on a conflict.
+ * Report, in a serializable transaction, that it has written an item of a key.
+ * This conflicts with transactions that have called key_predicate_lock() for
+ * this key. Errors: 40001.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
@@ -126,9 +139,10 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * Report that a serializable transaction does not see the scan's current item.
- * If the item's inserter is a concurrent serializable transaction, this is a
- * conflict (see HeapCheckForSerializableConflictOut()). Errors: 40001.
+ * Report, in a serializable transaction, that its snapshot does not show the
+ * scan's current item. If the transaction that inserted the item is a
+ * concurrent serializable one, this is a conflict (see
+ * HeapCheckForSerializableConflictOut()). Errors: 40001.
  */
 void
 item_scan_unseen(ItemScan *scan, Snapshot snapshot)

@@ -23,17 +23,16 @@
 
 struct MergedScan
 {
-	MemoryContext context;		/* in which scans allocate (btgettuple()
-								 * does) */
+	/* The memory context in which the scans allocate, as btgettuple() does. */
+	MemoryContext context;
 	ItemOrder	order;
-	int			n;				/* number of open scans, one for each
-								 * partition */
+	int			n;				/* number of scans: one per partition */
 	ItemScan  **scan;
-	BlogItem   *item;			/* the current item of each scan */
-	binaryheap *heap;			/* of indexes into scan and item */
+	BlogItem   *item;			/* by scan: its current item */
+	binaryheap *heap;			/* numbers of scans, ordered by their items */
 };
 
-/* The two orders for which partitions have indexes. */
+/* Compare two items by (creation_date, id), newest first. */
 int
 merged_newest_first(const BlogItem *a, const BlogItem *b)
 {
@@ -51,7 +50,10 @@ merged_oldest_first(const BlogItem *a, const BlogItem *b)
 	return merged_newest_first(b, a);
 }
 
-/* binaryheap puts the largest element first, hence the reversed order. */
+/*
+ * Compare the current items of two scans, for the heap. binaryheap has the
+ * largest element first, so the order is reversed.
+ */
 static int
 compare_inputs(Datum a, Datum b, void *arg)
 {
@@ -62,8 +64,9 @@ compare_inputs(Datum a, Datum b, void *arg)
 }
 
 /*
- * Open a scan of each partition. Returns false if the layout was read again
- * meanwhile, because partition numbers may then have changed.
+ * Open a scan of each partition. Returns false if this process has read the
+ * layout again meanwhile, because the numbers of partitions may have changed.
+ * The caller then starts over.
  */
 static bool
 open_inputs(MergedScan *merged, const ItemQuery *query)
@@ -98,8 +101,8 @@ close_inputs(MergedScan *merged)
 }
 
 /*
- * Prefetch the pages of the first items of some scans, beginning with scan
- * from. Returns the number of the scan after these.
+ * Prefetch the heap pages of the first items of several scans, beginning with
+ * scan number from. Returns the number of the first scan that was left out.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -114,8 +117,8 @@ ask_for_first(MergedScan *merged, int from)
 }
 
 /*
- * Read the first item of each scan. Once a page had to be read from disk,
- * prefetch those of the following scans together.
+ * Read the first item of each scan. Once a page was not in shared buffers, the
+ * pages for the following scans are prefetched together.
  */
 static void
 read_first_items(MergedScan *merged)
@@ -134,10 +137,11 @@ read_first_items(MergedScan *merged)
 }
 
 /*
- * Begin to read all partitions of a query. The caller's lock on the container
- * prevents changes of its partitions, except DETACH PARTITION ...
- * CONCURRENTLY. Errors: 55000. Locks: AccessShareLock on each leaf and index,
- * to the end of the scan.
+ * Begin to read the items of a query in all partitions, as one list in the
+ * given order. The caller's lock on the container's root prevents changes of
+ * the partitions, except by DETACH PARTITION ... CONCURRENTLY. Errors: 55000.
+ * Locks: AccessShareLock on each partition's table and index, to the end of
+ * the scan.
  */
 MergedScan *
 merged_scan_begin(const ItemQuery *query, ItemOrder order)
@@ -157,28 +161,31 @@ merged_scan_begin(const ItemQuery *query, ItemOrder order)
 	return merged;
 }
 
-/* Return the number of the scan that has the current item. */
+/* Return the number of the scan whose item is the next one in the list. */
 static int
 present(const MergedScan *merged)
 {
 	return DatumGetInt32(binaryheap_first(merged->heap));
 }
 
-/* Return the current item, initially the first one; NULL at the end. */
+/*
+ * Return the current item of the list, which is the first one initially; NULL
+ * at the end.
+ */
 const BlogItem *
 merged_scan_item(const MergedScan *merged)
 {
 	return binaryheap_empty(merged->heap) ? NULL : &merged->item[present(merged)];
 }
 
-/* Return the scan that has found the current item. */
+/* Return the partition's scan that has found the current item. */
 ItemScan *
 merged_scan_source(const MergedScan *merged)
 {
 	return merged->scan[present(merged)];
 }
 
-/* Advance to the next item. There must be a current item. */
+/* Advance to the next item of the list. There must be a current item. */
 void
 merged_scan_next(MergedScan *merged)
 {
@@ -192,7 +199,7 @@ merged_scan_next(MergedScan *merged)
 	MemoryContextSwitchTo(old);
 }
 
-/* End a scan. */
+/* End a scan of all partitions, and release its locks. */
 void
 merged_scan_end(MergedScan *merged)
 {

@@ -1,10 +1,11 @@
 /*
  * new_id.c
- *		Makes ids of version 7 (RFC 9562, section 5.7).
+ *		Makes uuids of version 7 (RFC 9562, section 5.7).
  *
- * The time comes first, so ids that are made at about the same time are close
- * together in indexes. The 12 bits after the milliseconds contain their
- * fraction (the RFC's method 3); the rest is random. Runs in any process.
+ * The time comes first in these, so ids that are made at about the same time
+ * are close together in indexes. The 12 bits after the milliseconds contain
+ * the fraction of the millisecond (the RFC's method 3); the rest is random.
+ * Runs in any process.
  */
 #include "postgres.h"
 
@@ -18,14 +19,17 @@
 
 PG_FUNCTION_INFO_V1(blogstore_new_id);
 
-/* The number of ids for which random bytes are fetched at once. */
+/*
+ * For how many ids random bytes are fetched at once. Fetching so many costs
+ * hardly more than fetching a few.
+ */
 #define POOL_IDS 64
 
 #define RANDOM_BYTES (UUID_LEN - 6)
 
 /*
- * Return cryptographically strong random bytes, each used once. Fetching many
- * at once costs as little as fetching a few.
+ * Get cryptographically strong random bytes for one id. They come from a pool,
+ * which is filled when all of its bytes have been used once.
  */
 static void
 random_bytes(unsigned char *out)
@@ -44,7 +48,10 @@ random_bytes(unsigned char *out)
 	memcpy(out, &pool[--left * RANDOM_BYTES], RANDOM_BYTES);
 }
 
-/* Make a new id. Errors: XX000 if no random bytes are available. */
+/*
+ * Make an id, a uuid of version 7. Errors: XX000 if no random bytes are
+ * available.
+ */
 void
 new_id(pg_uuid_t *id)
 {
@@ -59,12 +66,13 @@ new_id(pg_uuid_t *id)
 
 	for (int i = 0; i < 6; i++)
 		id->data[i] = (unsigned char) (ms >> (40 - 8 * i));
-	id->data[6] = 0x70 | (fraction >> 8);	/* version 7 */
+	id->data[6] = 0x70 | (fraction >> 8);	/* the version number, 7 */
 	id->data[7] = fraction & 0xff;
-	id->data[8] = (id->data[8] & 0x3f) | 0x80;	/* RFC variant */
+	id->data[8] = (id->data[8] & 0x3f) | 0x80;	/* the variant that the RFC
+												 * prescribes */
 }
 
-/* blogstore.new_id(): make a new id of version 7. */
+/* SQL function blogstore.new_id(): make a uuid of version 7. */
 Datum
 blogstore_new_id(PG_FUNCTION_ARGS)
 {

@@ -2,9 +2,9 @@
  * row_insert.c
  *		Inserts items, unless their keys are taken.
  *
- * If a key is taken, the insert returns false instead of an error, so that a
- * command that is repeated can return the existing item. Items are inserted
- * speculatively, as ON CONFLICT DO NOTHING does it (ExecInsert()).
+ * If a key is taken, the insert returns false and raises no error, so that a
+ * repeated command can return the existing item. Items are inserted
+ * speculatively, as ExecInsert() does for ON CONFLICT DO NOTHING.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -28,7 +28,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* Begin a scan for the item with a key, which takes no predicate locks. */
+/*
+ * Begin a scan of the writer's table for the item with a key. The scan takes
+ * no predicate locks.
+ */
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 {
@@ -42,8 +45,8 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 }
 
 /*
- * Return whether the version that a scan has found is the newest, and no
- * transaction is changing it.
+ * Return whether the row version that a scan has found is the newest one, and
+ * no running transaction has inserted, updated or deleted it.
  */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
@@ -65,12 +68,13 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 }
 
 /*
- * Return whether the transaction's snapshot shows an item with the key of
- * item. If such an item was deleted after the snapshot was taken, a unique
- * index would accept its key, and the transaction would then see two items
- * with one key. Errors: 40001 in this case. If no transaction is changing the
- * item, it is not locked, because a lock would block transactions that want to
- * delete it.
+ * Return whether the transaction's snapshot shows an item with the key of a
+ * new item. A unique index does not suffice: if such an item was deleted after
+ * the snapshot was taken, the index would accept the key, and the transaction
+ * would then see two items with one key. Errors: 40001 in this case.
+ *
+ * An item that no transaction is changing is not locked, because the lock
+ * would block transactions that want to delete it.
  */
 static bool
 key_in_snapshot(ItemWriter *writer, const BlogItem *item)
@@ -94,11 +98,11 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Find the unique indexes that tell whether a key is taken, which ExecInsert()
- * calls arbiters: those on just the columns of the key, and those on more
- * columns, which can conflict only with a row that has the same key. All other
- * unique indexes and exclusion constraints are the owner's, and their
- * conflicts are errors.
+ * Find the unique indexes that tell whether the key of an item is taken, which
+ * ExecInsert() calls arbiters. These are the indexes on just the columns of
+ * the key, and those on further columns, which can conflict only with a row
+ * that has the same key. All other unique indexes and exclusion constraints
+ * are the owner's, and their conflicts are errors.
  *
  * Errors: 55000 if no unique index is on just the columns of the key.
  */
@@ -138,7 +142,10 @@ find_arbiters(ItemWriter *writer)
 				 err_table_fields(writer->leaf.rel, NULL, RULE_UNALTERED)));
 }
 
-/* Prepare the arbiters for checks before the insertion. */
+/*
+ * Prepare the arbiters, the indexes that tell whether a key is taken, so that
+ * they can be checked before a row is inserted.
+ */
 static void
 prepare_arbiters(ItemWriter *writer)
 {
@@ -158,11 +165,12 @@ prepare_arbiters(ItemWriter *writer)
 }
 
 /*
- * Return whether no row has the key of the row in slot. Waits for transactions
- * that are inserting or deleting such a row. An arbiter on more columns may
- * conflict with a row that has another key. Only a row that was not written by
- * blogstore can be like that. In this case *arbiters becomes the arbiters on
- * the key alone, so that the insertion raises an error.
+ * Return whether no row has the key of the new row in slot. Waits for
+ * transactions that are inserting or deleting such a row.
+ *
+ * An arbiter that has further columns can conflict with a row of another key,
+ * if a row was written by somebody else than blogstore. *arbiters then becomes
+ * the arbiters on the key alone, so that the insertion raises an error.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
@@ -178,11 +186,12 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
 }
 
 /*
- * Insert an item. Returns false if its key is taken by a committed row, or by
- * a transaction that commits while this one waits for it; nothing is written
- * then. stands, if not NULL, is called when other transactions can already
- * find the item, but it is not confirmed yet. It must not wait. If it returns
- * false, the item is withdrawn, and the result is false.
+ * Insert an item. Returns false, and writes nothing, if its key is taken by a
+ * committed row, or by a transaction that commits while this one waits for it.
+ *
+ * stands may be NULL. It is called before the insertion is final, when other
+ * transactions can already find the item. It must not wait. If it returns
+ * false, the insertion is undone, and the result is false.
  *
  * Errors: 40001 if the transaction's snapshot shows an item with this key that
  * was deleted since; 23505 and 23P01 if a unique index or exclusion constraint
@@ -240,7 +249,10 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/* Insert an item; the same as item_writer_insert_if() without a function. */
+/*
+ * Insert an item, without a function that can undo it; see
+ * item_writer_insert_if().
+ */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

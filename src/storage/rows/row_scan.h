@@ -1,7 +1,7 @@
 /*
  * row_scan.h
- *		The state of a scan, for the files of storage/rows/ that read through
- *		one.
+ *		The state of a scan, which reads items through one index. For the
+ *		files of storage/rows/ that read through a scan.
  */
 #ifndef BLOGSTORE_ROW_SCAN_H
 #define BLOGSTORE_ROW_SCAN_H
@@ -16,25 +16,31 @@
 #define MAX_KEYS 3
 
 /*
- * Index entries that were fetched before their rows are read (read_ahead.c).
+ * Row pointers that a scan has fetched from its index, and whose heap pages it
+ * has prefetched, before it reads the rows (read_ahead.c).
  */
 typedef struct ReadAhead
 {
-	int64		rows;			/* number of rows that the scan is expected to
-								 * return */
-	int64		share;			/* part of them, if other scans share the
-								 * list */
-	int64		given;			/* number of rows returned so far */
-	int64		reads;			/* pages that the backend had read at the last
-								 * check */
+	int64		rows;			/* rows that the scan is expected to return */
+	/*
+	 * If several scans together are expected to return these rows: one scan's
+	 * part of them. Otherwise all.
+	 */
+	int64		share;
+	int64		given;			/* rows that the scan has returned so far */
+	/*
+	 * How many pages this backend had read when read_ahead() last looked. If
+	 * it has read more since, a page of the scan was not in shared buffers.
+	 */
+	int64		reads;
 	BlockNumber last;			/* the page that was prefetched last */
-	struct IndexFetchTableData *fetch;	/* for fetching the entries' rows */
-	ItemPointer row;			/* ring of entries; NULL until the first is
-								 * fetched */
-	int			size;			/* capacity of the ring */
-	int			first;			/* index of the first of the n entries */
+	/* The state by which the rows behind the pointers are read. */
+	struct IndexFetchTableData *fetch;
+	ItemPointer row;			/* ring buffer of pointers; NULL at first */
+	int			size;			/* the size of the ring buffer */
+	int			first;			/* index of the first of the n pointers */
 	int			n;
-	bool		ended;			/* the index has no more entries */
+	bool		ended;			/* the index has no further entries */
 } ReadAhead;
 
 struct ItemScan
@@ -44,22 +50,34 @@ struct ItemScan
 	IndexScanDesc desc;
 	ScanDirection direction;
 	TupleTableSlot *slot;
-	int			partition;		/* partition of the key, and layout_stamp()
-								 * when it was looked up */
+	/*
+	 * The partition that the scan reads, and the value of layout_stamp() when
+	 * it was looked up. Only for scans that item_scan_look() has begun.
+	 */
+	int			partition;
 	uint64		stamp;
-	Snapshot	filter;			/* snapshot that selects versions; NULL: the
-								 * scan's own */
+	/*
+	 * If not NULL: the scan reads all row versions, and skips those that this
+	 * snapshot does not show.
+	 */
+	Snapshot	filter;
 	ReadAhead	ahead;
-	AttrNumber	hidden;			/* number of the column "hidden"; 0: hidden
-								 * items are returned */
+	/*
+	 * The number of the column "hidden", if hidden items are skipped;
+	 * otherwise 0.
+	 */
+	AttrNumber	hidden;
 	ItemType	type;
-	uint32		needed;			/* properties that items must have, as bits */
+	/* The properties that each item must have, with a bit for each. */
+	uint32		needed;
 	AccessPath	path;
-	const Property *column;		/* the path's ncolumns columns */
+	const Property *column;		/* the access path's columns */
 	int			ncolumns;
-	ItemPlace	after;			/* the position that keys point to */
+	/* A copy of ItemQuery.after, to which keys point. */
+	ItemPlace	after;
 	ScanKeyData keys[MAX_KEYS];
-	ScanKeyData row[MAX_PATH_COLUMNS];	/* members of a row comparison */
+	ScanKeyData row[MAX_PATH_COLUMNS];	/* the parts of a row comparison in
+										 * keys */
 };
 
 /* read_ahead.c */

@@ -1,6 +1,8 @@
 /*
  * row_tuple.h
  *		The tuples behind items, for the files of storage/rows/ only.
+ *
+ * A leaf is the table that holds the items of one type in one partition.
  */
 #ifndef BLOGSTORE_ROW_TUPLE_H
 #define BLOGSTORE_ROW_TUPLE_H
@@ -13,18 +15,21 @@
 #include "executor/tuptable.h"
 #include "utils/relcache.h"
 
-/* row_scan.c: begin a scan of an open leaf */
+/* row_scan.c: begin a scan of a leaf that is open already */
 extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query);
 
-/* row_scan.c: advance a scan without checks of values; its tuple and leaf */
+/*
+ * row_scan.c: advance a scan, without checking that the item has all values;
+ * get the scan's tuple and table
+ */
 extern bool item_scan_advance(ItemScan *scan);
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
 
-/* row_writer.c: the leaf of a writer */
+/* row_writer.c: get the table of a writer */
 extern Relation item_writer_relation(ItemWriter *writer);
 
-/* Return the transaction that inserted a tuple version. */
+/* Return the transaction that inserted a tuple version (xmin). */
 static inline TransactionId
 tuple_writer(struct TupleTableSlot *slot)
 {

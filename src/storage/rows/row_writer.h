@@ -1,6 +1,7 @@
 /*
  * row_writer.h
- *		The state of a writer, for the files of storage/rows/ only.
+ *		The state of a writer, which writes items of one type to one
+ *		partition. For the files of storage/rows/ only.
  */
 #ifndef BLOGSTORE_ROW_WRITER_H
 #define BLOGSTORE_ROW_WRITER_H
@@ -16,30 +17,49 @@
 
 struct ItemWriter
 {
-	MemoryContext context;		/* holds all of this; deleted when the writer
-								 * is closed */
+	MemoryContext context;		/* holds this struct and all it points to */
 	Container	container;
 	ItemType	type;
 	OpenLeaf	leaf;
 	EState	   *estate;
 	EPQState	epqstate;
 	ResultRelInfo *rri;
-	TupleTableSlot *found;		/* the locked tuple */
-	TupleTableSlot *fresh;		/* the tuple to write */
-	ExprState **default_of;		/* by column: its default or NULL; NULL: not
-								 * prepared yet */
-	List	   *arbiters;		/* unique indexes that tell whether a key is
-								 * taken */
-	List	   *key_arbiters;	/* the arbiters that have no columns but those
-								 * of the key; NIL: not looked up yet */
-	bool		indexes;		/* true if the leaf's indexes are open */
-	Oid			closed;			/* the index on replies if that is not open */
-	bool		by_key;			/* true if the leaf was found by a key */
-	bool		triggers;		/* true if the leaf has triggers */
-	Guard	   *guard;			/* NULL if no code is attached to the leaf */
+	TupleTableSlot *found;		/* the tuple that was locked last */
+	TupleTableSlot *fresh;		/* the tuple to be written */
+	/*
+	 * By column: the prepared default of a column that the owner has added, or
+	 * NULL. The array is NULL until the first insert.
+	 */
+	ExprState **default_of;
+	/*
+	 * The unique indexes that tell whether the key of an item is taken. They
+	 * contain all columns of the key.
+	 */
+	List	   *arbiters;
+	/*
+	 * Those of the arbiters that have no further columns. NIL until the first
+	 * insert.
+	 */
+	List	   *key_arbiters;
+	bool		indexes;		/* the indexes of the table are open */
+	/*
+	 * The index on replies if it is not open, because no written item is a
+	 * reply so far; otherwise InvalidOid.
+	 */
+	Oid			closed;
+	bool		by_key;			/* the partition was found by a key */
+	bool		triggers;		/* the table has triggers */
+	/*
+	 * The guard in which code runs that the owner has attached to the table
+	 * (guard.c); NULL if there is no such code.
+	 */
+	Guard	   *guard;
 	bool		wrote;
-	bool		identity;		/* locked items may lack values, except those
-								 * that identify them */
+	/*
+	 * true if items that are locked may lack required values, except those
+	 * that identify them.
+	 */
+	bool		identity;
 };
 
 /* row_writer.c */
