@@ -1,14 +1,14 @@
 /*
  * bulk_insert.c
- *		Inserts many items of one type into any number of leaves.
+ *		Inserts many items of one type into any number of partitions.
  *
- * Rows are collected and inserted together with table_multi_insert(), as COPY
+ * Rows are collected and inserted together by table_multi_insert(), as COPY
  * does (CopyMultiInsertInfoFlush()), which fills pages and writes WAL by the
- * page. Index entries are sorted, and inserted when the leaf is complete
- * (index_entries.c). If the leaf has triggers, rows are inserted one at a
- * time. A leaf is closed before the next one is written, so items should be
- * passed in the order of leaves. A key that is taken is an error, as with
- * INSERT.
+ * page. Index entries are sorted, and inserted when all rows of a partition
+ * are there (index_entries.c). If the table has triggers, rows are inserted
+ * one at a time. A partition's table is closed before the next one is written,
+ * so items should be passed in the order of partitions. A key that is taken is
+ * an error, as with INSERT.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -29,30 +29,42 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/* Limits of the collected rows: number, bytes. */
+/*
+ * The collected rows are inserted when there are so many rows or bytes of
+ * them.
+ */
 #define BULK_ITEMS 500
 #define BULK_BYTES (256 * 1024)
 
-/* The approximate size of an item without its text. */
+/* The approximate size of an item without its title and content. */
 #define ITEM_BYTES 128
 
 struct BulkInsert
 {
-	MemoryContext context;		/* "blogstore bulk insert" */
+	/* Holds this struct and all it points to. */
+	MemoryContext context;
 	Container	container;
 	ItemType	type;
-	ItemWriter *writer;			/* of the current leaf; NULL: none */
-	IndexEntries *entries;		/* entries of its indexes; NULL: inserted with
-								 * the rows */
-	TupleDesc	desc;			/* of the slots; NULL if there are none */
-	TupleTableSlot *slot[BULK_ITEMS];	/* NULL if not needed so far */
-	int			n;				/* number of rows collected */
-	Size		bytes;			/* approximate size of the rows collected */
+	/*
+	 * The writer of the partition that is being written; NULL if there is
+	 * none.
+	 */
+	ItemWriter *writer;
+	/*
+	 * The index entries of the rows in this partition, to be sorted. NULL if
+	 * they are inserted together with each row.
+	 */
+	IndexEntries *entries;
+	TupleDesc	desc;			/* the descriptor that all slots share */
+	TupleTableSlot *slot[BULK_ITEMS];	/* created when needed */
+	int			n;				/* rows that are collected now */
+	Size		bytes;			/* their approximate size */
 };
 
 /*
- * Begin to insert items of a type. Each leaf is locked (RowExclusiveLock) when
- * its first item is passed, to the end of the transaction.
+ * Begin to insert items of a type. A partition's table is locked in
+ * RowExclusiveLock mode when the first item for it is passed, until the
+ * transaction ends.
  */
 BulkInsert *
 bulk_insert_begin(Container container, ItemType type)
@@ -68,7 +80,7 @@ bulk_insert_begin(Container container, ItemType type)
 	return bulk;
 }
 
-/* Insert the collected rows. Errors: 23505. */
+/* Insert the rows that were collected. Errors: 23505 if a key is taken. */
 static void
 bulk_flush(BulkInsert *bulk)
 {
@@ -98,8 +110,8 @@ bulk_flush(BulkInsert *bulk)
 }
 
 /*
- * Finish the current leaf: insert the remaining rows and entries, and fire
- * AFTER triggers.
+ * Close the table that is being written: insert the remaining rows and index
+ * entries, and fire AFTER triggers.
  */
 static void
 bulk_close(BulkInsert *bulk)
@@ -121,9 +133,9 @@ bulk_close(BulkInsert *bulk)
 }
 
 /*
- * Create a slot for a row. All slots share one descriptor that is not
- * reference-counted: searching a ResourceOwner for hundreds of references is
- * slow.
+ * Create a slot for a collected row. All slots share one tuple descriptor that
+ * is not reference-counted, because searching a ResourceOwner for hundreds of
+ * references is slow.
  */
 static TupleTableSlot *
 bulk_make_slot(BulkInsert *bulk)
@@ -135,7 +147,10 @@ bulk_make_slot(BulkInsert *bulk)
 	return MakeSingleTupleTableSlot(bulk->desc, table_slot_callbacks(rel));
 }
 
-/* Form an item's row, and collect it. */
+/*
+ * Form the row of an item, and collect it. Insert all collected rows if they
+ * are enough.
+ */
 static void
 bulk_gather(BulkInsert *bulk, const BlogItem *item)
 {
@@ -159,7 +174,7 @@ bulk_gather(BulkInsert *bulk, const BlogItem *item)
 		bulk_flush(bulk);
 }
 
-/* Insert one item and fire its triggers, as ExecInsert() does. */
+/* Insert one item, and fire its triggers, as ExecInsert() does. */
 static void
 insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 {
@@ -179,8 +194,9 @@ insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Insert an item now or later. Errors, which may concern earlier items: 23505,
- * and those of triggers and constraints.
+ * Insert an item, or collect its row to insert it later. Errors, which may
+ * concern items that were passed earlier: 23505, and those of triggers and
+ * constraints.
  */
 void
 bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
@@ -204,8 +220,8 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 }
 
 /*
- * Insert the remaining rows, and free the state. Errors: those of
- * bulk_insert_item().
+ * Insert the rows that remain, and free the state of a bulk insert. Errors:
+ * those of bulk_insert_item().
  */
 void
 bulk_insert_end(BulkInsert *bulk)

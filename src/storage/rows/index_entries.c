@@ -4,10 +4,10 @@
  *
  * Rows arrive in the order of one index at most. In the other indexes, each
  * entry would go to another page: pages would be read and split at random, and
- * end up two thirds full. So when a bulk insert writes to a leaf with several
+ * stay two thirds full. So when a bulk insert writes to a table with several
  * indexes, the entries of each index are sorted first, and inserted when the
- * leaf is complete. An index that was empty is then as dense as a newly built
- * one; in any other index, each page is visited once.
+ * table has all its rows. An index that was empty is then as dense as a newly
+ * built one. In any other index, each page is visited once.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -28,16 +28,16 @@
 struct IndexEntries
 {
 	ItemWriter *writer;
-	int			n;				/* number of indexes */
+	int			n;				/* number of indexes, and elements of sort */
 	Tuplesortstate *sort[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /*
- * Return whether the entries of an index can be formed from a row's columns,
- * and inserted by the access method alone, without what
- * ExecInsertIndexTuples() does besides. A predicate may be present: the caller
- * has made sure that it is not the owner's code (index_is_attached()), and it
- * is evaluated for each row.
+ * Return whether index_insert() can insert sorted entries into an index,
+ * without the other things that ExecInsertIndexTuples() does, and the entries
+ * need no expressions. The index may have a predicate, which is evaluated for
+ * each row: the caller has made sure that it is not the owner's code
+ * (index_is_attached()).
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)
@@ -49,9 +49,10 @@ index_is_plain(Relation index, const IndexInfo *info)
 }
 
 /*
- * Begin to collect index entries for a writer's leaf, in the current memory
- * context. Returns NULL if sorting gains nothing, because there is only one
- * index, whose order the rows have; or if an index does not allow it.
+ * Begin to collect the index entries of rows that a writer inserts, in the
+ * current memory context. Returns NULL if entries are not to be sorted. This
+ * is so if there is only one index, in whose order the rows come, or if code
+ * of the owner is attached to the table, or if an index does not allow it.
  */
 IndexEntries *
 index_entries_begin(ItemWriter *writer)
@@ -79,7 +80,10 @@ index_entries_begin(ItemWriter *writer)
 	return entries;
 }
 
-/* Return whether a row has an entry in an index. */
+/*
+ * Return whether a row has an entry in an index, according to the index's
+ * predicate.
+ */
 static bool
 has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 {
@@ -93,7 +97,7 @@ has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 	return ExecQual(info->ii_PredicateState, econtext);
 }
 
-/* Collect the index entries of an inserted row. */
+/* Collect the entries of an inserted row for each index. */
 void
 index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 {
@@ -115,7 +119,10 @@ index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 	}
 }
 
-/* Insert the entries of one index. Errors: 23505. */
+/*
+ * Sort the collected entries of one index, and insert them. Errors: 23505 if a
+ * key is taken.
+ */
 static void
 insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
 			  Tuplesortstate *sort)
@@ -141,7 +148,10 @@ insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
 	MemoryContextSwitchTo(old);
 }
 
-/* Insert the collected entries. Errors: 23505. */
+/*
+ * Insert the collected entries of all indexes. Errors: 23505 if a key is
+ * taken.
+ */
 void
 index_entries_end(IndexEntries *entries)
 {

@@ -14,8 +14,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Read the one item of a query. Returns false if the snapshot shows none. *out
- * is a copy in the current memory context. Errors: 22004, 55000.
+ * Read the one item that a query finds, and copy it to the current memory
+ * context. Returns false if the snapshot shows no such item. Errors: 22004 if
+ * the item lacks a value; 55000 if the table cannot be read.
  */
 bool
 item_get(const ItemQuery *query, BlogItem *out)
@@ -31,8 +32,8 @@ item_get(const ItemQuery *query, BlogItem *out)
 }
 
 /*
- * Return whether a user or a post exists, according to a new snapshot. Errors:
- * 22004, 55000.
+ * Return whether a user or a post exists, as a new snapshot shows it. Errors:
+ * those of item_get().
  */
 bool
 item_is_there(Container container, ItemType type, const pg_uuid_t *id)

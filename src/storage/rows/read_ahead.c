@@ -5,13 +5,12 @@
  * The items of a list were written at different times, so each is on another
  * heap page, and a plain index scan reads these pages one at a time. When a
  * scan has had to read a page that was not in shared buffers, it fetches the
- * next entries from the index and prefetches their pages, up to
+ * next entries from the index and prefetches their heap pages, up to
  * effective_io_concurrency of them. It then reads the rows of these entries in
  * order. As long as all pages are in shared buffers, nothing is fetched ahead.
  *
  * Entries are fetched ahead only with an MVCC snapshot, because only that
- * prevents VACUUM from reusing the line pointers of rows that the snapshot
- * shows.
+ * keeps VACUUM from reusing the line pointers of rows that the snapshot shows.
  *
  * Runs in any process.
  */
@@ -31,8 +30,9 @@
 #include "utils/spccache.h"
 
 /*
- * Set up the state of a scan. rows: the number of rows that it is expected to
- * return, together with parts - 1 other scans of the same list; < 0: all.
+ * Set up the prefetching state of a scan. rows: how many rows the scan is
+ * expected to return, together with parts - 1 other scans of the same list; <
+ * 0: all.
  */
 void
 read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
@@ -44,7 +44,9 @@ read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
 	ahead->last = InvalidBlockNumber;
 }
 
-/* Return how many pages may be prefetched at a time; 0: none. */
+/*
+ * Return how many heap pages of a scan may be prefetched at a time; 0 if none.
+ */
 int
 item_scan_ask_limit(const ItemScan *scan)
 {
@@ -55,8 +57,8 @@ item_scan_ask_limit(const ItemScan *scan)
 }
 
 /*
- * Fetch the next entry from the index, if there is one, and prefetch the page
- * of its row.
+ * Fetch the next entry from a scan's index, if there is one, and prefetch the
+ * heap page of its row. limit: the size of the ring buffer for such entries.
  */
 static void
 take_entry(ItemScan *scan, int limit)
@@ -81,7 +83,7 @@ take_entry(ItemScan *scan, int limit)
 	ahead->last = block;
 }
 
-/* Prefetch the page of a scan's first row, before it is read. */
+/* Prefetch the heap page of a scan's first row, before the row is read. */
 void
 item_scan_ask(ItemScan *scan)
 {
@@ -92,10 +94,11 @@ item_scan_ask(ItemScan *scan)
 }
 
 /*
- * Prefetch the pages of the next rows, after a page had to be read since the
- * last row. Fetches no more rows than are expected. If several scans share a
- * list, a scan is expected to return its share, and after that as many rows
- * again as it has returned.
+ * Prefetch the heap pages of a scan's next rows. Called when a page had to be
+ * read since the last row. Fetches no more rows than the caller of the scan is
+ * expected to read. If several scans share a list, one of them is expected to
+ * return its share, and after that as many rows again as it has returned so
+ * far.
  */
 void
 read_ahead(ItemScan *scan)
@@ -116,8 +119,8 @@ read_ahead(ItemScan *scan)
 }
 
 /*
- * Read the next row that was fetched ahead and that the snapshot shows.
- * Returns false if there is none.
+ * Read the next row whose index entry was fetched ahead and that the snapshot
+ * shows. Returns false if there is none.
  */
 bool
 read_ahead_next(ItemScan *scan)
@@ -141,7 +144,10 @@ read_ahead_next(ItemScan *scan)
 	return false;
 }
 
-/* Discard entries that were fetched ahead, because the scan restarts. */
+/*
+ * Discard the index entries that were fetched ahead, because the scan
+ * restarts.
+ */
 void
 read_ahead_again(ReadAhead *ahead)
 {
@@ -150,7 +156,7 @@ read_ahead_again(ReadAhead *ahead)
 	ahead->ended = false;
 }
 
-/* Free the state of a scan. */
+/* Free the prefetching state of a scan. */
 void
 read_ahead_end(ReadAhead *ahead)
 {

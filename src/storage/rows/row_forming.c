@@ -1,10 +1,10 @@
 /*
  * row_forming.c
- *		Forms the rows to be written: an item's properties, defaults of the
- *		columns that the owner has added, and checks of constraints.
+ *		Forms the rows that a writer writes: from an item's properties, and
+ *		from defaults of columns that the owner has added. Checks constraints.
  *
- * Rows are formed in the per-tuple context; what is prepared for all rows is
- * in the writer's context. Called by writers (row_writer.c).
+ * Rows are formed in the per-tuple memory context. What is prepared once for
+ * all rows is in the writer's context. Called by writers (row_writer.c).
  */
 #include "postgres.h"
 
@@ -21,7 +21,10 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* Store an item's properties in a slot, over what is there. */
+/*
+ * Store an item's properties in a slot. Other columns keep the values that
+ * they have in the slot.
+ */
 static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
@@ -39,7 +42,10 @@ writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 	slot->tts_tableOid = RelationGetRelid(writer->leaf.rel);
 }
 
-/* Prepare the defaults of columns that the owner has added. */
+/*
+ * Prepare the defaults of columns that the owner has added to the writer's
+ * table.
+ */
 static void
 writer_prepare_defaults(ItemWriter *writer)
 {
@@ -63,7 +69,10 @@ writer_prepare_defaults(ItemWriter *writer)
 	MemoryContextSwitchTo(old);
 }
 
-/* Set the columns of a slot to their defaults, or NULL. */
+/*
+ * Set all columns of a slot to their defaults, or to NULL. The item's
+ * properties are stored over them afterwards.
+ */
 static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 {
@@ -83,9 +92,10 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Compute generated columns, and check NOT NULL and CHECK constraints and the
- * partition bound. If the leaf was found by the row's key, the bound needs no
- * check unless a trigger may have changed the row.
+ * Compute the generated columns of a new row, and check NOT NULL and CHECK
+ * constraints and the partition bound. If the partition was found by the row's
+ * key, the bound needs no check, unless a BEFORE trigger may have changed the
+ * row.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -103,8 +113,8 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Raise an error because a BEFORE trigger returned NULL: the change that the
- * caller relies on would not happen. Errors: 09000.
+ * Raise the error that a BEFORE trigger returned NULL, and so suppressed a
+ * change on which the caller relies. Errors: 09000.
  */
 void
 writer_suppressed(ItemWriter *writer)
@@ -118,8 +128,9 @@ writer_suppressed(ItemWriter *writer)
 }
 
 /*
- * Fire BEFORE INSERT triggers. The executor caches the trigger functions in
- * the current memory context, so this must be the writer's.
+ * Fire BEFORE INSERT triggers for the row in slot. The executor caches the
+ * trigger functions in the current memory context, so this must be the
+ * writer's.
  */
 static void
 writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
@@ -131,7 +142,10 @@ writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 }
 
-/* Make slot the row to insert for an item, in the per-tuple context. */
+/*
+ * Form the row to insert for an item in slot, in the per-tuple memory context,
+ * and fire BEFORE triggers.
+ */
 void
 writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 {
@@ -143,8 +157,9 @@ writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 }
 
 /*
- * Return the columns that an update changes. The server needs them to fire
- * UPDATE OF triggers, and to pass the "unchanged" hint to indexes.
+ * Return the columns that differ between the locked tuple and the new values
+ * of the item. The server needs them to fire UPDATE OF triggers, and to tell
+ * an index that its columns are unchanged.
  */
 static Bitmapset *
 changed_columns(ItemWriter *writer, const BlogItem *item)
@@ -165,8 +180,9 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Make slot the new version of the locked item. The executor's state knows the
- * changed columns until the per-tuple context is reset.
+ * Form the new version of the locked item's row in slot. The columns that an
+ * UPDATE changes are known to the executor until the per-tuple memory context
+ * is reset.
  */
 void
 writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
@@ -180,8 +196,9 @@ writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
 	writer_fill(writer, slot, item);
 	/*
-	 * called with no changed columns, so that it prepares all generated
-	 * columns permanently
+	 * ExecGetExtraUpdatedCols() prepares generated columns at its first call,
+	 * for the changed columns only. No columns are set yet, so it prepares all
+	 * of them.
 	 */
 	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
 	compat_set_updated_columns(writer->estate, changed_columns(writer, item));

@@ -1,9 +1,10 @@
 /*
  * row_holders.c
  *		Finds out which transactions have written or locked an item, and
- *		whether the item is live, without a lock on which others would wait.
+ *		whether the item exists, without taking a lock for which other
+ *		transactions would wait.
  *
- * The query's own snapshot is ignored: the answer describes this moment, and
+ * The snapshot of the query is ignored: the answer describes this moment, and
  * may be wrong at the next. A caller that needs it to stay true holds another
  * lock that excludes changes.
  *
@@ -28,10 +29,13 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* The number of attempts to look at an item that is being updated. */
+/*
+ * How often item_look() tries to find the newest version of an item that other
+ * transactions are updating.
+ */
 #define LOOKS 3
 
-/* Begin a scan of a query with another snapshot. */
+/* Begin a scan of a query, but with another snapshot. */
 static ItemScan *
 scan_by(const ItemQuery *query, Snapshot snapshot)
 {
@@ -42,9 +46,9 @@ scan_by(const ItemQuery *query, Snapshot snapshot)
 }
 
 /*
- * Begin a scan that also finds uncommitted items. For each item that the scan
- * returns, *dirty has the transactions that are inserting or deleting it
- * (HeapTupleSatisfiesDirty()).
+ * Begin a scan of a query that also finds uncommitted items. For each item
+ * that the scan returns, *dirty has the transactions that are inserting or
+ * deleting it (HeapTupleSatisfiesDirty()).
  */
 static ItemScan *
 scan_dirty(const ItemQuery *query, SnapshotData *dirty)
@@ -58,8 +62,8 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
  * ------------------------------------------------------------------------ */
 
 /*
- * Copy a version's tuple header. Returns false if the table access method is
- * not heap.
+ * Copy the tuple header of a row version. Returns false if the table access
+ * method is not heap.
  */
 static bool
 version_header(TupleTableSlot *slot, HeapTupleHeader header)
@@ -75,14 +79,14 @@ version_header(TupleTableSlot *slot, HeapTupleHeader header)
 }
 
 /*
- * Return whether a version was updated or deleted, by a transaction that has
- * committed or is in progress. *next becomes the link to the following
+ * Return whether a row version was updated or deleted, by a transaction that
+ * has committed or is in progress. *next becomes the link to the following
  * version, which points to the version itself if it was deleted. *ender
- * becomes the transaction that did it.
+ * becomes the transaction that updated or deleted it.
  *
- * HeapTupleSatisfiesDirty() does not tell this if the version's inserter is in
- * progress, too. With a table access method other than heap, the result is
- * always false.
+ * HeapTupleSatisfiesDirty() does not tell this if the transaction that
+ * inserted the version is in progress, too. With a table access method other
+ * than heap, the result is always false.
  */
 static bool
 version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
@@ -102,12 +106,12 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 }
 
 /*
- * Return the state of the newest version of the scan's current item. The
+ * Return whether the current item of a scan exists in its newest version. The
  * newest version is found by following t_ctid, not by the index, because a
  * version that is not HOT gets its index entry only after it was linked. After
  * an aborted update, t_ctid still points to the place of the aborted version,
- * which VACUUM may have given to another item. A version therefore belongs to
- * the chain only if its xmin is the xmax of the version before (as in
+ * which VACUUM may have given to another item. So a version belongs to the
+ * chain only if its xmin is the xmax of the version before (as in
  * heap_lock_updated_tuple_rec()).
  */
 static ItemLife
@@ -119,7 +123,7 @@ follow_versions(ItemScan *scan)
 	TransactionId ender = InvalidTransactionId;
 	ItemLife	life = ITEM_UNSEEN;
 
-	/* usually, the version that was found is the newest */
+	/* usually, the version that the scan has found is the newest */
 	if (!version_ended(item_scan_slot(scan), &(ItemPointerData) {{0}}, &ender))
 		return ITEM_LIVE;
 	ender = InvalidTransactionId;
@@ -145,8 +149,8 @@ follow_versions(ItemScan *scan)
 }
 
 /*
- * Look once at the item that a query finds. *hidden: according to its last
- * committed version.
+ * Look once whether the item that a query finds exists. *hidden becomes
+ * whether its last committed version is hidden.
  */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
@@ -158,7 +162,7 @@ look_once(const ItemQuery *query, bool *hidden)
 
 	scan = scan_dirty(query, &dirty);
 	while (life == ITEM_UNSEEN && item_scan_next(scan, &item))
-		/* skip versions whose inserter is in progress */
+		/* skip a version whose inserting transaction is in progress */
 		if (!TransactionIdIsValid(dirty.xmin))
 		{
 			*hidden = item_hidden(&item);
@@ -169,11 +173,10 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Find an item by a query and return the state of its newest version. *hidden
- * becomes whether the item is hidden, without regard to other transactions'
- * uncommitted changes; it is not set if no item is found. Concurrent updates
- * can hide an item from the scan, so up to LOOKS scans are made until one
- * determines the state.
+ * Return whether the item that a query finds exists in its newest version.
+ * *hidden becomes whether the item is hidden, without regard to uncommitted
+ * changes of other transactions; it is not set if no item is found. Concurrent
+ * updates can hide an item from a scan, so up to LOOKS scans are made.
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)
@@ -189,13 +192,16 @@ item_look(const ItemQuery *query, bool *hidden)
  * Transactions that hold an item
  * ------------------------------------------------------------------------ */
 
-/* The transactions that are writing an item, or have it locked. */
+/* The running transactions that have written an item, or have it locked. */
 typedef struct Holders
 {
-	bool		me;				/* true if this transaction is one of them */
+	bool		me;				/* this transaction is one of them */
 	int			n;
-	TransactionId xid[16];		/* others; a further call finds those that do
-								 * not fit */
+	/*
+	 * The other ones. If there are more, the caller finds them when it calls
+	 * again after these have ended.
+	 */
+	TransactionId xid[16];
 } Holders;
 
 static void
@@ -209,7 +215,7 @@ add_holder(Holders *holders, TransactionId xid)
 }
 
 /*
- * Add the transactions that have inserted, are updating or have locked a
+ * Add the transactions that have inserted, are updating, or have locked a row
  * version.
  */
 static void
@@ -235,7 +241,10 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 		add_holder(holders, member[i].xid);
 }
 
-/* Collect the transactions that hold the items that a query finds. */
+/*
+ * Collect the running transactions that have written, or have locked, an item
+ * that a query finds.
+ */
 static void
 find_holders(const ItemQuery *query, Holders *holders)
 {
@@ -271,8 +280,8 @@ await_holders(const Holders *holders)
 }
 
 /*
- * Wait for other transactions that are writing, or have locked, an item that a
- * query finds. Errors: 40P01.
+ * Wait for the end of other transactions that have written, or have locked, an
+ * item that a query finds. Errors: 40P01 (deadlock).
  */
 void
 item_await_free(const ItemQuery *query)
@@ -284,8 +293,9 @@ item_await_free(const ItemQuery *query)
 }
 
 /*
- * Wait for other transactions that are writing, or have locked, the scan's
- * current item. Returns false if there were none. Errors: 40P01.
+ * Wait for the end of other transactions that have written, or have locked,
+ * the current item of a scan. Returns false if there were none. Errors: 40P01
+ * (deadlock).
  */
 bool
 item_scan_await_free(ItemScan *scan)
@@ -317,8 +327,8 @@ item_written_here(const ItemQuery *query)
 }
 
 /*
- * Return whether another, unfinished transaction is inserting, updating or
- * deleting an item that a query finds.
+ * Return whether a running transaction, other than this one, is inserting,
+ * updating or deleting an item that a query finds.
  */
 bool
 item_written_elsewhere(const ItemQuery *query)
@@ -336,15 +346,21 @@ item_written_elsewhere(const ItemQuery *query)
 	return written;
 }
 
-/* A transaction that has inserted an item, and has not ended. */
+/* A running transaction that has inserted an item. */
 typedef struct Inserter
 {
 	TransactionId xid;
-	uint32		token;			/* speculative token of an unconfirmed item; 0:
-								 * confirmed */
+	/*
+	 * The token of its speculative insertion, while the item can still be
+	 * withdrawn; otherwise 0.
+	 */
+	uint32		token;
 } Inserter;
 
-/* List the other transactions that are inserting what a query finds. */
+/*
+ * List the other running transactions that have inserted an item that a query
+ * finds.
+ */
 static List *
 list_inserters(const ItemQuery *query)
 {
@@ -372,8 +388,8 @@ list_inserters(const ItemQuery *query)
 }
 
 /*
- * Return whether another, unfinished transaction has inserted an item that a
- * query finds, or a new version of one.
+ * Return whether a running transaction, other than this one, has inserted an
+ * item that a query finds, or a new version of one.
  */
 bool
 item_inserted_elsewhere(const ItemQuery *query)
@@ -382,8 +398,10 @@ item_inserted_elsewhere(const ItemQuery *query)
 }
 
 /*
- * Wait for the transactions that item_inserted_elsewhere() looks for. Returns
- * false if there were none. Errors: 40P01.
+ * Wait for other running transactions that have inserted an item that a query
+ * finds, or a new version of one. Of a speculative insertion, wait only until
+ * it is confirmed or withdrawn. Returns false if there were none. Errors:
+ * 40P01 (deadlock).
  */
 bool
 item_await_inserters(const ItemQuery *query)

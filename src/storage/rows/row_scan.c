@@ -1,12 +1,13 @@
 /*
  * row_scan.c
- *		Reads items through an index of a leaf, by key and as a list.
+ *		Reads items of one type in one partition through an index, by key and
+ *		as a list.
  *
- * A scan opens one leaf and one index, and reads tuples through the index and
- * table access methods. A list is read backward (newest first) or forward,
- * starting at a cursor. The cursor is passed to the index as a row comparison,
- * (creation_date, id) < (date, id) or >, so that the cost of a page does not
- * depend on how many items precede it.
+ * A scan opens the partition's table for the type and one of its indexes, and
+ * reads tuples by the access methods of both. A list is read backward (newest
+ * first) or forward, starting at a cursor. The cursor is passed to the index
+ * as a row comparison, (creation_date, id) < (date, id) or >, so that the cost
+ * of a page does not depend on how many items precede it.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -30,7 +31,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Set the equality keys of a scan. Key columns are uuids, except for dates. */
+/*
+ * Set a scan's keys for the first index columns, which must equal the given
+ * values. These columns are uuids, except for the creation date.
+ */
 static int
 scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 {
@@ -47,8 +51,8 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Make keys[n] a row comparison of the index columns from n + 1 on with the
- * given values, as ExecIndexBuildScanKeys() does.
+ * Make keys[n] of a scan a row comparison of the index columns from n + 1 on
+ * with the given values, as ExecIndexBuildScanKeys() does.
  */
 static void
 scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
@@ -75,8 +79,8 @@ scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
 }
 
 /*
- * Add the key (creation_date, id) < or > cursor, on the index columns n + 1
- * and n + 2.
+ * Make keys[n] of a scan the condition (creation_date, id) < cursor, or > in a
+ * forward scan, on the index columns n + 1 and n + 2.
  */
 static void
 scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
@@ -90,8 +94,8 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Allow the scan's items to lack values, except those that identify an item
- * and those of the path. For callers that rewrite or delete the item.
+ * Let a scan accept items that lack values, except those that identify an item
+ * and those of the access path. The caller rewrites or deletes such an item.
  */
 static void
 scan_identity(ItemScan *scan, Container container)
@@ -103,7 +107,7 @@ scan_identity(ItemScan *scan, Container container)
 	scan->needed &= needed;
 }
 
-/* Create a scan of an open leaf: open the index, and make the slot. */
+/* Create a scan of an open table: open its index, and make a slot. */
 static ItemScan *
 scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
@@ -130,7 +134,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan;
 }
 
-/* Open the leaf of a query, and create a scan of it. */
+/* Open the table that a query reads, and create a scan of it. */
 static ItemScan *
 scan_open(const ItemQuery *query)
 {
@@ -146,9 +150,10 @@ scan_open(const ItemQuery *query)
 
 /*
  * Return a snapshot with which a scan takes no predicate locks. In a
- * serializable transaction, index and table scans take them for an MVCC
- * snapshot (SerializationNeededForRead()). So the scan reads all versions with
- * SnapshotAny, and scan->filter selects those that the MVCC snapshot shows.
+ * serializable transaction, index and table scans take them if they read with
+ * an MVCC snapshot (SerializationNeededForRead()). So the scan reads all row
+ * versions with SnapshotAny, and skips those that the MVCC snapshot does not
+ * show (scan->filter).
  */
 static Snapshot
 scan_without_locks(ItemScan *scan, Snapshot snapshot)
@@ -160,7 +165,8 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * Add the key for items after a position, on the index columns from n + 1 on.
+ * Make keys[n] of a scan the condition that an item comes after a position, on
+ * the index columns from n + 1 on.
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
@@ -172,7 +178,7 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
 			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
-	/* a row comparison needs two columns; a single one is always a uuid */
+	/* a single column, which is always a uuid, needs no row comparison */
 	if (scan->ncolumns - n == 1)
 		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
 					value[n]);
@@ -181,7 +187,7 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
-/* Start the index scan of a query. */
+/* Set the scan keys of a query, and start the index scan. */
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {
@@ -202,8 +208,9 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan. Errors: 55000 if the leaf cannot be read. Locks:
- * AccessShareLock on leaf and index, to the end of the scan.
+ * Begin a scan of what a query describes. Errors: 55000 if the table cannot be
+ * read. Locks: AccessShareLock on the table and the index, to the end of the
+ * scan.
  */
 ItemScan *
 item_scan_begin(const ItemQuery *query)
@@ -211,7 +218,10 @@ item_scan_begin(const ItemQuery *query)
 	return scan_start(scan_open(query), query);
 }
 
-/* Restart a scan of the same leaf with another key of as many columns. */
+/*
+ * Restart a scan with other values for the same key columns. The items must be
+ * in the same table.
+ */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {
@@ -222,9 +232,9 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Begin a scan that is kept for many keys, or restart it if the query's key is
- * in the same leaf. *scan is NULL at first. All queries must be the same
- * except for the keys.
+ * Restart a scan that is kept for the keys of several queries, if the query's
+ * key is in the same partition; otherwise end it, and begin another one. *scan
+ * is NULL before the first query. The queries may differ only in their keys.
  */
 void
 item_scan_look(ItemScan **scan, const ItemQuery *query)
@@ -247,8 +257,8 @@ item_scan_look(ItemScan **scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan of a leaf that is open and stays open. The lock on the index is
- * kept to the end of the transaction, like the one on the leaf.
+ * Begin a scan of a table that is open already and stays open. The lock on the
+ * index is kept until the transaction ends, like the one on the table.
  */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
@@ -263,8 +273,8 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 }
 
 /*
- * Check that an item which was read with query.identity has all required
- * values. Errors: 22004.
+ * Raise an error (22004) if an item lacks a required value. For items of a
+ * scan that accepts such items (ItemQuery.identity).
  */
 void
 item_scan_require(const ItemScan *scan, const BlogItem *item)
@@ -272,7 +282,9 @@ item_scan_require(const ItemScan *scan, const BlogItem *item)
 	item_require(scan->leaf.rel, item, scan->type, item_required(scan->type));
 }
 
-/* Return the position of the scan's current item. */
+/*
+ * Get the position of a scan's current item, from which a later scan goes on.
+ */
 void
 item_scan_place(const ItemScan *scan, ItemPlace *place)
 {
@@ -289,7 +301,7 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/* Return the leaf and the index that a scan reads; EXPLAIN shows them. */
+/* Get the table and the index that a scan reads. EXPLAIN shows them. */
 void
 item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 {
@@ -297,7 +309,10 @@ item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 	*index = RelationGetRelid(scan->index);
 }
 
-/* Return whether the current item is to be skipped because it is hidden. */
+/*
+ * Return whether a scan must skip its current item, because the item is hidden
+ * and the query does not want hidden items.
+ */
 static inline bool
 scan_passes_by(const ItemScan *scan)
 {
@@ -311,8 +326,8 @@ scan_passes_by(const ItemScan *scan)
 }
 
 /*
- * Advance to the next version that the snapshot shows, without checking its
- * values. Returns false at the end.
+ * Advance a scan to the next row version that its snapshot shows, without
+ * checking that the item has all values. Returns false at the end.
  */
 bool
 item_scan_advance(ItemScan *scan)
@@ -333,8 +348,8 @@ item_scan_advance(ItemScan *scan)
 }
 
 /*
- * Get the next item, which is valid until the next call. Returns false at the
- * end. Errors: 22004 if the item lacks a value.
+ * Get the next item of a scan. The item is valid until the next call. Returns
+ * false at the end. Errors: 22004 if the item lacks a required value.
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
@@ -349,28 +364,28 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 	return true;
 }
 
-/* Return whether a snapshot shows the current item. */
+/* Return whether a snapshot shows the current item of a scan. */
 bool
 item_scan_shown(ItemScan *scan, Snapshot snapshot)
 {
 	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
 }
 
-/* Return the slot that contains the current item's tuple. */
+/* Return the slot that contains the tuple of a scan's current item. */
 TupleTableSlot *
 item_scan_slot(ItemScan *scan)
 {
 	return scan->slot;
 }
 
-/* Return the leaf that a scan reads. */
+/* Return the table that a scan reads. */
 Relation
 item_scan_relation(ItemScan *scan)
 {
 	return scan->leaf.rel;
 }
 
-/* End a scan, and release its locks on leaf and index. */
+/* End a scan, and release its locks on the table and the index. */
 void
 item_scan_end(ItemScan *scan)
 {

@@ -1,9 +1,10 @@
 /*
  * row_writer.c
- *		Writes items: opens a leaf, locks, updates and deletes rows.
- *		row_insert.c inserts them.
+ *		Locks, updates and deletes items through a writer, which has the table
+ *		for the items of one type in one partition open. row_insert.c inserts
+ *		items.
  *
- * The leaf is written directly, as the logical replication apply worker does
+ * The table is written directly, as the logical replication apply worker does
  * it (execReplication.c). User triggers, generated columns, constraints and
  * all indexes are handled.
  *
@@ -39,7 +40,9 @@ open_index(ResultRelInfo *rri, Oid relid)
 	rri->ri_IndexRelationInfo[rri->ri_NumIndices++] = BuildIndexInfo(index);
 }
 
-/* Open the leaf's indexes except one, like ExecOpenIndices(). */
+/*
+ * Open the indexes of the writer's table, like ExecOpenIndices(), except one.
+ */
 static void
 open_indexes_but(ItemWriter *writer, Oid closed)
 {
@@ -60,8 +63,8 @@ open_indexes_but(ItemWriter *writer, Oid closed)
 }
 
 /*
- * Open the leaf's indexes, except the one on replies, in which few rows have
- * an entry.
+ * Open the indexes of the writer's table, except the one on replies. Only
+ * comments that are replies have entries there.
  */
 void
 writer_open_indexes(ItemWriter *writer)
@@ -76,8 +79,9 @@ writer_open_indexes(ItemWriter *writer)
 }
 
 /*
- * Open the indexes in which a new row version needs entries; slot NULL: all of
- * them.
+ * Open the indexes in which the new row version in slot needs entries. This
+ * includes the index on replies only if the row is a reply. slot NULL: open
+ * all indexes.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
@@ -96,7 +100,8 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Open the leaf of a partition, given by key or, if that is NULL, by number.
+ * Open a writer for the items of a type in the partition of a key or, if
+ * partition_key is NULL, in the partition with a number.
  */
 static ItemWriter *
 writer_open(Container container, ItemType type,
@@ -145,8 +150,9 @@ writer_open(Container container, ItemType type,
 }
 
 /*
- * Open a partition's leaf for writing. Errors: 55000 if it cannot be written.
- * Locks: RowExclusiveLock on leaf and root, to the end of the transaction.
+ * Open a writer for the items of a type in a partition. Errors: 55000 if their
+ * table cannot be written. Locks: RowExclusiveLock on this table and on the
+ * container's root, to the end of the transaction.
  */
 ItemWriter *
 item_writer_open_partition(Container container, ItemType type, int partition)
@@ -155,8 +161,8 @@ item_writer_open_partition(Container container, ItemType type, int partition)
 }
 
 /*
- * Open the leaf that holds the items of a partition key. Errors and locks:
- * those of item_writer_open_partition().
+ * Open a writer for the items of a type that belong to a partition key. Errors
+ * and locks: those of item_writer_open_partition().
  */
 ItemWriter *
 item_writer_open(Container container, ItemType type,
@@ -166,8 +172,8 @@ item_writer_open(Container container, ItemType type,
 }
 
 /*
- * Allow the items to be locked to lack values, except those that identify
- * them. For items that are only deleted or held.
+ * Let a writer lock items that lack values, except those that identify them.
+ * Its caller only deletes the items or keeps them locked.
  */
 void
 item_writer_identity(ItemWriter *writer)
@@ -175,7 +181,7 @@ item_writer_identity(ItemWriter *writer)
 	writer->identity = true;
 }
 
-/* Return the leaf that is written. */
+/* Return the table that a writer writes. */
 Relation
 item_writer_relation(ItemWriter *writer)
 {
@@ -183,8 +189,8 @@ item_writer_relation(ItemWriter *writer)
 }
 
 /*
- * Return whether the writer's leaf is the one that holds a key. Errors: 55000
- * if no leaf holds it.
+ * Return whether a writer's table is the one that holds the items of a key.
+ * Errors: 55000 if no table holds them.
  */
 bool
 item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
@@ -193,7 +199,7 @@ item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
 		leaf_of_key(writer->container, writer->type, key);
 }
 
-/* Return whether a scan reads the writer's leaf. */
+/* Return whether a scan reads the table that a writer writes. */
 bool
 item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 {
@@ -202,11 +208,12 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 }
 
 /*
- * Lock the newest version of the item that a scan of the same leaf has found,
- * and read it into out. Returns ITEM_LOCKED if wait is LockWaitSkip and
- * another transaction holds the item; ITEM_NOT_FOUND if it was deleted.
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item has changed
- * since the snapshot, as for UPDATE; 22004 if the item lacks a value.
+ * Lock the newest version of the current item of a scan, which reads the
+ * writer's table, and read it into out. Returns ITEM_LOCKED if wait is
+ * LockWaitSkip and another transaction has the item locked; ITEM_NOT_FOUND if
+ * the item was deleted. Errors: 40001 under REPEATABLE READ and SERIALIZABLE
+ * if the item has changed since the snapshot, as for UPDATE; 22004 if the item
+ * lacks a value.
  */
 ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
@@ -223,7 +230,7 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	Assert(item_writer_has_scan(writer, scan));
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
-	/* otherwise a shared lock would ignore an update in progress */
+	/* without this, a shared lock would ignore an update in progress */
 	if (wait == LockWaitBlock)
 		flags |= TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
 	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
@@ -250,7 +257,7 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 					 errmsg("could not serialize access due to concurrent update")));
 			break;
 		case TM_SelfModified:
-			return ITEM_NOT_FOUND;	/* deleted earlier in the same command */
+			return ITEM_NOT_FOUND;	/* deleted earlier in this command */
 		default:
 			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
 	}
@@ -258,9 +265,10 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 }
 
 /*
- * Find an item by its key in the active snapshot, and lock it for update and
- * delete. out is valid until the writer is closed. Results and errors: those
- * of item_writer_lock_found().
+ * Find an item by its key, as the active snapshot shows it, and lock it, so
+ * that item_writer_update() and item_writer_delete() change it. out is valid
+ * until the writer is closed. Results and errors: those of
+ * item_writer_lock_found().
  */
 ItemResult
 item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
@@ -284,9 +292,9 @@ item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
 }
 
 /*
- * Rewrite the locked item; columns that are not properties keep their values.
- * Errors: 09000 if a BEFORE trigger suppresses the update, and those of
- * constraints and triggers.
+ * Rewrite the item that the writer has locked. Columns that the owner has
+ * added keep their values. Errors: 09000 if a BEFORE trigger suppresses the
+ * update, and those of constraints and triggers.
  */
 void
 item_writer_update(ItemWriter *writer, const BlogItem *item)
@@ -297,7 +305,7 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	writer_form_update(writer, slot, item);
 	/* a BEFORE trigger may set any column */
 	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
-	/* the executor caches trigger functions in the current context */
+	/* the executor caches trigger functions in the current memory context */
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
@@ -310,7 +318,7 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	ResetPerTupleExprContext(writer->estate);
 }
 
-/* Return whether the locked item still exists. */
+/* Return whether the item that the writer has locked still exists. */
 static bool
 found_is_there(ItemWriter *writer)
 {
@@ -324,8 +332,8 @@ found_is_there(ItemWriter *writer)
 }
 
 /*
- * Delete the locked item. Errors: 09000 if a BEFORE trigger suppresses the
- * deletion, and those of triggers.
+ * Delete the item that the writer has locked. Errors: 09000 if a BEFORE
+ * trigger suppresses the deletion, and those of triggers.
  */
 void
 item_writer_delete(ItemWriter *writer)
@@ -333,7 +341,7 @@ item_writer_delete(ItemWriter *writer)
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 
 	writer->estate->es_snapshot = GetActiveSnapshot();
-	/* the executor caches trigger functions in the current context */
+	/* the executor caches trigger functions in the current memory context */
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
@@ -347,8 +355,9 @@ item_writer_delete(ItemWriter *writer)
 }
 
 /*
- * Close a writer: fire AFTER triggers, and make the changes visible to
- * snapshots taken from now on.
+ * Close a writer: fire AFTER triggers, and increment the command counter, so
+ * that snapshots of this transaction that are taken from now on show the
+ * changes.
  */
 void
 item_writer_close(ItemWriter *writer)

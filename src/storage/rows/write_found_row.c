@@ -1,14 +1,14 @@
 /*
  * write_found_row.c
- *		Updates or deletes a row that a scan has found, without locking it
- *		first.
+ *		Updates or deletes a row version that a scan has found, without
+ *		locking the row first.
  *
  * A row lock writes a WAL record of its own. It is needed only to wait for
- * other transactions, or to see the newest version. A caller that can do
- * without both changes the version that its scan has found directly:
- * table_tuple_update() and table_tuple_delete() make sure that no version is
- * changed twice. If the leaf has triggers, the row is locked as for any other
- * change, because triggers need the newest version.
+ * other transactions, or to see the newest version. A caller that needs
+ * neither changes the version that its scan has found: table_tuple_update()
+ * and table_tuple_delete() make sure that no version is changed twice. If the
+ * table has triggers, the row is locked nevertheless, because triggers need
+ * the newest version.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -31,8 +31,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Begin a scan of the writer's leaf, by the first columns of the key that
- * identifies items, with the active snapshot. Items may lack values, except
+ * Begin a scan of the writer's table with the active snapshot, by the first
+ * columns of the key that identifies items. Items may lack values, except
  * those that identify them.
  */
 ItemScan *
@@ -48,9 +48,9 @@ item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
 }
 
 /*
- * Return TM_Ok if a version is the newest, and no transaction is changing or
- * locking it. Returns TM_BeingModified if the table access method does not
- * allow this to be checked.
+ * Return TM_Ok if a row version is the newest one, and no transaction is
+ * changing or locking it. Returns TM_BeingModified, too, if the table access
+ * method is not heap, so that this cannot be checked.
  */
 static TM_Result
 version_state(TupleTableSlot *slot)
@@ -67,7 +67,10 @@ version_state(TupleTableSlot *slot)
 	return result;
 }
 
-/* Translate the result of a change, and note that the writer wrote. */
+/*
+ * Translate the result of table_tuple_update() or table_tuple_delete(). If the
+ * row was changed, note that the writer has written.
+ */
 static ItemResult
 changed(ItemWriter *writer, TM_Result result)
 {
@@ -84,8 +87,8 @@ changed(ItemWriter *writer, TM_Result result)
 }
 
 /*
- * Compute generated columns, and check constraints and the partition bound, as
- * writer_check() does for an insert.
+ * Compute the generated columns of a new row version, and check constraints
+ * and the partition bound.
  */
 static void
 check_update(ItemWriter *writer, TupleTableSlot *slot)
@@ -102,8 +105,8 @@ check_update(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Update the row whose version is in writer->found, without firing triggers.
- * The caller has checked that the leaf has none.
+ * Update the row version in writer->found, without firing triggers. The caller
+ * has checked that the table has none.
  */
 static ItemResult
 update_version(ItemWriter *writer, const BlogItem *item)
@@ -132,11 +135,11 @@ update_version(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Update the current item of a scan of the writer's leaf. Columns that are not
- * properties keep their values. Returns ITEM_LOCKED if another transaction is
- * changing or locking the item, and ITEM_NOT_FOUND if the item has been
- * changed or deleted since the scan found it. Nothing is written in these
- * cases. Errors: those of constraints and triggers.
+ * Update the current item of a scan of the writer's table. Columns that the
+ * owner has added keep their values. Returns ITEM_LOCKED if another
+ * transaction is changing or locking the item, and ITEM_NOT_FOUND if the item
+ * was changed or deleted after the scan had found it. Nothing is written in
+ * these cases. Errors: those of constraints and triggers.
  *
  * If another transaction locks the row after it was checked here,
  * heap_update() waits for that transaction. So the caller must either hold a
@@ -171,8 +174,8 @@ item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 }
 
 /*
- * Delete an item as a scan of the same leaf has found it. Results and errors:
- * those of item_writer_update_found(). Does not wait.
+ * Delete the current item of a scan of the writer's table. Does not wait.
+ * Results and errors: those of item_writer_update_found().
  */
 ItemResult
 item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
