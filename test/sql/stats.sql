@@ -3,8 +3,10 @@
 --
 SET client_min_messages = warning;
 SELECT blogstore.reset_request_stats();
-SELECT count(*), sum(calls), sum(request_units), bool_and(units_per_call IS NULL) FROM blogstore.stat_requests;
-SELECT request, function FROM blogstore.stat_requests;
+SELECT count(*) = cardinality(blogstore.request_names()) AS "all requests", sum(calls), sum(request_units), bool_and(units_per_call IS NULL) FROM blogstore.stat_requests;
+-- the article's come first
+SELECT request, function FROM blogstore.stat_requests LIMIT 13;
+SELECT count(request) AS "of the article" FROM blogstore.stat_requests;
 
 -- Each call that succeeds counts, and no other
 SELECT count(blogstore.create_user('stats ' || n, kit.u(900 + n))) FROM generate_series(1, 3) n;
