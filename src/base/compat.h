@@ -78,12 +78,22 @@ CppConcat(pg_finfo_,funcname) (void) \
 extern int no_such_variable
 #endif
 
+/*
+ * The lowest wal_level with which WAL can be decoded. PostgreSQL 19 turns
+ * logical decoding on when the first logical slot is created, and off after
+ * the last one is dropped.
+ */
+#if PG_VERSION_NUM >= 190000
+#define COMPAT_DECODING_LEVEL "replica"
+#else
+#define COMPAT_DECODING_LEVEL "logical"
+#endif
+
 /* Return whether WAL can be decoded with the server's current settings. */
 static inline bool
 compat_can_decode(void)
 {
 #if PG_VERSION_NUM >= 190000
-	/* the server enables logical decoding when the first slot is created */
 	return wal_level >= WAL_LEVEL_REPLICA;
 #else
 	return wal_level >= WAL_LEVEL_LOGICAL;

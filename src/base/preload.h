@@ -21,7 +21,7 @@ extern bool library_preloaded;
 
 /* The hint of the errors that the library is not preloaded. */
 #define PRELOAD_HINT \
-	"Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server."
+	"Add blogstore to shared_preload_libraries, set wal_level = " COMPAT_DECODING_LEVEL ", and restart the server."
 
 extern COMPAT_NORETURN void preload_missing(void);
 

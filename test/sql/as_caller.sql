@@ -312,7 +312,11 @@ SET LOCAL search_path = trap, pg_temp, web, pg_catalog;
 SET LOCAL row_security = off;
 SET LOCAL transform_null_equals = on;
 SET LOCAL default_transaction_read_only = off;
+-- PostgreSQL 19 refuses this setting
+SELECT current_setting('server_version_num')::int < 190000 AS has_setting \gset
+\if :has_setting
 SET LOCAL standard_conforming_strings = off;
+\endif
 SET LOCAL blogstore.enable_custom_scan = off;
 SET LOCAL constraint_exclusion = off;
 SELECT user_username FROM web.create_like('00000000-0000-7000-8001-000000000002');

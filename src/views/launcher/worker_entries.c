@@ -113,8 +113,8 @@ worker_obstacle(const char **hint)
 	*hint = NULL;
 	if (!compat_can_decode())
 	{
-		*hint = "Set wal_level = logical and restart the server.";
-		return "wal_level is below logical";
+		*hint = "Set wal_level = " COMPAT_DECODING_LEVEL " and restart the server.";
+		return "wal_level is below " COMPAT_DECODING_LEVEL;
 	}
 	if (max_replication_slots == 0)
 	{
