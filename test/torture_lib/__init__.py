@@ -1,1 +1,1 @@
-"""The parts of test/torture: see there."""
+"""The modules of the program test/torture."""

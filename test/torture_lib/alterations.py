@@ -1,15 +1,18 @@
-"""What the containers' owner does to them, and how it takes it back.
+"""How the containers' owner alters them, and undoes that.
 
-Some of it is allowed: attached code may refuse rows, and nothing else changes. The rest damages the
-containers: requests that need what is altered are refused, and the worker gives up the views until it
-is mended.
+Some alterations are allowed: attached code may refuse rows, and nothing else
+changes. Others damage the containers. Then requests that need the altered
+table are refused, and the worker does not maintain the views until that is
+undone.
 
-Each alteration is two lists of statements, each list one transaction. What is
-undone leaves every item as the clients have it. Names that the owner brings
-begin with torture_odd, so that its errors are told from blogstore's own.
+An alteration has two lists of statements, to make and to undo it. Each list is
+a transaction. Afterwards every item is as the clients have it. Names of the
+owner's objects begin with torture_odd, which tells their errors from those of
+blogstore.
 
-None of them rewrites a table: what does is not MVCC-safe in PostgreSQL (whoever has an
-older snapshot finds the table empty), so that clients could not say what is right.
+No alteration rewrites a table. PostgreSQL's table rewrites are not MVCC-safe:
+a transaction with an older snapshot finds the table empty, so that clients
+could not know the right answer.
 """
 
 import re
@@ -35,36 +38,36 @@ ODD_SHAPES = (
 	'PARTITION BY LIST (like_count)', 'PARTITION BY LIST (lower(type))', 'PARTITION BY LIST (type text_pattern_ops)',
 	'PARTITION BY LIST (type COLLATE "C")', '')
 
-# How what is altered is named in errors and in stat_worker
+# Errors and stat_worker name an altered table like this.
 TABLE = r'"(blogstore\.)?(users|posts|feed|usernames|jobs|view_state|change_feed|torture_odd)(_\w+)?"'
 
 
 class Effect(NamedTuple):
-	"""What an alteration makes of requests and of the worker."""
-	refusals: dict			# SQLSTATE: what the error says
-	blocks: bool = False	# does the worker stop serving the views, and say so?
-	may_block: bool = False	# or does it, if it comes across it?
+	"""The effect of an alteration on requests and on the worker."""
+	refusals: dict			# SQLSTATE -> a pattern of the error's message
+	blocks: bool = False	# the worker stops, and reports why
+	may_block: bool = False	# it may do so, if it comes to the item
 
 
 NOTHING = Effect({})
-# code of the owner's refuses some rows
+# Code of the owner refuses some rows.
 REFUSES = Effect({'P0001': 'torture_odd', '23514': 'torture_odd', '23505': 'torture_odd'})
-# nobody writes the leaf; the worker puts off what it has to write to it
+# Requests cannot write to the table. The worker postpones its writes to it.
 UNWRITABLE = Effect({'55000': TABLE})
-# row-level security is forced on a container
+# Row-level security is forced on a container.
 FORCED = Effect({'55000': 'policies on'})
-# an item lacks a value
+# An item lacks a value.
 INCOMPLETE = Effect({'22004': ' has no '}, may_block=True)
 DAMAGE = Effect({'55000': TABLE + '|likes have no index', '22004': ' has no '}, blocks=True, may_block=True)
-# what is declared for users as a whole is so for the leaves of users, too
+# An object that is declared on users applies to its partitions, too.
 BOTH = DAMAGE._replace(refusals={**DAMAGE.refusals, **REFUSES.refusals})
 
-# what a statement about the tables, not a request, is refused with while something is damaged
+# Errors of statements that name damaged tables or columns directly
 DIRECT = {'42703': 'does not exist', '42P01': 'does not exist'}
 
 
 class Alteration(NamedTuple):
-	"""One of them."""
+	"""An alteration: statements to make and undo it, and its effect."""
 	name: str
 	effect: Effect
 	do: list
@@ -73,22 +76,22 @@ class Alteration(NamedTuple):
 
 
 class Alterations:
-	"""What everybody needs to know of it: what is altered now, and what was."""
+	"""The present and the past alterations, for all threads."""
 
 	def __init__(self):
 		self._lock = threading.Lock()
 		self._on = None
-		self._past = []			# effects, and when they ended
+		self._past = []			# effects and the times of their end
 		self.since_check = False
 
 	def begin(self, alteration):
-		"""From now on it may be there."""
+		"""Note that an alteration is about to be made."""
 		with self._lock:
 			self._on = alteration.effect
 			self.since_check = True
 
 	def end(self):
-		"""It is not there any more."""
+		"""Note that the present alteration is undone."""
 		with self._lock:
 			self._past.append((self._on, time.monotonic()))
 			self._on = None
@@ -99,13 +102,14 @@ class Alterations:
 			return effects + [self._on] if self._on else effects
 
 	def beside(self, started):
-		"""Whether something was damaged at any time since then."""
+		"""Return whether there was an alteration at any time since then."""
 		return any(effect.may_block for effect in self._since(started))
 
 	def excuse(self, error, started, direct=False):
-		"""Whether a command that began then may have been refused with this error.
+		"""Return whether an alteration explains the error of a command.
 
-		direct: it is no request, but names tables and columns itself.
+		started is when the command began. direct: it is not a request, but
+		names tables and columns itself.
 		"""
 		return any(
 			error.pgcode in refusals and re.search(refusals[error.pgcode], str(error))
@@ -114,7 +118,7 @@ class Alterations:
 
 
 def draw(random):
-	"""One alteration, at random."""
+	"""Draw an alteration."""
 	return random.choice(KINDS)(random)
 
 
@@ -133,7 +137,7 @@ def _leaf(random):
 # -- partitions ----------------------------------------------------------
 
 def detached(random):
-	"""A hash partition is away, and comes back."""
+	"""Detach a hash partition."""
 	container = random.choice(('posts', 'users'))
 	partition, bound = _partition(random, container)
 	return Alteration('a partition detached', DAMAGE, [f'ALTER TABLE blogstore.{container} DETACH PARTITION {partition}'],
@@ -141,14 +145,14 @@ def detached(random):
 
 
 def leaf_detached(random):
-	"""The items of one type are away, and come back."""
+	"""Detach the table with a partition's items of one type."""
 	partition, leaf, leaf_type = _leaf(random)
 	return Alteration('a leaf detached', DAMAGE, [f'ALTER TABLE {partition} DETACH PARTITION {leaf}'],
 		[f"ALTER TABLE {partition} ATTACH PARTITION {leaf} FOR VALUES IN ('{leaf_type}')"])
 
 
 def other_shape(random):
-	"""Another table, of another shape, in the place of a partition."""
+	"""Put a table with other properties in the place of a partition."""
 	container = random.choice(('posts', 'users'))
 	partition, bound = _partition(random, container)
 	shape = random.choice(ODD_SHAPES)
@@ -161,7 +165,7 @@ def other_shape(random):
 
 
 def partitioned_leaf(random):
-	"""A leaf that is partitioned itself."""
+	"""Put a partitioned table in the place of a leaf."""
 	partition, leaf, leaf_type = _leaf(random)
 	return Alteration('a leaf that is partitioned', DAMAGE, [
 		f'ALTER TABLE {partition} DETACH PARTITION {leaf}',
@@ -172,7 +176,7 @@ def partitioned_leaf(random):
 
 
 def leaf_for_two(random):
-	"""One leaf takes two types."""
+	"""Let one leaf take two types of items."""
 	partition = _partition(random, 'posts')[0]
 	return Alteration('a leaf for two types', DAMAGE, [
 		f'ALTER TABLE {partition} DETACH PARTITION {partition}_comment',
@@ -184,7 +188,7 @@ def leaf_for_two(random):
 
 
 def another_owner(random):
-	"""A leaf, a partition or a bookkeeping table belongs to somebody else."""
+	"""Give a table to another role."""
 	partition, leaf, _ = _leaf(random)
 	table = random.choice((partition, leaf, leaf, 'blogstore.usernames', 'blogstore.feed_post'))
 	return Alteration('another owner', DAMAGE, [f'ALTER TABLE {table} OWNER TO {INTRUDER}'],
@@ -194,7 +198,7 @@ def another_owner(random):
 # -- columns -------------------------------------------------------------
 
 def renamed_column(random):
-	"""A column of blogstore's has another name."""
+	"""Rename a column of blogstore."""
 	table = random.choice(list(COLUMNS))
 	column = random.choice(COLUMNS[table])
 	return Alteration('a column renamed', DAMAGE, [f'ALTER TABLE blogstore.{table} RENAME COLUMN {column} TO torture_odd'],
@@ -202,7 +206,7 @@ def renamed_column(random):
 
 
 def dropped_column(_random):
-	"""The titles are dropped, and come back in a column at the end."""
+	"""Drop the column title; undo adds it as the last one."""
 	leaves = [f'blogstore.posts_p{number:02d}_post' for number in range(PARTITIONS)]
 	return Alteration('a column dropped', DAMAGE, [
 		"CREATE TABLE torture_owner.kept AS SELECT id, title FROM blogstore.posts WHERE false",
@@ -217,7 +221,7 @@ def dropped_column(_random):
 
 
 def retyped_column(random):
-	"""A column has another type."""
+	"""Change the type of a column."""
 	table, column, odd, right = random.choice((
 		('posts', 'title', 'varchar', 'text'), ('posts', 'content', 'torture_owner.odd_text', 'text'),
 		('users', 'username', 'varchar', 'text'), ('feed', 'title', 'torture_owner.odd_text', 'text'),
@@ -228,12 +232,12 @@ def retyped_column(random):
 
 
 def lost_value(random):
-	"""An item of a client's lacks a value that it must have."""
+	"""Set a column of a client's item to NULL that must have a value."""
 	leaf_type, column = random.choice((('post', 'title'), ('post', 'content'), ('post', 'like_count'),
 		('comment', 'content'), ('comment', 'creation_date'), ('like', 'creation_date'), ('user', 'username'),
 		('delta', 'like_count')))
 	leaf = f'{_partition(random, "users" if leaf_type == "user" else "posts")[0]}_{leaf_type}'
-	# a delta's id is its post's alone
+	# The id of a delta is unique for its post only.
 	same = 'FROM torture_owner.kept k WHERE l.id = k.id AND l.post_id IS NOT DISTINCT FROM k.post_id'
 	return Alteration('a value lost', INCOMPLETE, [
 		f'ALTER TABLE {leaf} ALTER COLUMN {column} DROP NOT NULL',
@@ -246,7 +250,7 @@ def lost_value(random):
 
 
 def item_of_nobody(random):
-	"""A user, post and comment of the owner's own, whose author is nobody for a while."""
+	"""Insert items of the owner, and take away their author for a while."""
 	user, post, comment = (str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(3))
 	leaf_type, column, item = random.choice((('comment', 'user_id', comment), ('comment', 'user_username', comment),
 		('like', 'user_username', None), ('post', 'user_username', post)))
@@ -268,7 +272,7 @@ def item_of_nobody(random):
 # -- what is attached ----------------------------------------------------
 
 def _to_attach_to(random, *tables):
-	"""A table, and what comes of attaching to it something that refuses now and then."""
+	"""Draw a table, and return it with the effect of attached code."""
 	_, leaf, leaf_type = _leaf(random)
 	served = [leaf, 'blogstore.posts'] if '.posts' in leaf or leaf_type == 'user' else ['blogstore.posts']
 	table = random.choice((*served, *served, leaf, *tables))
@@ -276,7 +280,7 @@ def _to_attach_to(random, *tables):
 
 
 def failing_trigger(random):
-	"""A trigger that refuses now and then; where blogstore alone writes, it may not be."""
+	"""A trigger that refuses some rows; it is a damage on a view's table."""
 	table, effect = _to_attach_to(random, *[f'blogstore.{name}' for name in ('users', 'feed', 'usernames', 'jobs', 'view_state')])
 	event = random.choice(('INSERT', 'UPDATE', 'DELETE', 'INSERT OR UPDATE OR DELETE'))
 	return Alteration('a failing trigger', effect, [
@@ -285,7 +289,7 @@ def failing_trigger(random):
 
 
 def failing_check(random):
-	"""A CHECK that refuses now and then; where blogstore alone writes, it may not be."""
+	"""A CHECK that refuses some rows; it is a damage on a view's table."""
 	table, effect = _to_attach_to(random, 'blogstore.feed', 'blogstore.users', 'blogstore.usernames')
 	return Alteration('a failing CHECK', effect, [
 		f'ALTER TABLE {table} ADD CONSTRAINT torture_odd CHECK (torture_owner.now_and_then(user_id)) NOT VALID'],
@@ -293,7 +297,7 @@ def failing_check(random):
 
 
 def foreign_key(random):
-	"""A table of the owner's refers to posts or to the feed, at once or at the commit."""
+	"""A foreign key to posts or the feed, deferred or not."""
 	leaf = random.choice((f'{_partition(random, "posts")[0]}_post', 'blogstore.feed_post'))
 	when = random.choice(('NOT DEFERRABLE', 'DEFERRABLE'))
 	effect = DAMAGE if 'feed' in leaf else NOTHING if when == 'NOT DEFERRABLE' else UNWRITABLE
@@ -302,7 +306,7 @@ def foreign_key(random):
 
 
 def deferred_trigger(random):
-	"""A trigger that would fire at the commit."""
+	"""A deferred trigger."""
 	leaf = f'{_partition(random, "posts")[0]}_{random.choice(POST_LEAVES)}'
 	return Alteration('a deferred trigger', UNWRITABLE, [
 		f'CREATE CONSTRAINT TRIGGER torture_odd AFTER INSERT ON {leaf} DEFERRABLE INITIALLY DEFERRED '
@@ -310,13 +314,13 @@ def deferred_trigger(random):
 
 
 def unpinned_function(_random):
-	"""The audit trigger's function fixes its search_path no more."""
+	"""Reset the search_path of the audit trigger's function."""
 	return Alteration('an unpinned function', UNWRITABLE, ['ALTER FUNCTION torture_owner.audit() RESET search_path'],
 		['ALTER FUNCTION torture_owner.audit() SET search_path = torture_owner, pg_temp'])
 
 
 def unique_index(random):
-	"""A unique index that new items violate now and then."""
+	"""A unique index that some new items violate."""
 	_, leaf, leaf_type = _leaf(random)
 	container = leaf.split('_', maxsplit=1)[0]
 	effect = DAMAGE if container == 'blogstore.users' and leaf_type == 'post' else REFUSES
@@ -328,7 +332,7 @@ def unique_index(random):
 
 
 def policy(random):
-	"""Row-level security, forced or not."""
+	"""Enable row-level security, forced or not."""
 	table = random.choice(('posts', 'users', 'feed', 'usernames', 'jobs'))
 	forced = random.random() < 0.5
 	effect = NOTHING if not forced else DAMAGE if table in ('usernames', 'jobs') else FORCED
@@ -341,7 +345,7 @@ def policy(random):
 
 
 def rule_or_child(random):
-	"""A rule on a bookkeeping table, or a child of it."""
+	"""A rule on a table that is no container, or a child table of it."""
 	table = random.choice(('usernames', 'jobs', 'view_state', 'change_feed'))
 	return random.choice((
 		Alteration('a rule', DAMAGE, [f'CREATE RULE torture_odd AS ON INSERT TO blogstore.{table} DO INSTEAD NOTHING'],
@@ -353,7 +357,7 @@ def rule_or_child(random):
 # -- bookkeeping and the feed --------------------------------------------
 
 def garbage_jobs(random):
-	"""Rows in the queue of jobs that ask for nothing that makes sense."""
+	"""Insert jobs that make no sense."""
 	ids = [str(uuid.UUID(int=random.getrandbits(128), version=4)) for _ in range(8)]
 	return Alteration('garbage jobs', NOTHING, [f"""
 		INSERT INTO blogstore.jobs (id, kind, user_id, phase, partition_number) VALUES
@@ -364,20 +368,20 @@ def garbage_jobs(random):
 
 
 def dropped_table(random):
-	"""A table that create_containers() makes again is dropped."""
+	"""Drop a table that create_containers() can create again."""
 	table = random.choice(('feed', 'feed', 'usernames', 'view_state', 'change_feed'))
 	return Alteration('a table dropped', DAMAGE, [f'DROP TABLE blogstore.{table}'],
 		[f"SELECT blogstore.create_containers({PARTITIONS}, '{OWNER}')"])
 
 
 def index_on_copies(random):
-	"""An index of the owner's where blogstore alone writes."""
+	"""Create an index on a view's table."""
 	leaf = random.choice((f'{_partition(random, "users")[0]}_post', 'blogstore.feed_post', 'blogstore.usernames'))
 	return Alteration('an index on a view', DAMAGE, [f'CREATE INDEX torture_odd ON {leaf} (user_id)'], ['DROP INDEX blogstore.torture_odd'])
 
 
 def harmless(random):
-	"""What an owner may do: nobody may notice."""
+	"""Do something that an owner may do. No client may notice it."""
 	partition, leaf, leaf_type = _leaf(random)
 	container = partition.rsplit('_', maxsplit=1)[0]
 	indexed = leaf if container == 'blogstore.posts' or leaf_type == 'user' else 'blogstore.posts_p00_post'
@@ -393,7 +397,8 @@ def harmless(random):
 		([f'ANALYZE {leaf}', f'CLUSTER {leaf} USING {leaf.split(".")[1]}_pkey'], [f'ALTER TABLE {leaf} SET WITHOUT CLUSTER']))))
 
 
-# A damage lasts as long as several of those that are served: the worker builds the views anew.
+# An alteration that damages the containers takes as long as several others,
+# because the worker rebuilds the views after it.
 KINDS = (
 	detached, leaf_detached, other_shape, partitioned_leaf, leaf_for_two, another_owner, renamed_column, dropped_column, retyped_column,
 	rule_or_child, dropped_table, index_on_copies,

@@ -1,7 +1,7 @@
-"""The checker: compares all that the store shows with the model.
+"""The checker compares everything that the store shows with the model.
 
-It runs while the clients wait at the gate, so that their ledgers are settled.
-Each comparison counts as one check.
+It runs while the clients wait at the gate, so that their ledgers, the records
+of acknowledged commands, do not change. Each comparison counts as a check.
 """
 
 import itertools
@@ -20,19 +20,20 @@ from .verdict import Divergence
 
 ARTICLE = 'id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date'
 POST_COLUMNS = f'{ARTICLE}, coalesce(hidden, false), modification_date, properties'
-HIDDEN = -3			# where it stands in a post's row; the feed has no column for it
+HIDDEN = -3			# its index in a post's row; the feed has no such column
 NEWEST_FIRST = 'ORDER BY creation_date DESC, id DESC'
 
-COUNTER = '00000000-0000-0000-0000-000000000000'	# the delta of a post that stays
+# The id of each post's permanent delta
+COUNTER = '00000000-0000-0000-0000-000000000000'
 DELTAS = "SELECT post_id, count(*) FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id"
 PARKED = "SELECT kind, user_id FROM blogstore.progress WHERE phase = 'parked'"
 
-# what no crash of ours leaves in the log: kill -9 is signal 9
+# Log lines that the test itself does not cause: its kill -9 is signal 9.
 OWN_CRASH = r'PANIC: |TRAP: |was terminated by signal (?!9\b)'
 
 
 def differences(expected, found):
-	"""How two lists of rows differ, as text; None when they do not."""
+	"""Describe the difference of two lists of rows; None if there is none."""
 	if expected == found:
 		return None
 	missing = list((Counter(expected) - Counter(found)).elements())
@@ -47,25 +48,25 @@ def differences(expected, found):
 
 
 def shorten(row):
-	"""A row with its texts cut."""
+	"""Return a row with its texts cut."""
 	return '(' + ', '.join(
 		repr(value) if not isinstance(value, str) or len(value) < 60 else repr(value[:57] + '...')
 		for value in row) + ')'
 
 
 class Checker:
-	"""Compares the store with the model, all of it each time."""
+	"""Compares the whole store with the model."""
 
 	def __init__(self, server, clients, verdict, seed, alterations=None):
 		self.server = server
 		self.clients = clients
-		self.alterations = alterations	# None: nobody is hostile
+		self.alterations = alterations	# None in a run without hostile roles
 		self.verdict = verdict
 		self.random = random.Random(f'{seed}/checker')
 		self.cursor = None
 
 	def check(self, when):
-		"""All checks; those that fail are noted."""
+		"""Make all checks, and note those that fail."""
 		connection = self.server.connect_patiently()
 		self.cursor = connection.cursor()
 		failures = []
@@ -78,7 +79,8 @@ class Checker:
 					else:
 						self.verdict.passes()
 				if any('wait_for_views' in failure for failure in failures):
-					break			# what lags behind is bound to differ
+					# Other views would differ for the same reason.
+					break
 		except psycopg2.Error as error:
 			raise Divergence(f'{when}: {error.pgcode} {str(error).strip()}, in\n'
 				+ (self.cursor.query or b'').decode(errors='replace')[:500]) from error
@@ -89,7 +91,7 @@ class Checker:
 			self.verdict.fail(failure)
 
 	def parts(self):
-		"""What is checked, in this order."""
+		"""Return the parts of a check, in their order."""
 		return (self._settled, self._containers, self._views, self._users, self._posts,
 			self._children, self._lists, self._of_users, self._many, self._paging, self._gone, self._folded)
 
@@ -98,7 +100,7 @@ class Checker:
 		return self.cursor.fetchall()
 
 	def _same(self, expected, query, *parameters):
-		"""Rows in any order."""
+		"""Compare the rows of a query in any order."""
 		return differences(sorted(expected, key=str), sorted(self._rows(query, *parameters), key=str))
 
 	# -- the parts -------------------------------------------------------
@@ -118,7 +120,7 @@ class Checker:
 			yield from self._hostile()
 
 	def _short_form_stamp(self):
-		"""What the worker writes down of the setting that it builds the views by."""
+		"""The value by which the worker stores the setting of the views."""
 		if self.server.short_form_keys is None:
 			return 0
 		number, = self._rows('SELECT hashtextextended(%s, 0)', self.server.short_form)[0]
@@ -129,7 +131,7 @@ class Checker:
 			'SELECT blogstore.wait_for_views(%s)', f'{PATIENCE:.0f} s'))
 
 	def _parked(self):
-		"""Jobs that the owner's code has refused are done; a new worker tries them at once."""
+		"""Check that failed jobs get done; a new worker tries them at once."""
 		if not self._rows(PARKED):
 			return
 		self.verdict.count('rounds with parked jobs')
@@ -138,7 +140,8 @@ class Checker:
 		yield from self._views_follow()
 
 	def _hostile(self):
-		"""What is attached ran as the owner, and nothing that was planted ran as anybody else."""
+		"""Check that attached code ran as the owner, and planted code as its
+		caller."""
 		number, wrong = hostile_owner.audit_problems(self.cursor)
 		self.verdict.count('audited comments', number)
 		yield 'the audit trigger ran as the owner, with safe settings', differences([], wrong)
@@ -156,7 +159,7 @@ class Checker:
 			DELTAS + ' HAVING NOT post_id = ANY (%s::uuid[])', list(expected.posts)))
 
 	def _items(self, expected):
-		# a post's counts may partly lie beside it: get_post() is asked for them below
+		# Deltas may hold a part of the counts. get_post() is checked below.
 		yield 'post items', self._same(
 			[row[:7] + row[9:] for row in expected.post_rows(short=False, hidden=True)], """
 			SELECT id, type, post_id, user_id, user_username, title, content, creation_date,
@@ -211,7 +214,7 @@ class Checker:
 				FROM unnest(%s::uuid[], %s::uuid[]) WITH ORDINALITY p(post_id, id, n),
 					LATERAL blogstore.list_comment_replies(p.post_id, p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", [post for post, _ in parents], [parent for _, parent in parents], oldest_first, hidden))
-		# a like's id is made by the store: the order is judged by what it returns
+		# The store generates the ids of likes. Check the order by the result.
 		likes = self._rows("""
 			SELECT p.n, c.id, c.type, c.post_id, c.user_id, c.user_username, c.creation_date
 			FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
@@ -238,7 +241,7 @@ class Checker:
 				ORDER BY u.n, c.ordinality""", users, oldest_first, hidden))
 
 	def _of_users(self, expected):
-		"""What users have written and liked, in all partitions."""
+		"""Check the lists of users' comments and likes."""
 		users = list(expected.users)
 		for hidden, oldest_first in itertools.product((False, True), repeat=2):
 			rows = [expected.comments_by(user, hidden)[::-1 if oldest_first else 1] for user in users]
@@ -258,14 +261,15 @@ class Checker:
 		yield 'list_user_likes()', differences(
 			sorted(expected.like_rows(), key=lambda row: (place[row[2]], row[1])),
 			[row[:-1] for row in self._rows(query, users, False)])
-		# a like's id is made by the store: the order is judged by what it returns
+		# The store generates the ids of likes. Check the order by the result.
 		likes = self._rows(query, users, True)
 		yield 'list_user_likes() by date', differences(sorted(expected.like_rows()), sorted(row[:-1] for row in likes))
 		keys = [(-place[row[2]], row[4], row[5]) for row in likes]
 		yield 'list_user_likes() by date in order', differences(sorted(keys, reverse=True), keys)
 
 	def _many(self, expected):
-		"""Lists of ids: in the order asked, some twice, among them unknown ones and NULL."""
+		"""Check calls with lists of ids, with duplicates, unknown ids and
+		NULL."""
 		def asked(ids):
 			return self.random.choices([*ids, *expected.gone_posts, *expected.gone_users, None], k=300)
 
@@ -283,7 +287,8 @@ class Checker:
 				self._rows('SELECT post_id, user_id, creation_date FROM blogstore.get_likes(%s, %s::uuid[])', user, posts))
 
 	def _paging(self, expected):
-		"""Pages to the end in both directions, and from any place back to where a list begins."""
+		"""Page through the feed in both directions, from the ends and from a
+		place."""
 		page = self.random.randint(3, 60)
 		rows = expected.post_rows()
 		for oldest_first in (False, True):
@@ -299,7 +304,7 @@ class Checker:
 				differences(rows[place + 1:], self._pages(page, cursor, False, len(rows))))
 
 	def _pages(self, page, cursor, oldest_first, most):
-		"""All rows of the feed from a place on."""
+		"""Return all rows of the feed from a place on."""
 		rows = []
 		while len(rows) <= most:
 			more = self._rows('SELECT * FROM blogstore.list_feed(%s, %s, %s, %s)', page, *cursor, oldest_first)
@@ -328,12 +333,13 @@ class Checker:
 
 	def _folded(self, expected):
 		if self.random.random() > 0.2:
-			return				# it takes a moment: what was written just now is left alone
+			return				# the worker leaves very new deltas alone
 		yield 'deltas of counts are folded', differences([], self._lasting(
 			DELTAS.replace("'delta'", f"'delta' AND id <> '{COUNTER}'")))
 
 	def _lasting(self, query, *arguments):
-		"""The rows that do not go away by the worker's work."""
+		"""Return the rows of a query that the worker does not remove in time.
+		"""
 		deadline = time.monotonic() + PATIENCE
 		rows = self._rows(query, *arguments)
 		while rows and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""A client: plays its steps, and repeats what was not acknowledged."""
+"""A client runs its steps, and repeats those that were not acknowledged."""
 
 import datetime
 import threading
@@ -13,19 +13,19 @@ from .plan import CHILD_COMMANDS
 from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
 
-# serialization failure, deadlock
+# Serialization failure and deadlock
 RETRYABLE = ('40001', '40P01')
-# a prepared transaction that the process which was killed is still working on
+# A prepared transaction that a killed process still holds
 BUSY = ' is busy'
-# in the name of whatever the owner has attached: a unique index, say
+# Errors of objects that the owner has attached, such as a unique index
 OWNERS_OWN = 'torture_odd'
 REFUSALS = {'23503': model.REFUSED, '23505': model.TAKEN}
-# of a comment on a hidden post, or a like of it
+# A comment on a hidden post, or a like of it
 POST_HIDDEN = ' is hidden'
 
 
 class Client(threading.Thread):
-	"""One of the clients; its ledger says what was acknowledged."""
+	"""A client. Its ledger has the effects of its acknowledged commands."""
 
 	def __init__(self, number, server, plan, gate, verdict, lifetimes, alterations):
 		super().__init__(name=f'client {number}', daemon=True)
@@ -37,11 +37,11 @@ class Client(threading.Thread):
 		self.alterations = alterations
 		self.ledger = model.Ledger(lifetimes)
 		self.step = None
-		self.pid = None			# of its backend
+		self.pid = None			# the process id of its backend
 		self._connection = None
 		self._prepared = None	# the attempt that reached PREPARE TRANSACTION
 		self._finishing = False
-		self._since = None		# when the step was first sent
+		self._since = None		# when the client first sent the step
 
 	def run(self):
 		try:
@@ -54,7 +54,7 @@ class Client(threading.Thread):
 					self._play(step)
 		except Divergence as divergence:
 			self.verdict.fail(str(divergence))
-		except Exception as error:		# whatever it is, the run is void
+		except Exception as error:		# a fault of the program fails the run
 			self.verdict.fail(f'{self.name}, {self._describe()}: {type(error).__name__}: {error}')
 			raise
 		finally:
@@ -70,7 +70,7 @@ class Client(threading.Thread):
 	# -- a step ----------------------------------------------------------
 
 	def _play(self, step):
-		"""Attempt a step until it is acknowledged; then judge it."""
+		"""Attempt a step until it is acknowledged. Then judge the answers."""
 		first = True
 		began = time.monotonic()
 		self._since = datetime.datetime.now(datetime.timezone.utc)
@@ -92,7 +92,7 @@ class Client(threading.Thread):
 					first = self._rolled_back() and first
 					self.verdict.count('serialization and deadlock retries')
 				elif self.alterations.excuse(error, started):
-					# refused, so nothing has changed: the same step is still to be done
+					# Nothing has changed, so attempt the same step again.
 					first = self._rolled_back() and first
 					self.verdict.count('refused because of an alteration')
 				else:
@@ -113,7 +113,7 @@ class Client(threading.Thread):
 			self.verdict.count('transactions prepared')
 
 	def _broken(self, error):
-		"""Whether the connection is gone, and with it the answer."""
+		"""Return whether the connection, and with it the answer, is lost."""
 		if self._connection is not None and not self._connection.closed and error.pgcode is not None:
 			if not error.pgcode.startswith(('57P', '08')):
 				return False
@@ -133,7 +133,7 @@ class Client(threading.Thread):
 		self.pid = None
 
 	def _rolled_back(self):
-		"""End what failed; False when the connection broke meanwhile."""
+		"""Roll back; return False if the connection broke."""
 		try:
 			if self._connection.info.transaction_status != psycopg2.extensions.TRANSACTION_STATUS_IDLE:
 				self._connection.cursor().execute('ROLLBACK')
@@ -151,7 +151,7 @@ class Client(threading.Thread):
 		return self._connection.cursor()
 
 	def _attempt(self, step, first):
-		"""Play it once; returns the attempt that was acknowledged."""
+		"""Run a step once. Return the acknowledged attempt."""
 		cursor = self._cursor()
 		if 'prepare' in step.ending and not first:
 			attempt = self._finish_found(cursor, step)
@@ -176,7 +176,7 @@ class Client(threading.Thread):
 		if group.undone:
 			cursor.execute('SAVEPOINT undone')
 		for command in group.commands:
-			# what may be refused must not take the rest of the step with it
+			# A savepoint keeps a refused command from undoing the rest.
 			guarded = group.undone or command.function in CHILD_COMMANDS
 			if guarded:
 				cursor.execute('SAVEPOINT guard')
@@ -189,7 +189,8 @@ class Client(threading.Thread):
 			cursor.execute('ROLLBACK TO SAVEPOINT undone')
 
 	def _call(self, cursor, command, guarded=True):
-		"""The row that a command returns (a dict), None, or why it was refused."""
+		"""Return a command's row (a dict), None, or the reason of its refusal.
+		"""
 		arguments = ', '.join(f'{name} => %({name})s' for name in command.args)
 		if command.function == 'import':
 			return imports.play(cursor, command.args)
@@ -213,20 +214,21 @@ class Client(threading.Thread):
 		cursor.execute(('ROLLBACK' if 'rollback' in step.ending else 'COMMIT') + ' PREPARED %s', (step.gid,))
 
 	def _finish_found(self, cursor, step):
-		"""After a lost connection: how far did it get? None if it has to be played anew."""
+		"""After a lost connection, return the attempt; None to run it again.
+		"""
 		if self._prepared is None:
 			return None
 		cursor.execute('SELECT count(*) FROM pg_prepared_xacts WHERE gid = %s', (step.gid,))
 		if cursor.fetchone()[0] > 0:
 			self._finish_prepared(cursor, step)
 			return self._prepared
-		# nobody else finishes it: it was there, and is not any more
+		# No other session ends it, so the lost command has done so.
 		return self._prepared if self._finishing else None
 
 	# -- what is deleted or hidden is not served -------------------------
 
 	def _look_for_removed(self, step):
-		"""Right after the acknowledgement no query gives what the step deleted or hid."""
+		"""Check that no query returns what the step has deleted or hidden."""
 		for query, parameters in self.ledger.absent(step):
 			started = time.monotonic()
 			try:
@@ -244,7 +246,7 @@ class Client(threading.Thread):
 			self.verdict.count('looks for deleted and hidden items')
 
 	def _given(self, query, parameters):
-		"""The rows that a query gives now."""
+		"""Return the present rows of a query."""
 		cursor = self._cursor()
 		cursor.execute('SELECT * FROM ' + query, parameters)
 		return cursor.fetchall()

@@ -1,7 +1,7 @@
-"""Three servers that are one cluster of Citus's, in the place of one server.
+"""A cluster of Citus with three servers, in the place of one server.
 
-Clients connect to any of them, and so do checks. What is done to servers is done to one of
-them, while the others go on, or while a shard moves.
+Clients and checks connect to any of them. The killer does harm to one of them
+while the others go on, or while a shard moves.
 """
 
 import random
@@ -36,26 +36,28 @@ citus.local_hostname = '{host}'
 citus.node_conninfo = 'sslmode=prefer'
 citus.recover_2pc_interval = '1s'
 """
-# where the server has the setting
+# For servers that have the setting
 LIBRARIES = "output_plugin_libraries = 'pgoutput, citus'\n"
 
-# How a move ends that was in somebody's way, or whose member was killed
+# Errors of a move that a lock or the end of a member has interrupted
 MOVE_GIVES_WAY = ('40P01', '55P03', '57014')
-# what Citus says of one that it had no time to clean up after
+# The error of a move after one that Citus had no time to clean up
 LEFT_OVER = 'leftover from the previous move'
-# a process, in a line of the log
+# A process in a line of the log
 PROCESS = re.compile(r'\[\d+\]')
-# of a member that another one has lost
+# Errors of a member that has lost its connection to another one
 LOST = re.compile('failure on connection|server closed the connection|could not|connection|postmaster was shut down')
-# and how a backend of Citus's goes that has lost its postmaster where no error may come
+# How a backend of Citus ends if its postmaster has been killed and it may not
+# raise an error
 ENDED_BY_CITUS = re.compile('ERRORDATA_STACK_SIZE|cannot abort transaction')
-# how long a member that was killed may take to learn what was decided meanwhile
+# How long a killed member may take to learn the outcome of transactions
 RECOVERY = PATIENCE
 IN_DOUBT = "SELECT gid FROM pg_prepared_xacts WHERE starts_with(gid, 'citus_')"
 
 
 class Member(Server):
-	"""One of the servers. Who ends one of its processes has the clients wait until what was decided is everywhere."""
+	"""A server of the cluster. After the end of one of its processes clients
+	wait for recover()."""
 
 	def __init__(self, cluster, *arguments):
 		super().__init__(*arguments)
@@ -75,7 +77,7 @@ class Member(Server):
 
 
 class Cluster:
-	"""All members, as clients and checks see them: as one server."""
+	"""All members, with the methods of a single Server."""
 
 	def __init__(self, installation, workplace, feed_size, seed):
 		settings = SETTINGS.format(host=workplace.path)
@@ -94,7 +96,8 @@ class Cluster:
 		self.log = ', '.join(member.log for member in self.members)
 
 	def create(self):
-		"""First starts, extensions, nodes, containers, the clients' role."""
+		"""Start the members, and create extensions, containers and the
+		clients' role."""
 		for member in self.members:
 			member.start()
 			connection = member.connect(database='postgres')
@@ -115,16 +118,17 @@ class Cluster:
 			cursor.execute('SET citus.enable_ddl_propagation = off')
 			cursor.execute('\n'.join(line for line in OWNER_ROLES.split('\n') if not line.startswith('CREATE')))
 			cursor.execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO {CLIENT_ROLE}')
-			# not log_min_messages: what is not to be logged, Citus does not say a deadlock of
+			# Do not set log_min_messages: Citus then reports no deadlocks.
 			cursor.execute(f"ALTER ROLE {CLIENT_ROLE} SET statement_timeout = '{int(PATIENCE)}s'")
 			connection.close()
 		ask(f"SELECT blogstore.create_containers({SHARDS}, 'torture_owner')")
-		ask('CREATE INDEX ON blogstore.posts_like (user_id, creation_date, id)')		# for likes by date
+		# The index for lists of likes by date
+		ask('CREATE INDEX ON blogstore.posts_like (user_id, creation_date, id)')
 
 	# -- as one server ---------------------------------------------------
 
 	def connect_patiently(self, user='postgres'):
-		"""A connection to any member that takes one."""
+		"""Return a connection to any member that accepts one."""
 		deadline = time.monotonic() + START_PATIENCE
 		while True:
 			try:
@@ -135,22 +139,23 @@ class Cluster:
 				time.sleep(0.02)
 
 	def ask(self, query, *parameters):
-		"""The rows of one query, asked of the coordinator."""
+		"""Return the rows of a query on the coordinator."""
 		return self.coordinator.ask(query, *parameters)
 
 	def activity(self):
-		"""Who does what and waits for whom, member by member."""
+		"""Return the activity of each member, as lines of text."""
 		return [f'{member.port}: {line}' for member in self.members for line in member.activity()]
 
 	def log_lines(self, pattern=''):
-		"""The lines of all logs in which the pattern is found; without one, the ends of them."""
+		"""Return the matching lines of all logs, or the ends of the logs."""
 		return [f'{member.port}: {line}' for member in self.members
 			for line in (member.log_lines(pattern) if pattern else member.log_lines()[-13:])]
 
 	# -- two-phase commit ------------------------------------------------
 
 	def recover(self):
-		"""Wait until no member has a transaction that is decided elsewhere; returns those that stay."""
+		"""Wait until no member has a prepared transaction of Citus; return the
+		rest."""
 		deadline = time.monotonic() + RECOVERY
 		while True:
 			left = [row for member in self.members for row in member.ask(IN_DOUBT)]
@@ -160,7 +165,7 @@ class Cluster:
 
 
 class ClusterPlan(Plan):
-	"""Without what Citus refuses: transactions that clients prepare, and what is not there yet."""
+	"""A plan without what Citus refuses, such as PREPARE TRANSACTION."""
 
 	def _draw_step(self, client):
 		step = super()._draw_step(client)
@@ -171,10 +176,10 @@ class ClusterPlan(Plan):
 
 
 class ClusterClient(Client):
-	"""A client that knows that what it was told may show a moment later on a member that was killed."""
+	"""A client that may see its changes late on a member that was killed."""
 
 	def _broken(self, error):
-		# a member has lost another one, in whatever words Citus says so
+		# Citus has several messages for a lost connection between members.
 		if error.pgcode == 'XX000' and LOST.search(str(error)):
 			self._disconnect()
 			time.sleep(0.1)
@@ -196,7 +201,7 @@ class ClusterClient(Client):
 
 
 class ClusterKiller(Killer):
-	"""Harm done to one member at a time."""
+	"""Does harm to one member at a time."""
 
 	def __init__(self, cluster, clients, verdict, seed):
 		super().__init__(cluster.coordinator, clients, verdict, seed)
@@ -226,16 +231,18 @@ class ClusterKiller(Killer):
 
 	def _hold_worker_in_mid_batch(self):
 		if self.server == self.cluster.coordinator:
-			self.server = self.random.choice(self.cluster.members[1:])		# where there are items
+			# The coordinator has no items.
+			self.server = self.random.choice(self.cluster.members[1:])
 		return super()._hold_worker_in_mid_batch()
 
 	def kill_backend(self):
-		"""kill -9 of a backend of a client's, or of one that serves another member's."""
+		"""kill -9 of a backend that serves a client or another member."""
 		pids = self.server.ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = %s ORDER BY pid", DATABASE)
 		return bool(pids) and self.server.kill_process(pids[int(self.dice * len(pids))][0])
 
 	def terminate_client(self):
-		"""pg_terminate_backend() of such a one."""
+		"""pg_terminate_backend() of a backend that serves a client or a
+		member."""
 		self.cluster.settled.clear()
 		pids = self.server.ask("SELECT pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND datname = %s ORDER BY pid", DATABASE)
 		return bool(pids) and self.server.ask('SELECT pg_terminate_backend(%s)', pids[int(self.dice * len(pids))][0])[0][0]
@@ -243,7 +250,8 @@ class ClusterKiller(Killer):
 	# -- moves -----------------------------------------------------------
 
 	def _move(self, mode, beside=None):
-		"""Move a shard to the node that has it not; beside it, do something. Returns whether it has moved."""
+		"""Move a shard to the other node, beside another harm; return success.
+		"""
 		ask = self.cluster.coordinator.ask
 		shards = ask("""
 			SELECT s.shardid, n.nodeport FROM pg_dist_shard s JOIN pg_dist_placement p USING (shardid) JOIN pg_dist_node n USING (groupid)
@@ -280,11 +288,11 @@ class ClusterKiller(Killer):
 		return done and (beside is not None or not problem)
 
 	def move(self):
-		"""A shard moves, and writers wait."""
+		"""Move a shard while writers wait."""
 		return self._move('block_writes')
 
 	def move_online(self):
-		"""A shard moves beside writers."""
+		"""Move a shard beside writers."""
 		return self._move('force_logical')
 
 	def _after_a_while(self, harm):
@@ -301,7 +309,7 @@ class ClusterKiller(Killer):
 
 
 class ClusterChecker(Checker):
-	"""What Citus can be asked, of the member that the checker has come to."""
+	"""The checks that work on a cluster, on the member of the connection."""
 
 	def _settled(self, expected):
 		yield 'no transaction is left in doubt', differences([], self.server.recover())
@@ -312,7 +320,8 @@ class ClusterChecker(Checker):
 		yield 'nothing crashes by itself', '\n'.join(self._crashes()[:3])
 
 	def _crashes(self):
-		"""Citus ends a backend whose postmaster was killed by an error, in a savepoint or behind a commit, too."""
+		"""Return crashes, without errors that Citus raises after its
+		postmaster's end."""
 		ended = {match.group() for line in self.server.log_lines('ERROR:  postmaster was shut down, exiting')
 			for match in [PROCESS.search(line)]}
 		return [line for line in self.server.log_lines(OWN_CRASH)

@@ -1,11 +1,11 @@
-"""What the store must show: all ledgers together."""
+"""What the store must show, according to the ledgers of all clients."""
 
 from . import properties
 from .model import SHORT_FORM
 
 
 class Expected:
-	"""What the store must show, from all ledgers; made while clients wait."""
+	"""The union of all ledgers. It is made while the clients wait."""
 
 	def __init__(self, ledgers, short_form_keys):
 		self._short_form_keys = short_form_keys
@@ -17,7 +17,7 @@ class Expected:
 			self.users.update(ledger.users)
 			self.posts.update(ledger.posts)
 		for ledger in ledgers:
-			# a deleted post has taken these along, for good
+			# Comments and likes of a deleted post are gone for good.
 			ledger.comments = {key: item for key, item in ledger.comments.items() if item.post in self.posts}
 			ledger.likes = {key: date for key, date in ledger.likes.items() if key[0] in self.posts}
 			self.comments.update(ledger.comments)
@@ -34,15 +34,15 @@ class Expected:
 			self.likes_of[post].append((user, date))
 
 	def name(self, user):
-		"""A user's name."""
+		"""Return the name of a user."""
 		return self.users[user].username
 
 	def user_rows(self):
-		"""user items."""
+		"""Return the user items."""
 		return [(key, 'user', key, item.username, item.date, item.properties) for key, item in self.users.items()]
 
 	def post_row(self, post, short=False):
-		"""A post item with its counts."""
+		"""Return a post item with its counts."""
 		item = self.posts[post]
 		return (post, 'post', post, item.user, self.name(item.user), item.title,
 			item.content[:SHORT_FORM] if short else item.content,
@@ -51,18 +51,19 @@ class Expected:
 			properties.shorten(item.properties, self._short_form_keys) if short else item.properties)
 
 	def post_rows(self, user=None, short=True, hidden=False):
-		"""Post items, of one user or of all, newest first; with hidden ones, or without."""
+		"""Return post items, of one user or of all, the newest first."""
 		posts = [post for post, item in self.posts.items() if user in (None, item.user) and (hidden or not item.hidden)]
 		posts.sort(key=lambda post: (self.posts[post].date, post), reverse=True)
 		return [self.post_row(post, short) for post in posts]
 
 	def comment_rows(self, post, parent=None, hidden=False):
-		"""A post's comment items, newest first, or the replies to one; with hidden ones, or without."""
+		"""Return a post's comments, or the replies to one, the newest first.
+		"""
 		return [row for row in map(self._comment_row, self.comments_of[post])
 			if (hidden or not row[9]) and parent in (None, row[7])]
 
 	def comments_by(self, user, hidden=False):
-		"""A user's comment items, newest first; with hidden ones, or without."""
+		"""Return a user's comments, the newest first."""
 		return [row for row in map(self._comment_row, self._comments_by.get(user, ())) if hidden or not row[9]]
 
 	def _comment_row(self, key):
@@ -72,5 +73,6 @@ class Expected:
 			item.hidden, item.edited, item.properties)
 
 	def like_rows(self):
-		"""Like items without their ids, which the store makes."""
+		"""Return the like items without their ids, which the store generates.
+		"""
 		return [('like', post, user, self.name(user), date) for (post, user), date in self.likes.items()]

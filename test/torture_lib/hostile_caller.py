@@ -1,9 +1,8 @@
 """A hostile caller: a role with EXECUTE, TEMP and a schema of its own.
 
-Whatever it says, it gets an error of its own or what it has asked for: no
-process ends by it, nothing that it has planted runs as anybody else, and what
-it leaves in the store is nothing (it deletes the users that it creates in the
-transaction that creates them).
+It gets the errors of its own statements, or what it asks for. No process ends,
+no code that it plants runs as another role, and it leaves nothing in the
+store: it deletes the users that it creates in the same transaction.
 """
 
 import collections
@@ -20,8 +19,9 @@ from .verdict import Divergence
 
 CALLER = 'torture_caller'
 
-# Tables, functions, a domain and a sequence of the names that the owner's trigger, its
-# expressions and blogstore's own statements use. Code in them tells as whom it runs.
+# Tables, functions, a domain and a sequence with names that the owner's
+# trigger, its expressions and blogstore's own statements use. Their code
+# records the role that it runs as.
 SETUP = f"""
 CREATE ROLE {CALLER} LOGIN;
 GRANT USAGE ON SCHEMA blogstore TO {CALLER};
@@ -60,7 +60,8 @@ SETTINGS = (
 	"bytea_output = 'escape'", 'extra_float_digits = -15', 'constraint_exclusion = on', 'temp_buffers = 100',
 	"client_encoding = 'SQL_ASCII'", "local_preload_libraries = 'nothing'", 'check_function_bodies = off')
 
-# What the grammar allows, and this role may not do or may do for nothing
+# Statements that the grammar allows. They are forbidden to this role, or have
+# no effect.
 STATEMENTS = (
 	'CREATE DATABASE x TEMPLATE 5', 'CREATE DATABASE x TEMPLATE = true', 'CREATE DATABASE x TEMPLATE DEFAULT',
 	'CREATE DATABASE x TEMPLATE torture', 'DROP DATABASE torture', 'DROP DATABASE torture WITH (FORCE)',
@@ -132,7 +133,7 @@ ALTER TABLE torture_caller.some_documents OWNER TO torture_caller;
 
 
 def plant(place):
-	"""Statements that plant tables, functions, a domain and a sequence in a schema."""
+	"""Return statements that create such objects in a schema."""
 	for table in PLANTED_TABLES:
 		yield (f'CREATE TABLE {place}.{table} (who name, path text, date_style text, time_zone text, user_id uuid, id uuid, '
 			'title text, username text, username_key text)')
@@ -148,7 +149,7 @@ def plant(place):
 
 
 def set_up(server):
-	"""Make the role and what it has planted for good."""
+	"""Create the role and its permanent objects."""
 	connection = server.connect()
 	try:
 		cursor = connection.cursor()
@@ -162,13 +163,13 @@ def set_up(server):
 
 
 def loot(cursor):
-	"""Whom the planted code has run as, beside the caller; lines of the log are for the checker."""
+	"""Return the roles other than the caller as which planted code has run."""
 	cursor.execute(f'SELECT DISTINCT who FROM {CALLER}.loot WHERE who <> %s', (CALLER,))
 	return cursor.fetchall()
 
 
 class HostileCaller(threading.Thread):
-	"""One transaction after the other, each of them odd."""
+	"""Runs one odd transaction after the other."""
 
 	def __init__(self, number, server, gate, verdict, seed, pids):
 		super().__init__(name=f'hostile caller {number}', daemon=True)
@@ -177,12 +178,13 @@ class HostileCaller(threading.Thread):
 		self.gate = gate
 		self.verdict = verdict
 		self.random = random.Random(f'{seed}/caller/{number}')
-		self.pids = pids		# of the backends of all hostile callers
+		# The process ids of the backends of all hostile callers
+		self.pids = pids
 		self.codes = collections.Counter()
 		self.gid = f'hostile {number}'
 		self._connection = None
 		self._transactions = 0
-		self._in_doubt = False	# may its transaction be prepared?
+		self._in_doubt = False	# whether its transaction may be prepared
 
 	def run(self):
 		try:
@@ -195,12 +197,12 @@ class HostileCaller(threading.Thread):
 					self._attack()
 		except Divergence as divergence:
 			self.verdict.fail(str(divergence))
-		except Exception as error:		# whatever it is, the run is void
+		except Exception as error:		# a fault of the program fails the run
 			self.verdict.fail(f'{self.name}: {type(error).__name__}: {error}')
 			raise
 
 	def _attack(self):
-		"""One transaction; whatever becomes of it is an error of the caller's."""
+		"""Run a transaction. Only errors of the caller itself are right."""
 		said = []
 		try:
 			cursor = self._cursor()
@@ -227,7 +229,7 @@ class HostileCaller(threading.Thread):
 			self._disconnect()
 
 	def _settle(self):
-		"""Nothing is left open, and nothing prepared."""
+		"""End the transaction, also if it was prepared."""
 		deadline = time.monotonic() + PATIENCE
 		self._disconnect()
 		while not self.verdict.over.is_set():
@@ -276,7 +278,8 @@ class HostileCaller(threading.Thread):
 		cursor.execute(statement, parameters)
 
 	def _try(self, cursor, said, statement, parameters=None):
-		"""Say it in a savepoint, which an error does not leave."""
+		"""Run a statement in a savepoint, so that an error does not end the
+		transaction."""
 		self._say(cursor, said, 'SAVEPOINT attempt')
 		try:
 			self._say(cursor, said, statement, parameters)
@@ -293,7 +296,8 @@ class HostileCaller(threading.Thread):
 	# -- a transaction ---------------------------------------------------
 
 	def _play(self, cursor, said):
-		"""Settings, then an own user with items, attacks in between, and the end."""
+		"""Change settings, write own items with attacks in between, and end.
+		"""
 		if self.random.random() < 0.2:
 			self._say(cursor, said, self.random.choice(STATEMENTS))
 			return
@@ -372,14 +376,14 @@ class HostileCaller(threading.Thread):
 		return None
 
 	def _import(self, cursor, said, query):
-		"""Begun, perhaps left, and rolled back in any case."""
+		"""Begin an import, and always roll it back."""
 		self._say(cursor, said, 'SAVEPOINT import')
 		self._try(cursor, said, f'DECLARE c CURSOR FOR SELECT * FROM blogstore.{query}')
 		self._try(cursor, said, 'MOVE 1 FROM c')
 		self._say(cursor, said, 'ROLLBACK TO SAVEPOINT import')
 
 	def _hurry(self, cursor, said, values):
-		"""Timeouts that strike anywhere, caught in a savepoint."""
+		"""Set short timeouts, in a savepoint."""
 		kind = self.random.choice(('statement_timeout', 'lock_timeout'))
 		self._say(cursor, said, f"SET LOCAL {kind} = '{self.random.randint(1, 9)}ms'")
 		self._try(cursor, said, 'SELECT * FROM blogstore.' + self.random.choice(SETS[:-3]), values)
@@ -387,7 +391,7 @@ class HostileCaller(threading.Thread):
 		self._try(cursor, said, 'SELECT * FROM blogstore.' + self.random.choice(SETS[:-3]), values)
 
 	def _hurt(self, cursor, said, _values):
-		"""Cancel or terminate a session of its own kind, this one perhaps."""
+		"""Cancel or terminate a session of a hostile caller, maybe its own."""
 		pid = self.random.choice(self.pids)
 		if pid is not None and self.random.random() < 0.5:
 			function = self.random.choice(('pg_cancel_backend', 'pg_cancel_backend', 'pg_terminate_backend'))
@@ -398,7 +402,7 @@ class HostileCaller(threading.Thread):
 		if ending == 'leave':
 			self._disconnect()
 		elif ending == 'prepare':
-			# its locks are in the way of everybody, this session's next statement too
+			# Its locks would block all sessions, this one too.
 			self._in_doubt = True
 			self._say(cursor, said, 'PREPARE TRANSACTION %s', (self.gid,))
 			self._settle()

@@ -1,11 +1,11 @@
-"""The hostile owner: alters the containers beside everybody else's work.
+"""The hostile owner alters the containers beside the work of all others.
 
-One alteration at a time, in a transaction that also leaves a mark; the mark
-goes with what undoes it. So whatever is killed, it is known what is to be
-undone. At the gate nothing is altered.
+It makes one alteration at a time, in a transaction that also leaves a mark. The
+transaction that undoes it removes the mark, so whatever is killed, the owner
+knows what it has to undo. Nothing is altered while the gate is closed.
 
-Of most damages the owner first waits until the worker is blocked, and of all, once they are
-mended, until it serves the views again.
+After most damages the owner waits until the worker is blocked. After the end of
+any damage it waits until the worker serves the views again.
 """
 
 import random
@@ -21,8 +21,9 @@ from .alterations import INTRUDER, OWNER, TABLE, draw
 from .server import CLIENT_ROLE, START_PATIENCE
 from .verdict import Divergence
 
-# The audit trigger names its table, a domain and a sequence as an ordinary one does, without
-# a schema. It tries what must be refused, and writes down what was not.
+# The audit trigger uses its table, a domain and a sequence without a schema,
+# like an ordinary trigger. It also tries forbidden statements, and records
+# those that succeed.
 SETUP = f"""
 CREATE SCHEMA {OWNER} AUTHORIZATION {OWNER};
 GRANT CREATE ON SCHEMA blogstore TO {OWNER}, {INTRUDER};
@@ -73,7 +74,8 @@ SELECT DISTINCT who, path FROM {OWNER}.audit_log WHERE who <> '{OWNER}' OR path 
 BLOCKED = """
 SELECT state, last_error, hint, (SELECT count(*) FROM pg_replication_slots) FROM blogstore.stat_worker
 """
-# and the names on all items are looked over, which code of the owner's could have put off for ten minutes
+# The worker also compares the names on all items, which code of the owner may
+# have postponed for ten minutes.
 SERVED = """
 SELECT state, (SELECT ready FROM blogstore.view_state),
 	(SELECT count(*) FROM blogstore.progress WHERE kind = 'rename' AND user_id IS NULL AND phase <> 'parked')
@@ -82,7 +84,7 @@ FROM blogstore.stat_worker
 
 
 def set_up(server):
-	"""The owner's roles exist; whatever else it has."""
+	"""Create the owner's objects. Its roles exist."""
 	connection = server.connect()
 	try:
 		connection.cursor().execute(SETUP)
@@ -92,7 +94,7 @@ def set_up(server):
 
 
 def audit_problems(cursor):
-	"""Entries of the audit trigger that another role or another search_path wrote; begins it anew."""
+	"""Return wrong entries of the audit trigger, and empty its table."""
 	cursor.execute(WRONG_AUDIT)
 	wrong = cursor.fetchall()
 	cursor.execute(f'SELECT count(*) FROM {OWNER}.audit_log')
@@ -102,7 +104,7 @@ def audit_problems(cursor):
 
 
 class HostileOwner(threading.Thread):
-	"""Alters, waits, and undoes it."""
+	"""Makes an alteration, waits, and undoes it."""
 
 	def __init__(self, server, gate, verdict, alterations, seed):
 		super().__init__(name='hostile owner', daemon=True)
@@ -123,7 +125,7 @@ class HostileOwner(threading.Thread):
 					self.verdict.over.wait(self.random.uniform(0.1, 0.5))
 		except Divergence as divergence:
 			self.verdict.fail(str(divergence))
-		except Exception as error:		# whatever it is, the run is void
+		except Exception as error:		# a fault of the program fails the run
 			self.verdict.fail(f'{self.name}: {type(error).__name__}: {error}')
 			raise
 
@@ -143,7 +145,7 @@ class HostileOwner(threading.Thread):
 		self.alterations.end()
 
 	def _await(self, alteration, otherwise, look):
-		"""Wait until the worker is as it should be; look returns whether it is, and what there is."""
+		"""Wait until look() returns that the worker is as it should be."""
 		deadline = time.monotonic() + PATIENCE
 		there, found = False, None
 		while not there and not self.verdict.over.is_set():
@@ -156,14 +158,14 @@ class HostileOwner(threading.Thread):
 				found = error
 
 	def _is_blocked(self, alteration):
-		"""Has the worker stopped serving the views, dropped its slot and said why? Or is there no reason to?"""
+		"""Return whether the worker is blocked, or need not be."""
 		if not self._marked(alteration.role):
 			return True, None
 		state, error, hint, slots = found = self.server.ask(BLOCKED)[0]
 		if state == 'blocked' and re.search(TABLE, error or '') and hint and slots == 0:
 			self.verdict.count('damages that blocked the worker')
 			return True, found
-		# the killer has stopped it, and may not be able to start it before all is mended
+		# A worker that the killer has stopped may not start before undo.
 		return state == 'stopped', found
 
 	def _is_served(self):
@@ -171,16 +173,16 @@ class HostileOwner(threading.Thread):
 		return found == ('running', True, 0), found
 
 	def _done(self, alteration):
-		"""Do it; False when it is refused. In doubt, it is."""
+		"""Make the alteration; return False if it is certainly refused."""
 		try:
 			self._transaction(alteration.role, '700ms', [
 				f"INSERT INTO {OWNER}.mark VALUES ('{alteration.name}')", *alteration.do])
 		except (psycopg2.Error, ConnectionError) as error:
 			if getattr(error, 'pgcode', None) is None:
 				self.verdict.count('alterations in doubt')
-				time.sleep(0.1)		# as a client does: see there
+				time.sleep(0.1)		# like Client._broken()
 				return True
-			# others hold a lock, or what there is does not allow it
+			# Another session has a lock, or the state does not allow it.
 			self.verdict.count(f'alterations refused ({alteration.name}, {error.pgcode})')
 			if error.pgcode.startswith('XX'):
 				raise Divergence(f'{self.name}: {alteration}: {error.pgcode} {str(error).strip()}') from error

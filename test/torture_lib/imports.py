@@ -1,7 +1,7 @@
-"""Imports that catch up: users, posts and comments of a client's own, new ones and changed ones.
+"""Imports of a client's own users, posts and comments, new and changed ones.
 
-Only what is on the client's own posts: what another client deletes meanwhile would be
-rejected, and the import with it.
+The comments are on the client's own posts only. If another client deleted the
+post meanwhile, the comment would be rejected, and the import would fail.
 """
 
 SOURCES = {
@@ -21,7 +21,7 @@ WRITTEN = {
 
 
 def draw(plan, forecast):
-	"""A command: rows of each kind, some of what is there and some new."""
+	"""Draw the rows of an import: of each kind, existing and new ones."""
 	random = plan.random
 	users, posts, comments = [], [], []
 	for user in random.sample(list(forecast.users), min(2, len(forecast.users))):
@@ -57,7 +57,7 @@ def draw(plan, forecast):
 
 
 def forecast_apply(forecast, args):
-	"""Take an import as done."""
+	"""Apply an import to the forecast."""
 	for row in args['users']:
 		name = forecast.users.get(row['user_id'])
 		if name not in (None, row['username']):
@@ -72,7 +72,8 @@ def forecast_apply(forecast, args):
 
 
 def play(cursor, args):
-	"""Import the rows, and read what has become of them: by kind, a row (a dict) for each id."""
+	"""Import the rows. Return the resulting rows: kind -> id -> row (a dict).
+	"""
 	given = []
 	for kind, columns in SOURCES.items():
 		declared = ', '.join(' '.join(column) for column in columns)

@@ -1,7 +1,7 @@
-"""The killer: does to the server what must not do the store any harm.
+"""The killer does harm to the server, which the store has to survive.
 
-Which harm, and how long it waits for it, comes from the seed. Harms are
-dealt from a shuffled deck, so that each has its turn within a minute.
+Which harm it does and how long it waits depends on the seed. The harms are
+dealt from a shuffled deck, so that each of them comes within a minute.
 """
 
 import random
@@ -18,7 +18,7 @@ WORKER_STATE = 'SELECT state FROM blogstore.stat_worker'
 
 
 class Killer:
-	"""One disturbance at a time, each of them a method."""
+	"""Does one harm at a time. Each harm is a method."""
 
 	def __init__(self, server, clients, verdict, seed):
 		self.server = server
@@ -26,11 +26,11 @@ class Killer:
 		self.verdict = verdict
 		self.random = random.Random(f'{seed}/killer')
 		self.deck = []
-		self.last = []			# since the last check
+		self.last = []			# names of the harms since the last check
 		self.dice = 0.0
 
 	def pause(self):
-		"""How long to let clients work before the next one."""
+		"""Return how long the clients work before the next harm."""
 		return self.random.uniform(0.7, 1.7)
 
 	def strike(self):
@@ -55,7 +55,7 @@ class Killer:
 			self.verdict.count('kills without a victim')
 
 	def harms(self):
-		"""All that can be done."""
+		"""Return the harms."""
 		return [
 			self.kill_worker, self.kill_worker_in_mid_batch, self.kill_worker_in_rebuild, self.kill_worker_in_job,
 			self.kill_launcher, self.kill_backend, self.kill_backend, self.kill_checkpointer,
@@ -65,7 +65,7 @@ class Killer:
 			self.drop_slot, self.invalidate_slot, self.rebuild, self.repair, self.change_short_form]
 
 	def clean_up(self):
-		"""After a harm that was refused half way: nothing of it stays."""
+		"""Undo a harm that has failed half-way."""
 		deadline = time.monotonic() + PATIENCE
 		while True:
 			try:
@@ -81,7 +81,7 @@ class Killer:
 	# -- victims ---------------------------------------------------------
 
 	def _find(self, backend_type):
-		"""Its pid; a worker that has just been killed is back soon."""
+		"""Return a process id; wait for a worker that was just killed."""
 		deadline = time.monotonic() + 30
 		while time.monotonic() < deadline:
 			pid = self.server.pid_of(backend_type)
@@ -95,7 +95,8 @@ class Killer:
 		return pid is not None and self.server.kill_process(pid)
 
 	def kill_worker(self):
-		"""kill -9 of the worker: the server restarts, and the worker with it."""
+		"""kill -9 of the worker: the server restarts, and the worker with it.
+		"""
 		return self._kill('blogstore worker')
 
 	def kill_launcher(self):
@@ -116,13 +117,13 @@ class Killer:
 		return pid is not None and self.server.kill_process(pid)
 
 	def kill_postmaster(self):
-		"""kill -9 of the postmaster; then a start by hand, as an init system does."""
+		"""kill -9 of the postmaster, and a start as by an init system."""
 		self.server.kill_postmaster()
 		self.server.start()
 		return True
 
 	def kill_postmaster_in_recovery(self):
-		"""A crash, and another one while the server recovers from it."""
+		"""kill -9 of the postmaster, and again while the server recovers."""
 		self.server.kill_postmaster()
 		self.server.launch()
 		time.sleep(self.dice * 0.2)
@@ -155,7 +156,8 @@ class Killer:
 	def _await_worker(self, holder):
 		"""Wait until the worker waits for a lock that the holder has.
 
-		It gives way now and then, and comes back. It may have nothing to do, or be blocked.
+		The worker gives up the wait at times and comes back. It may also have
+		nothing to do, or be blocked.
 		"""
 		deadline = time.monotonic() + 30
 		waiting = """
@@ -168,21 +170,21 @@ class Killer:
 			time.sleep(0.01)
 
 	def _is_blocked(self):
-		"""Whether what the owner has done keeps the worker from all work."""
+		"""Return whether an alteration of the owner blocks the worker."""
 		return self.server.ask(WORKER_STATE)[0][0] == 'blocked'
 
 	def _hold_worker_in_mid_batch(self):
-		"""Hold the worker between its writes; returns what holds it.
+		"""Hold the worker between its writes. Return the session that does.
 
-		The checkpoint writes down how far the slot is confirmed: if that is
-		further than what has been applied, a crash now loses changes.
+		The checkpoint writes the slot's confirmed position to disk. If that is
+		past the applied position, a crash loses changes.
 		"""
 		holder = self.server.connect_patiently()
 		holder.autocommit = False
 		cursor = holder.cursor()
 		cursor.execute('LOCK TABLE blogstore.feed IN EXCLUSIVE MODE')
 		self._await_worker(holder)
-		# long enough for a slot that is confirmed only now and then
+		# The worker confirms the slot about once in a second.
 		time.sleep(self.dice * 1.8)
 		self.server.ask('CHECKPOINT')
 		return holder
@@ -196,7 +198,8 @@ class Killer:
 			holder.close()
 
 	def kill_postmaster_in_mid_batch(self):
-		"""kill -9 of the postmaster while the worker waits in the middle of a batch."""
+		"""kill -9 of the postmaster while the worker waits in the middle of a
+		batch."""
 		holder = self._hold_worker_in_mid_batch()
 		try:
 			return self.kill_postmaster()
@@ -209,11 +212,13 @@ class Killer:
 		return True
 
 	def change_short_form(self):
-		"""Other properties in the short form, which has the views built anew beside live traffic."""
+		"""Change short_form_properties, which causes a rebuild beside live
+		traffic."""
 		return self.server.change_short_form(int(self.dice * len(SHORT_FORMS)))
 
 	def kill_worker_in_rebuild(self):
-		"""kill -9 of the worker while it builds the views anew: it has come to a copy that is locked."""
+		"""kill -9 of the worker in a rebuild, while it waits for a locked
+		copy."""
 		holder = self.server.connect_patiently()
 		holder.autocommit = False
 		try:
@@ -230,11 +235,12 @@ class Killer:
 			holder.close()
 
 	def kill_worker_in_job(self):
-		"""kill -9 of the worker while there is a rename or a deletion to do."""
+		"""kill -9 of the worker while there is a rename or a deletion to do.
+		"""
 		holder = self.server.connect_patiently()
 		holder.autocommit = False
 		try:
-			# the worker does none of them while this is held
+			# The worker does no job while this lock is held.
 			cursor = holder.cursor()
 			cursor.execute('LOCK TABLE blogstore.feed IN SHARE MODE')
 			deadline = time.monotonic() + 30
@@ -247,7 +253,7 @@ class Killer:
 		return self._kill('blogstore worker')
 
 	def repair(self):
-		"""repair() beside live traffic; it may give way to it."""
+		"""repair() beside live traffic, to which it may lose a deadlock."""
 		try:
 			self.server.ask('SELECT blogstore.repair()')
 		except psycopg2.Error as error:
@@ -270,8 +276,8 @@ class Killer:
 				raise Divergence('after stop_worker() and a crash stat_worker shows '
 					f'{self.server.ask(WORKER_STATE)[0][0]}, not stopped')
 			time.sleep(0.05)
-		# the launcher has every database looked at once, by a worker that ends
-		# as soon as it knows; before that or afterwards there is none
+		# The launcher examines every database once, by a worker that ends when
+		# it knows the state. Otherwise there must be no worker.
 		while self.server.pid_of('blogstore worker') is not None:
 			if time.monotonic() > deadline:
 				raise Divergence('after stop_worker() and a crash there is a worker')
@@ -280,7 +286,7 @@ class Killer:
 		return True
 
 	def drop_slot(self):
-		"""Somebody drops the slot while the worker is stopped."""
+		"""Drop the slot while the worker is stopped."""
 		self._stop_worker()
 		dropped = self.server.ask("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE plugin = 'blogstore'")
 		time.sleep(self.dice * 0.2)
@@ -288,14 +294,14 @@ class Killer:
 		return bool(dropped)
 
 	def invalidate_slot(self):
-		"""The slot loses its WAL while the worker is stopped."""
+		"""Invalidate the slot while the worker is stopped."""
 		self._stop_worker()
 		self.server.ask("ALTER SYSTEM SET max_slot_wal_keep_size = '4MB'")
 		self.server.ask('SELECT pg_reload_conf()')
 		deadline = time.monotonic() + PATIENCE
 		lost = False
 		while not lost and time.monotonic() < deadline and self.server.ask('SELECT FROM pg_replication_slots'):
-			# WAL of one's own: clients may be slow
+			# Write WAL here, because clients may write little.
 			self.server.ask("SELECT pg_logical_emit_message(false, 'torture', repeat('x', 1000000))")
 			self.server.ask('SELECT pg_switch_wal()')
 			self.server.ask('CHECKPOINT')

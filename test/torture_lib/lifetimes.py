@@ -1,50 +1,51 @@
-"""When posts came, were hidden and shown, and went, for all clients.
+"""The times at which posts were created, hidden, shown and deleted by any
+client.
 
-An answer is judged by what was acknowledged before the command was sent. Between
-the moment at which a change was first sent and its acknowledgement both states
-are possible.
+An answer is judged by what was acknowledged before the command was sent. Both
+states are possible between the time at which a change was first sent and its
+acknowledgement.
 """
 
 from time import monotonic
 
 
 class Change:
-	"""A post becomes hidden, or is shown from now on."""
+	"""A change of a post to hidden or shown."""
 
 	def __init__(self, hidden):
 		self.hidden = hidden
-		self.acknowledged = None	# when
+		self.acknowledged = None	# when it was acknowledged
 
 	def ends_before(self, started):
-		"""Whether what was before it was over then."""
+		"""Return whether the state before this change had ended then."""
 		return self.acknowledged is not None and self.acknowledged < started
 
 
 class Lifetimes:
-	"""Of all posts; ids are never used again."""
+	"""The times of all posts. An id is used once only."""
 
 	def __init__(self):
 		self.born = {}			# post -> when its creation was acknowledged
 		self.doomed = {}		# post -> when its deletion was first sent
 		self.dead = {}			# post -> when its deletion was acknowledged
-		self._changes = {}		# post -> what has become of it, one Change after the other
+		self._changes = {}		# post -> its changes, in their order
 
 	def may_be_missing(self, post, started):
-		"""Whether a command sent then may have found no such post."""
+		"""Return whether a command sent then may miss the post."""
 		return post in self.doomed or self.born.get(post, started) >= started
 
 	def must_be_missing(self, post, started):
-		"""Whether a command sent then cannot have found it."""
+		"""Return whether a command sent then must miss the post."""
 		return self.dead.get(post, started) < started
 
 	# -- hidden or shown: only the owner of a post changes that -----------
 
 	def change(self, post, hidden):
-		"""It is about to be hidden, or shown, or created so."""
+		"""Note that the post is about to be hidden, shown, or created so."""
 		self._changes.setdefault(post, []).append(Change(hidden))
 
 	def acknowledge(self, post):
-		"""The last change was acknowledged."""
+		"""Note that the last change was acknowledged."""
 		self._changes[post][-1].acknowledged = monotonic()
 
 	def _may_be(self, hidden, post, started):
@@ -55,9 +56,9 @@ class Lifetimes:
 			for change, following in zip(changes, after))
 
 	def may_be_hidden(self, post, started):
-		"""Whether a command sent then may have found it hidden."""
+		"""Return whether a command sent then may find the post hidden."""
 		return self._may_be(True, post, started)
 
 	def may_be_shown(self, post, started):
-		"""Whether a command sent then may have found it shown."""
+		"""Return whether a command sent then may find the post shown."""
 		return self._may_be(False, post, started)

@@ -1,13 +1,12 @@
 """The model: what the acknowledged commands imply.
 
-Each client keeps a ledger of what it owns, changed only when a step is
-acknowledged. What the store must show is the union of all ledgers, without
-the comments and likes whose post is gone: posts are deleted by their owner
-alone, and never come back, so that is all there is between clients.
+Each client has a ledger of what it owns, which changes only when a step is
+acknowledged. The store must show the union of all ledgers, without the
+comments and likes of deleted posts. Only its owner deletes a post, and no post
+is created again, so there is no other interaction between clients.
 
-An answer is judged when it comes, by what was acknowledged before the
-command was sent: after that nothing but what has happened may be answered.
-While a deletion is under way both answers are right.
+An answer is judged by what was acknowledged before the command was sent. While
+a deletion is under way, the answers from before and after it are right.
 """
 
 from datetime import datetime, timezone
@@ -19,32 +18,32 @@ from .verdict import Divergence
 
 SHORT_FORM = 200
 
-# outcomes beside the row that a command returns
+# Outcomes of a command other than a row, and their SQLSTATEs
 REFUSED = 'refused'		# 23503
 TAKEN = 'taken'			# 23505
 HIDDEN = 'hidden'		# 23514, the post is hidden
 
 
 class User(NamedTuple):
-	"""A user as the ledger has it."""
+	"""A user in a ledger."""
 	username: str
 	date: object
-	properties: str		# as jsonb prints it
+	properties: str		# in the form of jsonb's output
 
 
 class Post(NamedTuple):
-	"""A post as the ledger has it."""
+	"""A post in a ledger."""
 	user: str
 	title: str
 	content: str
 	date: object
 	hidden: bool
-	edited: object		# when; None: never
+	edited: object		# the date of the last edit, or None
 	properties: str
 
 
 class Comment(NamedTuple):
-	"""A comment as the ledger has it."""
+	"""A comment in a ledger."""
 	post: str
 	user: str
 	content: str
@@ -52,19 +51,19 @@ class Comment(NamedTuple):
 	hidden: bool
 	edited: object
 	properties: str
-	parent: str			# the comment that it replies to; it may be gone
+	parent: str			# the comment that it replies to, even if deleted
 
 
 class Attempt(NamedTuple):
-	"""How a step came to be acknowledged."""
-	since: object			# when the first attempt began, by the wall clock
-	started: float			# when the attempt that was acknowledged began
-	first: bool				# no attempt before it was in doubt
-	outcomes: list			# one for each command, in order
+	"""The attempt of a step that was acknowledged."""
+	since: object			# the date of the first attempt
+	started: float			# when this attempt began, on the monotonic clock
+	first: bool				# whether no earlier attempt may have committed
+	outcomes: list			# the commands' outcomes, in order
 
 
 class Ledger:
-	"""What one client owns."""
+	"""The items that a client owns."""
 
 	def __init__(self, lifetimes):
 		self.lifetimes = lifetimes
@@ -72,12 +71,12 @@ class Ledger:
 		self.posts = {}			# id -> Post
 		self.comments = {}		# id -> Comment
 		self.likes = {}			# (post, user) -> date
-		self.gone_users = []	# the last ones deleted
+		self.gone_users = []	# the users deleted last
 		self.gone_posts = []
 		self._touched = []		# posts with items of the user deleted last
 
 	def doom(self, step):
-		"""Before a step is first sent: from now on others may meet what it does to posts."""
+		"""Note that a step is about to be sent: others may see its effects."""
 		for command in step.effective:
 			for post in self._posts_deleted(command):
 				self.lifetimes.doomed.setdefault(post, monotonic())
@@ -95,7 +94,7 @@ class Ledger:
 		return []
 
 	def settle(self, step, attempt):
-		"""A step is acknowledged: judge its answers, and take it into account."""
+		"""Judge the answers of an acknowledged step, and apply it."""
 		outcomes = iter(attempt.outcomes)
 		for group in step.groups:
 			for command in group.commands:
@@ -282,12 +281,13 @@ class Ledger:
 			given = outcome['comments'].get(key)
 			self.comments[key], complaint = self._imported(self.comments.get(key), new, row, given, attempt)
 			complaints.append(complaint)
-		# once all are known: they may reply to one another
+		# After all are known, because they may reply to each other
 		complaints += [self._compare_comment(key, self.comments[key], row) for key, row in outcome['comments'].items()]
 		return '; '.join(filter(None, complaints))
 
 	def _imported(self, known, new, row, given, attempt):
-		"""A post or comment after an import, and what is wrong with the date of its edit."""
+		"""Return an imported post or comment, and what is wrong with its edit
+		date."""
 		if given is None:
 			return known or new, 'it is not there'
 		if known is None:
@@ -325,7 +325,7 @@ class Ledger:
 
 	@staticmethod
 	def _compare(row, **expected):
-		"""What differs in the row, leaving out what is expected to be None."""
+		"""Return the columns that differ, except where None is expected."""
 		if row is None:
 			return f'no row, expected {expected!r}'
 		wrong = {name: value for name, value in expected.items() if value is not None and row[name] != value}
@@ -333,7 +333,8 @@ class Ledger:
 
 	@staticmethod
 	def _same(row, **expected):
-		"""What differs in the row, None included; of a row that others compare, too."""
+		"""Return the columns that differ, including those where None is
+		expected."""
 		wrong = {name: value for name, value in expected.items() if row[name] != value}
 		return f'expected {wrong!r}' if wrong else None
 
@@ -349,7 +350,8 @@ class Ledger:
 			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment))
 
 	def _parent_deleted(self, comment):
-		"""Of a comment whose post is there: parents are by the same client."""
+		"""Return parent_deleted of a comment; its parent is of the same
+		client."""
 		return None if comment.parent is None else comment.parent not in self.comments
 
 	@staticmethod
@@ -358,14 +360,14 @@ class Ledger:
 
 	@staticmethod
 	def _changed(item, args):
-		"""The item with those arguments that are not NULL."""
+		"""Return the item with the arguments that are not NULL."""
 		changes = {name: value for name, value in args.items() if name in item._fields and value is not None}
 		if 'properties' in changes:
 			changes['properties'] = properties.stored(changes['properties'])
 		return item._replace(**changes)
 
 	def _edited(self, item, args, row, attempt):
-		"""The edited item, and what is wrong with the date at which it was."""
+		"""Return the edited item, and what is wrong with its edit date."""
 		changed = self._changed(item, args)
 		if changed == item:
 			return item, None
@@ -391,7 +393,7 @@ class Ledger:
 		return 'the post is shown, and nobody asked for hiding it'
 
 	def _judge_success(self, post, attempt, repeated):
-		"""Of a comment or like that was written, or was there."""
+		"""Judge the success of writing a comment or like."""
 		if self.lifetimes.must_be_missing(post, attempt.started):
 			return 'the post was deleted before'
 		if not repeated and not self.lifetimes.may_be_shown(post, attempt.started):
@@ -399,7 +401,7 @@ class Ledger:
 		return None
 
 	def _judge_known(self, comment, args, outcome, attempt):
-		"""Of a comment that is to be there."""
+		"""Judge the outcome for a comment that must exist."""
 		if outcome == REFUSED:
 			return self._judge_refusal(args['post_id'], attempt) if comment else None
 		if comment is None:
@@ -417,7 +419,7 @@ class Ledger:
 		return self._compare_deletion(outcome, attempt, expected)
 
 	def absent(self, step):
-		"""Queries that give no row from now on, since this step is acknowledged.
+		"""Return queries that find nothing from now on, after this step.
 
 		A deleted post may still be in the views for a moment; the posts of a
 		deleted user, and what is hidden, may not.

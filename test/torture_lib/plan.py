@@ -1,20 +1,19 @@
-"""The plan: what each client is going to do, from the seed alone.
+"""The plan: what each client does, determined by the seed.
 
-Rows of steps are drawn for all clients together, one step each, with a
-forecast of the store as it will be if all keep pace. So client i's n-th step
-depends on the seed, on i, n and the number of clients, and not on timing.
-Where clients are not in step, a command may come before the post it is meant
-for or after its deletion; the model knows which answers are right then.
+Steps are drawn in rows, one step for each client, with a forecast of the store
+if all clients keep pace. So the n-th step of client i depends on the seed, i,
+n and the number of clients, but not on timing. If clients do not keep pace, a
+command may come before its post is created or after its deletion. The model
+knows which answers are right then.
 
-Everybody edits and deletes only what is their own, but comments on and likes
-the posts of all. So the outcome of a run does not depend on the order in
-which clients come, except for what a deletion takes with it.
+A client edits and deletes its own items only, and comments on and likes all
+posts. So the result of a run does not depend on the order of the clients,
+except for what a deletion takes along.
 
-A step is repeated as a whole when its connection breaks before it is
-acknowledged, though it may have been committed. So that the repetition ends
-in the same state, a step has at most one command for an item (what was
-created is not edited, what was edited is not deleted), and deletes users and
-posts only before it does anything else.
+If the connection breaks before a step is acknowledged, the client repeats the
+step, which may have been committed. To make the result the same, a step has at
+most one command for an item (it does not edit what it has created, or delete
+what it has edited), and deletes users and posts before everything else.
 """
 
 import datetime
@@ -27,7 +26,8 @@ from typing import NamedTuple
 from . import imports, properties
 from .properties import LETTERS
 
-# at most so much of each is alive for a client: checks read everything
+# A client has at most so many items of a type, because checks read all of
+# them.
 MOST = {'users': 10, 'posts': 40, 'comments': 180, 'likes': 220}
 LEAST_USERS = 3
 
@@ -38,7 +38,7 @@ WEIGHTS = {
 	'create_user': 2, 'edit_user': 2, 'delete_user': 0.4,
 }
 
-# commands that meet posts of others, and so may find them gone, or hidden
+# Commands on posts of other clients, which may be deleted or hidden
 CHILD_COMMANDS = ('create_comment', 'edit_comment', 'hide_comment', 'create_like')
 
 FIRST_DATE = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
@@ -48,7 +48,7 @@ class Command(NamedTuple):
 	"""A call of one of blogstore's functions."""
 	function: str
 	args: dict
-	taken: bool = False		# asks for a username that somebody has
+	taken: bool = False		# it asks for a username that exists
 
 	def __str__(self):
 		shown = ', '.join(f'{name} => {str(value)[:60]!r}' for name, value in self.args.items())
@@ -56,34 +56,35 @@ class Command(NamedTuple):
 
 
 class Group(NamedTuple):
-	"""Commands between two savepoints; undone ones are rolled back there."""
+	"""Commands between two savepoints, which may be rolled back."""
 	commands: list
 	undone: bool
 
 
 class Step(NamedTuple):
-	"""What a client does before it looks up: one transaction."""
+	"""A transaction of a client."""
 	client: int
 	number: int
-	ending: str				# plain, commit, rollback, prepare, prepare rollback
+	# plain, commit, rollback, prepare, or prepare rollback
+	ending: str
 	isolation: str
 	groups: list
 
 	@property
 	def effective(self):
-		"""The commands that are to last."""
+		"""The commands that are not rolled back."""
 		if 'rollback' in self.ending:
 			return []
 		return [command for group in self.groups if not group.undone for command in group.commands]
 
 	@property
 	def gid(self):
-		"""Its name as a prepared transaction."""
+		"""The step's name as a prepared transaction."""
 		return f'client {self.client} step {self.number}'
 
 
 class Forecast:
-	"""What a client owns if everything it does succeeds."""
+	"""What a client owns if all its commands succeed."""
 
 	def __init__(self):
 		self.users = {}			# id -> name
@@ -95,7 +96,7 @@ class Forecast:
 		self.names = 0
 
 	def apply(self, command):
-		"""Take a command as done."""
+		"""Apply a command."""
 		args = command.args
 		if command.function == 'create_user':
 			self.users[args['user_id']] = args['username']
@@ -128,7 +129,7 @@ class Forecast:
 		self.free_names = [name for name in self.free_names[-20:] if name.lower() not in taken]
 
 	def hide(self, item, hidden):
-		"""It is hidden from now on, or shown."""
+		"""Note that an item is hidden or shown."""
 		(self.hidden.add if hidden else self.hidden.discard)(item)
 
 	def _forget_posts(self, posts):
@@ -144,7 +145,7 @@ class Forecast:
 
 
 class Plan:
-	"""Hands out steps; rows are drawn when the first client comes for them."""
+	"""Hands out steps. It draws a row when the first client needs it."""
 
 	def __init__(self, seed, clients):
 		self._lock = threading.Lock()
@@ -155,7 +156,8 @@ class Plan:
 		self._row = 0
 
 	def next(self, client, may_draw):
-		"""The client's next step; None if that takes a new row and none may be drawn."""
+		"""Return a client's next step, or None if it needs a row and may not
+		draw."""
 		with self._lock:
 			if not self._queues[client]:
 				if not may_draw:
@@ -165,7 +167,7 @@ class Plan:
 
 	def _draw_row(self):
 		self._row += 1
-		# what is gone takes with it what others wrote on it
+		# A deletion takes along what other clients have written on the item.
 		posts = {post for forecast in self._forecasts for post in forecast.posts}
 		self._all_posts = list(dict.fromkeys(
 			post for forecast in self._forecasts for post in forecast.posts))
@@ -202,7 +204,7 @@ class Plan:
 	# -- transactions ----------------------------------------------------
 
 	def _draw_group(self, forecast, number, touched=None):
-		"""Commands that are to last."""
+		"""Draw commands that are not rolled back."""
 		commands = []
 		touched = set() if touched is None else touched
 		while len(commands) < number:
@@ -212,14 +214,15 @@ class Plan:
 		return Group(commands, False)
 
 	def _draw_undone(self, forecast):
-		"""Commands that come to nothing: the forecast stays."""
+		"""Draw commands that are rolled back, so the forecast does not change.
+		"""
 		number = self.random.randint(1, 4)
 		touched = set()
 		return Group([self._draw_command(forecast, touched, may_remove=position == number - 1)
 			for position in range(number)], True)
 
 	def _draw_savepoints(self, forecast):
-		"""A transaction part of which is rolled back."""
+		"""Draw a transaction of which a part is rolled back."""
 		touched = set()
 		groups = [self._draw_group(forecast, self.random.randint(1, 2), touched)]
 		for _ in range(self.random.randint(1, 2)):
@@ -275,7 +278,7 @@ class Plan:
 			'properties': self._object() if which != 1 else None}), user
 
 	def _delete_user(self, forecast):
-		# half of the time one with so many items that a job has to purge them
+		# Half of the users have so many items that a job has to purge them.
 		user = self._busy_user(forecast) if self.random.random() < 0.5 else self.one_of(forecast.users)
 		return Command('delete_user', {'user_id': user}), user
 
@@ -369,7 +372,7 @@ class Plan:
 		return Command('delete_like', {'post_id': post, 'user_id': user}), (post, user)
 
 	def _draw_query(self, forecast):
-		"""A query about what is one's own, or a name that is taken."""
+		"""Draw a query of own items, or a command with a name that exists."""
 		dice = self.random.randrange(5)
 		if dice == 0 and forecast.posts:
 			return Command('get_post', {'post_id': self.one_of(forecast.posts)})
@@ -388,7 +391,7 @@ class Plan:
 	# -- values ----------------------------------------------------------
 
 	def one_of(self, items):
-		"""Any of them."""
+		"""Draw one of the items."""
 		return self.random.choice(list(items))
 
 	@staticmethod
@@ -396,11 +399,11 @@ class Plan:
 		return next(iter(forecast.users))
 
 	def _some_user(self, forecast):
-		"""Mostly the same one, so that there is one with many items."""
+		"""Draw a user, mostly the same one, who gets many items."""
 		return self._busy_user(forecast) if self.random.random() < 0.7 else self.one_of(forecast.users)
 
 	def _some_post(self):
-		"""A post of anybody's; a third of the time one of few, where all meet."""
+		"""Draw a post of any client; in a third of cases one of a few."""
 		if not self._all_posts:
 			return None
 		if self.random.random() < 0.33:
@@ -408,45 +411,46 @@ class Plan:
 		return self.random.choice(self._all_posts)
 
 	def changed(self, forecast, item):
-		"""Mostly the other way round than it is: hidden, or shown."""
+		"""Draw whether to hide an item, mostly the opposite of its state."""
 		return (item not in forecast.hidden) == (self.random.random() < 0.9)
 
 	def parent(self, forecast, post):
-		"""Half of the time a comment of one's own on the post, if there are any."""
+		"""Draw a parent: in half of the cases an own comment on the post."""
 		own = [comment for comment, item in forecast.comments.items() if item[0] == post]
 		return self.one_of(own) if own and self.random.random() < 0.5 else None
 
 	def properties(self):
-		"""Mostly none."""
+		"""Draw properties, mostly none."""
 		return self._object() if self.random.random() < 0.3 else None
 
 	def _object(self):
 		return properties.draw(self.random)
 
 	def id(self):
-		"""A new one."""
+		"""Draw a new id."""
 		return str(uuid.UUID(int=self.random.getrandbits(128)))
 
 	def date(self):
-		"""Often equal to another one, so that ids decide on the order."""
+		"""Draw a date. Many are equal, so that ids decide on the order."""
 		date = FIRST_DATE + datetime.timedelta(minutes=self.random.randrange(400))
 		if self.random.random() < 0.3:
 			date += datetime.timedelta(microseconds=self.random.randrange(1000000))
 		return date
 
 	def name(self, forecast):
-		"""One that nobody has."""
+		"""Draw a new username."""
 		forecast.names += 1
 		owner = self._forecasts.index(forecast)
 		return f'{self.random.choice(["Ada", "Éva", "bob", "李"])} {owner}.{forecast.names}'
 
 	def text(self, least, most):
-		"""Of so many characters."""
+		"""Draw a text with a number of characters between two bounds."""
 		text = ''.join(self.random.choices(LETTERS, k=self.random.randint(least, most)))
 		return text if text.strip() else 'x' + text
 
 	def content(self):
-		"""Empty, short, about as long as the short form, long, or stored out of line."""
+		"""Draw a content: empty, short, like the short form, long, or out of
+		line."""
 		least, most = self.random.choices(
 			[(0, 0), (1, 80), (190, 210), (300, 900), (4000, 6000)], [4, 50, 25, 19, 2])[0]
 		return ''.join(self.random.choices(LETTERS, k=self.random.randint(least, most)))

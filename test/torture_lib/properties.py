@@ -1,22 +1,23 @@
-"""Properties of items, as the texts that jsonb prints: a comparison of two is exact.
+"""Properties of items, as texts in the form of jsonb's output.
 
-jsonb keeps a number's digits as they are written, and orders the keys of an
-object by their length and then by their bytes.
+So a comparison of two is exact. jsonb keeps the digits of a number as written,
+and orders the keys of an object by length and then by their bytes.
 """
 
 import json
 
-# keys of the first level; some have to be quoted in a list of settings
+# Keys of the first level. Some of them have to be quoted in a list.
 KEYS = ('slug', 'tags', 'n', 'pictures', 'Title', 'a b', 'é, "x"', '\\', '日本語')
 LETTERS = "abcdefghijklmnopqrstuvwxyz     ABC 0123456789 '\"\\\n%éßñ日本語😀"
 
-# what blogstore.short_form_properties is set to, and the keys that it keeps (None: all)
+# Values of blogstore.short_form_properties and the keys that they keep (None:
+# all)
 SHORT_FORMS = (
 	('*', None), ('slug, tags', ('slug', 'tags')), ('', ()), ('"a b", n, "é, ""x"""', ('a b', 'n', 'é, "x"')), ('nothing, *', None))
 
 
 class Number(str):
-	"""A number as it is written."""
+	"""A number as written in JSON."""
 
 
 def _key_place(key):
@@ -24,7 +25,7 @@ def _key_place(key):
 
 
 def print_json(value):
-	"""A value as jsonb prints it."""
+	"""Return a value in the form of jsonb's output."""
 	if isinstance(value, Number):
 		return str(value)
 	if isinstance(value, dict):
@@ -52,7 +53,7 @@ def _value(random, depth=0):
 
 
 def draw(random):
-	"""An object: none too often empty, seldom so large that it is stored out of line."""
+	"""Draw an object, rarely empty and rarely stored out of line."""
 	value = {key: _value(random) for key in random.sample(KEYS, random.choices((0, 1, 2, 4), (1, 4, 3, 1))[0])}
 	if random.random() < 0.03:
 		value['large'] = _text(random, 9000)
@@ -60,12 +61,13 @@ def draw(random):
 
 
 def stored(text):
-	"""What becomes of an argument: an object without keys is stored as NULL."""
+	"""Return what is stored for an argument: NULL for an object without keys.
+	"""
 	return None if text == '{}' else text
 
 
 def shorten(text, keys):
-	"""The properties of a short form that keeps some keys (None: all)."""
+	"""Return the properties of a short form that has some keys (None: all)."""
 	if text is None or keys is None:
 		return text
 	value = json.loads(text, parse_int=Number, parse_float=Number)

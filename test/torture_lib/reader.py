@@ -1,11 +1,11 @@
-"""The reader: looks at the store while clients write, one snapshot at a time.
+"""The reader looks at the store while clients write, in one snapshot at a time.
 
-The views may lag behind, so only what holds in every snapshot is asked for:
-counts equal the items, lists are in order, and nothing is in them twice.
-Deltas whose leaf was away while their post was deleted are there until the worker
-finds them: the checker waits for that. While a user is being deleted, the items of that user are still in the
-container though no query serves them: counts are compared with what is listed
-then, and not with what the container holds.
+The views may lag behind, so it checks what holds in every snapshot: counts are
+equal to the items, lists are in order, and no list has an item twice. A delta
+may remain whose partition was detached while its post was deleted; the checker
+waits until the worker finds it. While a user is being deleted, the container
+still has the user's items, although no query returns them, so the reader then
+compares counts with the lists.
 """
 
 import random
@@ -27,13 +27,13 @@ LEFT JOIN LATERAL blogstore.get_post(c.post_id) g ON true
 WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (c.comments, c.likes)
 """
 
-# what a snapshot shows of a post whose counts are wrong
+# The rows of a post with wrong counts
 ROWS = """
 SELECT tableoid::regclass, ctid, xmin, xmax, id, user_id, comment_count, like_count
 FROM blogstore.posts WHERE post_id = %s ORDER BY 1, 2
 """
 
-# of the posts that have most
+# The posts with most comments and likes
 LISTED = """
 SELECT p.post_id, g.comment_count, g.like_count,
 	(SELECT count(*) FROM blogstore.list_post_comments(p.post_id, NULL)),
@@ -45,7 +45,7 @@ FROM (
 """
 
 
-# of the posts that snapshot shows as hidden, those that a list gives
+# Hidden posts that a list returns in the same snapshot
 HIDDEN_IN_LISTS = """
 WITH hidden AS (SELECT post_id, user_id FROM blogstore.posts WHERE type = 'post' AND hidden)
 SELECT 'list_feed()', post_id FROM blogstore.list_feed(NULL) JOIN hidden USING (post_id)
@@ -57,7 +57,7 @@ SELECT 'get_posts()', g.post_id FROM hidden h JOIN blogstore.get_posts(ARRAY(SEL
 WHERE NOT g.hidden
 """
 
-# get_posts() and get_likes() beside get_post() and get_like(), post by post
+# Differences of get_posts() and get_likes() from get_post() and get_like()
 MANY = """
 WITH asked AS MATERIALIZED (
 	SELECT post_id, row_number() OVER () AS n FROM (
@@ -76,7 +76,7 @@ WHERE many.likes IS DISTINCT FROM one.likes
 """
 
 
-# of the comments on a post that has replies, those of which something else is told otherwise
+# Comments on a post with replies for which two requests differ
 REPLIES = """
 WITH post AS (SELECT post_id FROM blogstore.posts WHERE type = 'comment' AND parent_id IS NOT NULL ORDER BY random() LIMIT 1),
 c AS MATERIALIZED (SELECT l.* FROM post, LATERAL blogstore.list_post_comments(post.post_id, NULL, include_hidden => true) l)
@@ -90,7 +90,7 @@ WHERE ARRAY(SELECT id FROM c WHERE c.parent_id = p.parent_id ORDER BY creation_d
 """
 
 
-# what a user has written or liked, by the lists of the posts that it is on
+# A user's comments and likes by the lists of the posts
 COMMENTS_OF_POSTS = """
 SELECT l.* FROM (SELECT DISTINCT post_id FROM blogstore.posts WHERE type = 'comment' AND user_id = %(user)s) p,
 	LATERAL blogstore.list_post_comments(p.post_id, NULL, include_hidden => %(hidden)s) l
@@ -100,17 +100,17 @@ LIKES_OF_POSTS = """
 SELECT l.* FROM (SELECT post_id FROM blogstore.posts WHERE type = 'like' AND user_id = %(user)s) p,
 	LATERAL blogstore.list_post_likes(p.post_id, NULL) l
 WHERE l.user_id = %(user)s ORDER BY """
-# most of them have something on posts of users who are being deleted, while there are such
+# A user, preferably one with items on posts of users who are being deleted
 SOMEBODY = """
 SELECT i.user_id FROM blogstore.posts i WHERE type IN ('comment', 'like') AND user_id IS NOT NULL
 ORDER BY random() < 0.8 AND post_id IN (SELECT p.post_id FROM blogstore.posts p, blogstore.jobs j
 	WHERE p.type = 'post' AND j.kind = 'deletion' AND p.user_id = j.id) DESC, random() LIMIT 1
 """
-COMMENT_DATE, LIKE_DATE, LIKE_POST = 6, 5, 2		# where they stand in rows
+COMMENT_DATE, LIKE_DATE, LIKE_POST = 6, 5, 2		# indexes in a row
 
 
 class Reader(threading.Thread):
-	"""Reads in a loop until all is over."""
+	"""Reads in a loop until the run ends."""
 
 	def __init__(self, server, verdict, alterations, seed):
 		super().__init__(name='reader', daemon=True)
@@ -129,7 +129,7 @@ class Reader(threading.Thread):
 				self._look(connection.cursor())
 				self.verdict.count('snapshots read')
 			except Divergence as divergence:
-				# what is detached is seen by nobody: then counts are not those of what is there
+				# While a partition is detached, counts may differ.
 				if not self.alterations.beside(started):
 					self.verdict.fail(str(divergence))
 				connection.cursor().execute('ROLLBACK')
@@ -173,8 +173,8 @@ class Reader(threading.Thread):
 		cursor.execute(LISTED)
 		wrong = [row for row in cursor.fetchall() if row[1:3] != row[3:]]
 		if wrong:
-			# the deletion of a user by COMMIT PREPARED may become known in
-			# between: a snapshot that is wrong stays so
+			# A user's deletion by COMMIT PREPARED may become visible between
+			# two queries. A wrong snapshot stays wrong, so read it again.
 			self.verdict.count('second looks')
 			time.sleep(0.05)
 			cursor.execute(LISTED)
@@ -185,7 +185,7 @@ class Reader(threading.Thread):
 
 	@staticmethod
 	def _rows_of(cursor, post):
-		"""A post's rows, by this snapshot and by the next one: does it last?"""
+		"""Return a post's rows in this snapshot and in the next one."""
 		text = ''
 		try:
 			for name in ('that snapshot', 'the next one'):
@@ -210,7 +210,7 @@ class Reader(threading.Thread):
 			self._judge_list(f'list_user_posts({user}, {page})', cursor.fetchall(), page, user)
 
 	def _look_at_hidden(self, cursor):
-		"""No worker has to come for it: from the commit on a hidden post is in no list."""
+		"""Check that a hidden post is in no list from its commit on."""
 		cursor.execute(HIDDEN_IN_LISTS)
 		for call, post in cursor.fetchall():
 			raise Divergence(f'reader: in one snapshot {call} gives post {post}, which is hidden{self._rows_of(cursor, post)}')
@@ -223,7 +223,7 @@ class Reader(threading.Thread):
 	def _look_at_replies(self, cursor):
 		cursor.execute(REPLIES)
 		if cursor.fetchall():
-			# as with children: a deletion that becomes known in between
+			# as in _look_at_children()
 			self.verdict.count('second looks')
 			time.sleep(0.05)
 			cursor.execute(REPLIES)
@@ -231,12 +231,13 @@ class Reader(threading.Thread):
 				raise Divergence(f'reader: in one snapshot {call} differs from list_post_comments() for comment {comment}')
 
 	def _look_at_users(self, cursor):
-		"""A user's comments and likes, all of them and from some place on."""
+		"""Check the lists of a user's comments and likes, and pages of them.
+		"""
 		cursor.execute(SOMEBODY)
 		for (user,) in cursor.fetchall():
 			hidden = self.random.random() < 0.5
 			if any(found != expected for _, found, expected in self._lists_of(cursor, user, hidden)):
-				# as with children: a deletion that becomes known in between
+				# as in _look_at_children()
 				self.verdict.count('second looks')
 				time.sleep(0.05)
 				for call, found, expected in self._lists_of(cursor, user, hidden):
@@ -245,7 +246,7 @@ class Reader(threading.Thread):
 			self.verdict.count('users whose lists were compared')
 
 	def _lists_of(self, cursor, user, hidden):
-		"""A user's lists, what they give, and what they should."""
+		"""Return the lists of a user, with the rows found and expected."""
 		def ask(query, **values):
 			cursor.execute(query, {'user': user, 'hidden': hidden, **values})
 			return cursor.fetchall()
@@ -263,7 +264,8 @@ class Reader(threading.Thread):
 				'SELECT * FROM blogstore.list_user_likes(%(user)s, 5, %(post)s)', post=rows[place][LIKE_POST]), rows[place + 1:place + 6]
 
 	def _pages_of(self, function, arguments, rows, date, ask):
-		"""A list by date: all of it, and a page from the place of a row, to either side."""
+		"""Return calls for a list by date: all rows, and pages from a row on.
+		"""
 		query = f'SELECT * FROM blogstore.{function}({arguments})'
 		for oldest in (False, True):
 			order = rows[::-1] if oldest else rows
@@ -272,7 +274,8 @@ class Reader(threading.Thread):
 				continue
 			place = self.random.randrange(len(order))
 			at = order[place][date]
-			if self.random.random() < 0.5:		# as clients hand it back that know milliseconds only
+			# Cut the date like a client with milliseconds.
+			if self.random.random() < 0.5:
 				at = at.replace(microsecond=at.microsecond // 1000 * 1000)
 			yield f'{function}() from {at}, oldest_first {oldest}', ask(
 				query, size=7, date=at, id=order[place][0], oldest=oldest), order[place + 1:place + 8]

@@ -1,4 +1,4 @@
-"""One run: a server, clients, the killer, checks, and what came of it."""
+"""A run: the server, clients, the killer, the checks and the report."""
 
 import collections
 import os
@@ -28,20 +28,20 @@ from .reader import Reader
 from .server import Server
 from .verdict import Divergence, Gate, Verdict
 
-# smaller than the number of posts that live at a time, so that the feed's end
-# moves, and deletions let older posts come back into it
+# The feed is smaller than the number of posts, so that its end moves, and
+# older posts return to it after deletions.
 FEED_SIZE = 50
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def say(text):
-	"""Print at once: who watches a pipe wants to see it too."""
+	"""Print a line, and flush it for readers of a pipe."""
 	print(text, flush=True)
 
 
 class Run:
-	"""All that belongs to one run."""
+	"""The objects of a run."""
 
 	def __init__(self, options, installation, workplace):
 		self.options = options
@@ -51,7 +51,7 @@ class Run:
 		self.server = Cluster(installation, workplace, FEED_SIZE, self.seed) if options.cluster else \
 			Server(installation, workplace, FEED_SIZE)
 		self.alterations = Alterations()
-		self.hostile = []		# one owner, and callers as many as there are clients, halved
+		self.hostile = []		# an owner, and half as many callers as clients
 		if not options.no_hostile:
 			callers = (options.clients + 1) // 2
 			self.gate = Gate(options.clients + 1 + callers)
@@ -66,14 +66,14 @@ class Run:
 		client = ClusterClient if options.cluster else Client
 		self.clients = [client(number, self.server, plan, self.gate, self.verdict, lifetimes, self.alterations)
 			for number in range(options.clients)]
-		# of a cluster there is no snapshot to look at
+		# A cluster has no snapshot over all nodes.
 		self.readers = [] if options.cluster else [Reader(self.server, self.verdict, self.alterations, self.seed)]
 		self.killer = (ClusterKiller if options.cluster else Killer)(self.server, self.clients, self.verdict, self.seed)
 		self.checker = (ClusterChecker if options.cluster else Checker)(self.server, self.clients, self.verdict, self.seed,
 			self.alterations if self.hostile else None)
 
 	def repetition(self):
-		"""The command line that does the same again."""
+		"""Return the command line that repeats the run."""
 		command = ['test/torture', '--seed', str(self.seed), '--clients', str(self.options.clients),
 			'--duration', f'{self.options.duration:g}', '--pg-config', self.options.pg_config]
 		command += [option for option, given in (('--cluster', self.options.cluster), ('--no-kills', self.options.no_kills),
@@ -81,7 +81,7 @@ class Run:
 		return shlex.join(command)
 
 	def play(self):
-		"""Returns the exit status."""
+		"""Run the test. Return the exit status."""
 		say(f'seed {self.seed}; the same again: {self.repetition()}')
 		try:
 			self.server.create()
@@ -97,7 +97,7 @@ class Run:
 			self.verdict.over.set()
 			say('interrupted')
 			return 130
-		except Exception:		# also a fault of this program is no success
+		except Exception:		# a fault of the program fails the run
 			self.verdict.fail(traceback.format_exc())
 		finally:
 			for number in ENDING_SIGNALS:
@@ -106,7 +106,7 @@ class Run:
 		return 1 if self.verdict.divergences else 0
 
 	def _end(self):
-		"""Report, and leave nothing behind, even if nobody reads the report."""
+		"""Report and clean up, even if the report cannot be printed."""
 		self.verdict.over.set()
 		try:
 			self._report()
@@ -142,7 +142,7 @@ class Run:
 		try:
 			self.killer.strike()
 		except psycopg2.Error as error:
-			# what holds the worker locks the feed from its root, an alteration perhaps from a leaf
+			# The killer locks the feed from its root, an alteration a leaf.
 			deadlock = error.pgcode == '40P01' and self.alterations.beside(started)
 			if deadlock or self.alterations.excuse(error, started, direct=True):
 				self.verdict.count('kills that an alteration was in the way of')
@@ -151,7 +151,7 @@ class Run:
 			raise Divergence(f'{", then ".join(self.killer.last)}: {error.pgcode} {str(error).strip()}') from error
 
 	def _check(self, when):
-		"""Gather the clients, each with its work settled, and compare."""
+		"""Gather the clients between two steps, and check the store."""
 		if not self.gate.close(self.verdict.over, 3 * PATIENCE):
 			waiting = [client.name for client in (*self.clients, *self.hostile) if client.is_alive()]
 			raise Divergence(f'{when}: of {", ".join(waiting)} not all end their steps within {3 * PATIENCE:.0f} s')
@@ -199,7 +199,7 @@ class Run:
 		say('hostile callers got: ' + ', '.join(f'{number} {code}' for code, number in sorted(codes.items())))
 
 	def _explain(self):
-		"""What may help to understand a divergence."""
+		"""Print what helps to understand a divergence."""
 		say('\nin the server:')
 		for line in self.server.activity():
 			say('  ' + line)
@@ -208,7 +208,8 @@ class Run:
 			say('  | ' + line)
 
 	def _report_worker_errors(self):
-		"""Not wrong by themselves: the worker is started again. But worth a look."""
+		"""Print the worker's errors. They are no failure, because it starts
+		again."""
 		errors = {}
 		for line in self.server.log_lines(r'\] blogstore (worker|launcher) (ERROR|FATAL|WARNING): '):
 			text = line.split('] ', 1)[1]
@@ -219,7 +220,7 @@ class Run:
 
 
 def silence_libpq():
-	"""What a crashing server tells a connection that is not made yet, libpq prints to fd 2."""
+	"""Discard what libpq prints to stderr when a server crashes."""
 	sys.stderr = os.fdopen(os.dup(2), 'w', buffering=1)
 	nowhere = os.open(os.devnull, os.O_WRONLY)
 	os.dup2(nowhere, 2)
@@ -227,12 +228,12 @@ def silence_libpq():
 
 
 def main(options):
-	"""Check that this can work at all, then run."""
+	"""Check the preconditions, and run the test."""
 	if os.geteuid() == 0:
 		print(f'{os.path.basename(sys.argv[0])}: PostgreSQL does not run as root: run this as an unprivileged user,\n'
 			f'for example: runuser -u postgres -- {shlex.join(sys.argv)}', file=sys.stderr)
 		return 2
-	os.chdir('/')				# where any user may be
+	os.chdir('/')				# accessible to any user
 	silence_libpq()
 	for number in ENDING_SIGNALS:
 		signal.signal(number, signal.default_int_handler)

@@ -1,4 +1,4 @@
-"""The server: a private one of scripts/lib, hurt and started again."""
+"""The server of a run, with functions that kill and start it."""
 
 import os
 import signal
@@ -16,14 +16,15 @@ from .verdict import Divergence
 DATABASE = 'torture'
 CLIENT_ROLE = 'torture_client'
 
-# A startup process that outlives its postmaster, and finds no checkpointer, goes
-# on looking for one for a minute (RequestCheckpoint()), and nobody else can start.
+# A startup process whose postmaster was killed may look for a checkpointer for
+# a minute (RequestCheckpoint()). No server can start in the directory
+# meanwhile.
 START_PATIENCE = 60.0 + PATIENCE
 
-# fsync = off takes nothing from the test: what a process has written survives
-# kill -9, whether or not it was synced. Small buffers and a small WAL have
-# pages written and checkpoints made (which is when a slot's position reaches
-# the disk) at all sorts of moments.
+# fsync = off does not weaken the test: what a process has written survives
+# kill -9 without it. Small buffers and little WAL make the server write pages
+# and checkpoints at all sorts of moments. A checkpoint writes a slot's
+# position to disk.
 SETTINGS = server.WITH_WORKER + """
 restart_after_crash = on
 fsync = off
@@ -42,7 +43,7 @@ log_min_error_statement = panic
 blogstore.feed_size = {feed_size}
 """
 
-# whose the containers are, an ordinary role; and somebody it knows
+# The owner of the containers, an ordinary role, and another role
 OWNER_ROLES = """
 CREATE ROLE torture_owner LOGIN;
 CREATE ROLE torture_intruder;
@@ -59,12 +60,12 @@ WHERE backend_type IN ('client backend', 'blogstore worker', 'blogstore launcher
 """
 
 
-# as jsonb prints it: numbers would lose digits
+# Keep jsonb as text, because numbers would lose digits.
 psycopg2.extras.register_default_jsonb(globally=True, loads=lambda text: text)
 
 
 class Server(server.Server):
-	"""One server of a workplace, with blogstore in a database of it."""
+	"""A server with a database that has blogstore."""
 
 	def __init__(self, installation, workplace, feed_size, name='data', settings=''):
 		self.feed_size = feed_size
@@ -73,7 +74,7 @@ class Server(server.Server):
 			('--no-sync', '--wal-segsize=4'))
 
 	def create(self):
-		"""First start, extension, containers, the clients' role."""
+		"""Start the server, and create extension, containers and roles."""
 		self.start()
 		connection = self.connect(database='postgres')
 		connection.cursor().execute(f'CREATE DATABASE {DATABASE}')
@@ -87,14 +88,14 @@ class Server(server.Server):
 			cursor.execute(f'CREATE INDEX ON blogstore.posts_{leaf}_like (user_id, creation_date, id)')
 		cursor.execute(f'CREATE ROLE {CLIENT_ROLE} LOGIN')
 		cursor.execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO {CLIENT_ROLE}')
-		# refusals are part of the clients' life: not worth a line each
+		# Do not log refused commands, which are frequent.
 		cursor.execute(f"ALTER ROLE {CLIENT_ROLE} SET log_min_messages = 'fatal'")
 		cursor.execute(f"ALTER ROLE {CLIENT_ROLE} SET statement_timeout = '{int(PATIENCE)}s'")
 		connection.close()
 
 	def connect(self, user='postgres', database=DATABASE):
-		"""A connection in autocommit mode; raises OperationalError."""
-		# what libpq is told while it connects, it would print by itself
+		"""Return a connection in autocommit mode. Raises OperationalError."""
+		# libpq would print messages that arrive while it connects.
 		connection = psycopg2.connect(
 			host=self.socket, port=self.port, user=user, dbname=database, application_name='torture',
 			options='-c client_min_messages=error')
@@ -102,7 +103,7 @@ class Server(server.Server):
 		return connection
 
 	def connect_patiently(self, user='postgres'):
-		"""A connection as soon as the server takes one."""
+		"""Return a connection when the server accepts one."""
 		deadline = time.monotonic() + START_PATIENCE
 		while True:
 			try:
@@ -113,7 +114,7 @@ class Server(server.Server):
 				time.sleep(0.02)
 
 	def ask(self, query, *parameters):
-		"""The rows of one query, in a connection of its own."""
+		"""Return the rows of a query in a new connection."""
 		connection = self.connect_patiently()
 		try:
 			cursor = connection.cursor()
@@ -123,7 +124,7 @@ class Server(server.Server):
 			connection.close()
 
 	def change_short_form(self, choice):
-		"""Have another setting of blogstore.short_form_properties reloaded; returns whether it is another."""
+		"""Change short_form_properties. Return whether the value is new."""
 		before = self.short_form
 		self.ask('ALTER SYSTEM SET blogstore.short_form_properties = %s', SHORT_FORMS[choice][0])
 		self.short_form, self.short_form_keys = SHORT_FORMS[choice]
@@ -136,7 +137,8 @@ class Server(server.Server):
 		return self.short_form != before
 
 	def pid_of(self, backend_type):
-		"""The process of that type in this database or in none, or None."""
+		"""Return the process id of a backend type, in this database or in
+		none."""
 		rows = self.ask(
 			'SELECT pid FROM pg_stat_activity WHERE backend_type = %s AND coalesce(datname, %s) = %s',
 			backend_type, DATABASE, DATABASE)
@@ -145,7 +147,8 @@ class Server(server.Server):
 	# -- starting and ending ---------------------------------------------
 
 	def start(self):
-		"""Start it; what a killed postmaster left behind may take a while to end."""
+		"""Start the server when the processes of a killed postmaster have
+		ended."""
 		deadline = time.monotonic() + START_PATIENCE
 		while time.monotonic() < deadline:
 			self.launch()
@@ -155,20 +158,21 @@ class Server(server.Server):
 		raise Divergence(f'the server does not start within {START_PATIENCE:.0f} s')
 
 	def kill_postmaster(self):
-		"""kill -9, which its children notice by themselves."""
+		"""kill -9 of the postmaster. Its child processes then exit."""
 		self.process.kill()
 		self.process.wait()
 
 	def kill_process(self, pid):
-		"""kill -9 of one process; returns when the server has taken itself down and up again."""
+		"""kill -9 of a process. Returns when the server has restarted."""
 		before = self.pid_of('checkpointer')
 		if not self._is_child(pid):
 			return False
 		os.kill(pid, signal.SIGKILL)
-		# a new checkpointer is what tells a server after the restart from one
-		# whose postmaster has not looked yet
+		# A new checkpointer shows that the server has restarted. Before that
+		# the postmaster may not have noticed the kill.
 		deadline = time.monotonic() + PATIENCE
-		ended = time.monotonic() + 30		# by itself, just before the signal: nobody restarts
+		# A process that has ended itself just before causes no restart.
+		ended = time.monotonic() + 30
 		while time.monotonic() < deadline:
 			try:
 				if self.pid_of('checkpointer') == before and time.monotonic() > ended and not self._is_child(pid):
@@ -181,7 +185,7 @@ class Server(server.Server):
 		raise Divergence(f'the server does not come back within {PATIENCE:.0f} s')
 
 	def _is_child(self, pid):
-		"""Whether it is a process of this server: it may have ended meanwhile."""
+		"""Return whether a process is one of this server and still exists."""
 		try:
 			with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as stat:
 				return int(stat.read().rpartition(')')[2].split()[1]) == self.process.pid
@@ -191,7 +195,7 @@ class Server(server.Server):
 	# -- looking at it ---------------------------------------------------
 
 	def activity(self):
-		"""Who does what and waits for whom, as lines of text."""
+		"""Return the sessions and their locks, as lines of text."""
 		try:
 			connection = self.connect()
 			try:

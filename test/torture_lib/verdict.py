@@ -1,4 +1,4 @@
-"""What all parts share: the verdict, and the gate where clients wait."""
+"""The verdict of a run, and the gate where clients wait."""
 
 import collections
 import threading
@@ -6,11 +6,11 @@ import time
 
 
 class Divergence(Exception):
-	"""The store is not as the acknowledged commands imply."""
+	"""The store differs from what the acknowledged commands imply."""
 
 
 class Verdict:
-	"""Counts of what was done, and the divergences that were found."""
+	"""Counters of what was done, and the divergences found."""
 
 	def __init__(self):
 		self._lock = threading.Lock()
@@ -22,24 +22,24 @@ class Verdict:
 		self.over = threading.Event()
 
 	def count(self, what, number=1):
-		"""Count something that was done."""
+		"""Add to a counter."""
 		with self._lock:
 			self.counts[what] += number
 
 	def passes(self):
-		"""Count a check that found nothing."""
+		"""Count a successful check."""
 		with self._lock:
 			self.passed += 1
 
 	def fail(self, text):
-		"""Note a divergence; everybody stops."""
+		"""Note a divergence, and end the run."""
 		with self._lock:
 			self.divergences.append(text)
 		self.over.set()
 
 
 class Gate:
-	"""Between two steps clients pass here; closed, it gathers all of them."""
+	"""Clients pass the gate between two steps, and wait while it is closed."""
 
 	def __init__(self, clients):
 		self._condition = threading.Condition()
@@ -49,11 +49,11 @@ class Gate:
 
 	@property
 	def closed(self):
-		"""Whether clients are to come and wait."""
+		"""Return whether the gate is closed."""
 		return self._closed
 
 	def wait(self, over):
-		"""A client waits here while the gate is closed."""
+		"""Wait while the gate is closed. Clients call this."""
 		with self._condition:
 			self._waiting += 1
 			self._condition.notify_all()
@@ -62,7 +62,7 @@ class Gate:
 			self._waiting -= 1
 
 	def close(self, over, patience):
-		"""Close it and wait for all clients; False when they do not come."""
+		"""Close the gate; return False if not all clients come in time."""
 		deadline = time.monotonic() + patience
 		with self._condition:
 			self._closed = True
@@ -73,7 +73,7 @@ class Gate:
 		return True
 
 	def open(self):
-		"""Let them go on."""
+		"""Open the gate."""
 		with self._condition:
 			self._closed = False
 			self._condition.notify_all()
