@@ -26,10 +26,12 @@ RESET ROLE;
 --
 SELECT count(*) = (SELECT count(*) FROM pg_proc WHERE pronamespace = 'web'::regnamespace) AS all, prosecdef, proconfig, proowner::regrole
 FROM pg_proc WHERE pronamespace = 'web'::regnamespace GROUP BY 2, 3, 4;
--- every request has a wrapper: each command is told the user, or has a function that is told the author.
--- Whether a comment is shown is not for its author to say, who may have been moderated.
+-- Every request has a wrapper. A command passes the user of the session, or it
+-- has a function that looks up the author. An author may not publish or hide a
+-- comment, because a moderator may have hidden it.
 SELECT function FROM blogstore.stat_requests EXCEPT SELECT proname FROM pg_proc WHERE pronamespace = 'web'::regnamespace;
--- each function for an author's items is called, which takes that its arguments are those of its request
+-- Each function that looks up an author is called, with arguments of the types
+-- that its request has
 SELECT p.oid::regprocedure FROM blogstore.request_functions() f JOIN pg_proc p ON p.oid = f.function WHERE kind = 'own'
 	AND NOT EXISTS (SELECT FROM pg_proc w WHERE w.pronamespace = 'web'::regnamespace AND w.prosrc LIKE '% FROM blogstore.' || p.proname || '(%');
 -- no command names a user, an author or a date
@@ -89,8 +91,8 @@ DROP FUNCTION pg_temp.somebody;
 RESET ROLE;
 
 --
--- The door: a role that may set the user, and a function of its, as PostgREST calls one
--- before each request
+-- A role that may set the user, and a function of this role, as PostgREST
+-- calls one before each request
 --
 GRANT SET ON PARAMETER blogstore.current_user_id TO regress_blogstore_door;
 CREATE SCHEMA door;
@@ -145,7 +147,8 @@ SELECT door.pre_request();
 SELECT kit.outcome('SELECT web.edit_post(NULL)'), kit.outcome('SELECT web.delete_post(NULL)'), kit.outcome('SELECT web.edit_comment(NULL, NULL, NULL)'),
 	kit.outcome('SELECT web.delete_comment(NULL, NULL)'), kit.outcome('SELECT web.create_like(NULL)'), kit.outcome('SELECT web.edit_post(kit.p(99))');
 ROLLBACK;
--- without claims, and with claims that name nobody: nobody, also where there was somebody before
+-- Without claims, and with claims that name no user, there is no user, even if
+-- there was one before
 BEGIN;
 SET LOCAL ROLE regress_blogstore_web;
 SELECT set_config('request.jwt.claims', :'one', true) = :'one' AS claims;
@@ -259,7 +262,8 @@ SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_comment(kit.
 SELECT call, kit.outcome('SELECT blogstore.' || call) FROM (VALUES ('own_create_like(kit.u(1), kit.p(1), kit.u(2))'), ('own_create_comment(kit.u(1), kit.p(1), kit.u(2), ''x'')'),
 	('own_create_like(kit.u(1), kit.p(40), kit.u(2))'), ('own_create_like(NULL, kit.p(1), kit.u(1))'), ('own_create_comment(NULL, kit.p(1), kit.u(1), ''x'')')) AS v (call);
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000002';
--- who writes on another's hidden post is not told that there is one, nor that somebody has
+-- A user who writes on another user's hidden post does not learn that the post
+-- exists, nor that somebody has liked it
 SELECT count(*) FROM blogstore.create_post(kit.u(1), 'discussed', 'c', kit.p(42), kit.d(42)) p, LATERAL blogstore.create_comment(p.id, kit.u(3), 'by three', kit.c(42)) c,
 	LATERAL blogstore.create_like(p.id, kit.u(2));
 SELECT hidden FROM blogstore.hide_post(kit.p(42));
@@ -282,7 +286,9 @@ SELECT count(*) FROM blogstore.get_post(kit.p(40)), blogstore.list_post_comments
 DROP FUNCTION kit.seen, kit.sees;
 
 --
--- A function that the containers' owner, or whoever else may make some beside the requests, puts in a call's way is not called
+-- A function is not called if the owner of the schemas, or anybody else who
+-- may create functions beside the requests, adds it with argument types that
+-- fit a call better
 --
 CREATE FUNCTION blogstore.current_user_id() RETURNS uuid LANGUAGE sql AS $$ SELECT kit.u(2) $$;
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
@@ -328,7 +334,8 @@ SELECT (web.edit_post('00000000-0000-7000-8001-000000000030', 't2')).title;
 SELECT kit.outcome('SET session_replication_role = replica');
 SELECT web.edit_post('00000000-0000-7000-8001-000000000002', 'mine now');
 ROLLBACK;
--- a trigger of the containers' owner knows for whom it is, and the next command does
+-- A trigger of the schemas' owner sees the user of its command, and so does
+-- the next command
 BEGIN;
 CREATE FUNCTION kit.acting() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RAISE NOTICE 'user: "%"', current_setting('blogstore.current_user_id'); RETURN new; END $$;
 CREATE TRIGGER acting BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (new.type = 'post') EXECUTE FUNCTION kit.acting();
@@ -348,12 +355,15 @@ ROLLBACK;
 SELECT blogstore.current_user_id(false) IS NULL AS nobody, kit.outcome('SELECT blogstore.current_user_id()'), kit.outcome('SELECT blogstore.current_user_id(NULL)');
 
 --
--- Called again it gives back nothing that was taken from the role: an author does not publish what was hidden
+-- Called again, it grants nothing that was revoked from the role: an author
+-- does not publish what was hidden
 --
 REVOKE EXECUTE ON FUNCTION web.publish_post, web.hide_post, web.get_user FROM regress_blogstore_web;
 GRANT EXECUTE ON FUNCTION web.get_post TO regress_blogstore_door;
 SET ROLE regress_blogstore_site;
--- the wrappers of a new request are granted as get_post(), other new wrappers as that of their request
+-- The wrappers of a new request are granted to the roles that may call
+-- get_post(), other new wrappers to those that may call another wrapper of the
+-- same request
 DROP FUNCTION web.get_like, web.one_like, web.one_post, web.one_user, web.post_item_author;
 SELECT blogstore.create_api('web', 'regress_blogstore_web', as_caller => true);
 RESET ROLE;
@@ -382,7 +392,8 @@ EXCEPTION WHEN SQLSTATE 'KIT00' THEN
 	RETURN SQLERRM;
 END $$;
 CREATE ROLE regress_blogstore_mid NOINHERIT;
--- each in a transaction of its own: the server's assertions do not bear much DDL in subtransactions that are decoded
+-- Each drop runs in a transaction of its own: a server with assertions fails
+-- when it decodes much DDL in subtransactions
 \pset tuples_only on
 SELECT format('SELECT kit.refused(%L)', change) FROM unnest(ARRAY[
 	'SELECT 1',

@@ -1,6 +1,7 @@
 --
--- COUNTERS: each post has a narrow row beside it in which it is counted, so that
--- the post itself stays as it is. Who finds that taken, or none, leaves a delta.
+-- COUNTERS: the likes and comments of a post are counted in a narrow row, its
+-- counter, so that the post itself is not updated. A command that finds the
+-- counter locked, or finds none, inserts a delta.
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -49,8 +50,8 @@ SELECT type FROM blogstore.create_like(kit.p(2), kit.u(2));
 SELECT * FROM kit.deltas WHERE post = 2;
 ROLLBACK;
 
--- A post without a counter, as one that its owner has inserted: a stripe, and who
--- folds makes a counter
+-- A post that its owner has inserted has no counter: a command counts in a
+-- stripe, and the fold makes a counter
 BEGIN;
 DELETE FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(3);
 SELECT type FROM blogstore.create_like(kit.p(3), kit.u(1));
@@ -64,7 +65,7 @@ SELECT * FROM kit.deltas WHERE post = 3;
 SELECT type FROM blogstore.create_like(kit.p(3), kit.u(3));
 SELECT like_count FROM blogstore.get_post(kit.p(3));
 
--- A counter that says something wrong is mended; the post no longer counts then
+-- repair() mends a wrong counter; the post is no longer counted in it then
 UPDATE blogstore.posts SET like_count = 7, comment_count = -3 WHERE type IN ('post', 'delta') AND post_id = kit.p(4);
 SELECT blogstore.wait_for_views('5 min');
 SELECT problem, expected, actual FROM blogstore.verify();
@@ -73,8 +74,9 @@ SELECT blogstore.wait_for_views('5 min');
 SELECT * FROM blogstore.verify();
 SELECT type, comment_count, like_count FROM blogstore.posts WHERE post_id = kit.p(4) ORDER BY 1;
 
--- What is left of a post that its owner has deleted by hand: a counter that says
--- nothing is no discrepancy, one that does is, and the same post made anew counts anew
+-- The owner has deleted a post by hand and its counter is left. If the counter
+-- is empty, it is no discrepancy, else it is one. When the post is created
+-- again, counting starts anew.
 BEGIN;
 DELETE FROM blogstore.posts WHERE type = 'post' AND post_id IN (kit.p(3), kit.p(4));
 DELETE FROM blogstore.posts WHERE type = 'like' AND post_id = kit.p(3);
@@ -83,8 +85,9 @@ SELECT comment_count, like_count FROM blogstore.create_post(kit.u(1), 'anew', 'x
 SELECT comment_count, like_count FROM blogstore.get_post(kit.p(3));
 ROLLBACK;
 
--- Found among many, in indexes of several pages: of each post no delta to three,
--- before and after their leaves are written anew, and dead ones beside them
+-- Deltas are found among many others, in indexes of several pages: posts have
+-- none to three deltas each, before and after the leaves are rewritten, with
+-- dead ones beside them
 CREATE VIEW kit.wrong AS SELECT p.post_id FROM generate_series(1, 8000) n, md5(n::text) AS m
 	LEFT JOIN (SELECT post_id, sum(comment_count) AS comments, sum(like_count) AS likes
 		FROM blogstore.posts WHERE type IN ('post', 'delta') GROUP BY post_id) p ON p.post_id = m::uuid

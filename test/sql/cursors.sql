@@ -16,7 +16,8 @@ DECLARE
 	before	bigint;
 	behind	bigint;
 BEGIN
-	EXECUTE 'SELECT count(*) FROM ' || call;	-- what is remembered from the first time on
+	-- the first call fills the caches of the session
+	EXECUTE 'SELECT count(*) FROM ' || call;
 	EXECUTE scans INTO before;
 	EXECUTE 'SELECT count(*) FROM ' || call;
 	EXECUTE scans INTO behind;
@@ -36,7 +37,8 @@ SELECT count(blogstore.create_post(kit.u(3), 'old ' || n, 'x', kit.p(3000 + (n *
 FROM (VALUES (0, timestamptz '1999-12-31 23:59:59.999500+00'), (100, '1969-12-31 23:59:59.999900+00'),
 	(200, '1912-06-23 05:06:07.891230+00'), (300, '0044-03-15 12:00:00.000001+00 BC')) v (first, start),
 	generate_series(first + 1, first + 100) n;
--- a post with 1,500 comments and 1,100 likes in one millisecond, and some around it
+-- A post with 1,500 comments and 1,100 likes in one millisecond, and some
+-- before and after it
 SELECT count(blogstore.create_comment(kit.p(1), kit.u(1 + n % 60), 'comment ' || n, kit.c((n * 37) % 1999),
 	CASE WHEN n <= 1500 THEN date + n % 499 * interval '1 microsecond' ELSE date + (n - 1600) * interval '0.3 milliseconds' END))
 FROM kit.ms, generate_series(1, 1700) n;
@@ -50,8 +52,9 @@ SELECT count(blogstore.create_like(kit.p(2), kit.u(n), date + n * interval '1 mi
 FROM kit.ms, generate_series(1, 20) n;
 SELECT blogstore.wait_for_views();
 
--- Page by page every item comes once, in order, at any page size: whatever lies
--- in a millisecond, on either side of 2000 and 1970, past the end of the feed
+-- Read page by page, every item comes once and in order, at any page size:
+-- with many items in a millisecond, with dates before and after 2000 and 1970,
+-- and past the end of the feed
 CREATE VIEW kit.walked AS
 SELECT page,
 	kit.walk('blogstore.list_user_posts(kit.u(1), $1, $2, $3)', page, true)
@@ -112,7 +115,8 @@ BEGIN
 	EXECUTE 'SELECT coalesce(array_agg(id), ''{}'') FROM ' || list USING date, id INTO ids;
 	RETURN ids;
 END $$;
--- and what it should: all behind a row, or all up to the end of its millisecond
+-- and what it should give: all after a row, or all to the end of its
+-- millisecond
 CREATE FUNCTION kit.behind(r kit.place, whole boolean) RETURNS uuid[] LANGUAGE sql AS $$
 	SELECT coalesce(array_agg(id ORDER BY nth), '{}') FROM kit.place p WHERE p.list = r.list
 	AND CASE WHEN whole THEN p.creation_date < date_trunc('milliseconds', r.creation_date) + interval '1 millisecond' ELSE p.nth > r.nth END
@@ -157,9 +161,9 @@ SELECT * FROM kit.begun_again ORDER BY list COLLATE "C";
 SELECT list, id, cardinality(kit.page(list, date, id)) AS rows, cardinality(kit.page_up(list, date, id)) AS rows_up,
 	cardinality(kit.page(list, date, id)) + cardinality(kit.page_up(list, date, id)) - cardinality(kit.page(list, NULL, NULL)) AS twice
 FROM kit.ms, (VALUES
-	('blogstore.list_user_posts(kit.u(1), NULL, $1, $2)', kit.p(1037)),	-- of user 1
+	('blogstore.list_user_posts(kit.u(1), NULL, $1, $2)', kit.p(1037)),
 	('blogstore.list_user_posts(kit.u(2), NULL, $1, $2)', kit.p(1037)),
-	('blogstore.list_post_comments(kit.p(2), NULL, $1, $2)', kit.c(2003)),	-- of this post
+	('blogstore.list_post_comments(kit.p(2), NULL, $1, $2)', kit.c(2003)),
 	('blogstore.list_post_comments(kit.p(2), NULL, $1, $2)', kit.c(37)),
 	('blogstore.list_post_comments(kit.p(3), NULL, $1, $2)', kit.c(37)),
 	('blogstore.list_post_likes(kit.p(2), NULL, $1, $2)', kit.p(1)),

@@ -12,8 +12,8 @@ SELECT count(blogstore.create_comment(kit.p(1 + n % 3), kit.u(1 + n % 5), 'comme
 SELECT count(blogstore.create_like(kit.p(1 + n % 3), kit.u(n / 3), kit.d(n))) FROM generate_series(3, 17) n;
 SELECT blogstore.wait_for_views();
 
--- What EXPLAIN (ANALYZE) tells of the scans in a statement, without what differs
--- between versions
+-- The lines of EXPLAIN (ANALYZE) about the scans in a statement, without what
+-- differs between versions
 CREATE FUNCTION kit.scans(statement text, options text DEFAULT 'ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF, BUFFERS OFF')
 RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
@@ -393,7 +393,7 @@ DROP ROLE regress_blogstore_scan, regress_blogstore_scan_group;
 DEALLOCATE ALL;
 RESET plan_cache_mode;
 
--- Cursors: forward, backward where that was asked for, held, in a savepoint that is
+-- Cursors: forward, backward if asked for, WITH HOLD, in a savepoint that is
 -- rolled back, and closed before their end
 BEGIN;
 DECLARE forward CURSOR FOR SELECT title FROM blogstore.list_feed(NULL);
@@ -450,7 +450,8 @@ MOVE ALL FROM begun;
 FETCH 1 FROM begun;
 ROLLBACK;
 
--- What a scan reads cannot be altered under it; its row type can, which ends it
+-- A table cannot be altered while a scan reads it. Its row type can, and this
+-- ends the scan with an error.
 BEGIN;
 DECLARE open_scan CURSOR FOR SELECT title, (f).like_count FROM blogstore.list_feed(NULL) f WHERE NOT f IS NULL;
 FETCH 1 FROM open_scan;

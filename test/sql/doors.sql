@@ -1,5 +1,5 @@
 --
--- DOORS: requests are granted as a whole, and wrapped in a schema of the site's
+-- DOORS: all requests are granted at once, and wrapped in a schema of the site
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -163,7 +163,8 @@ SELECT t.typname, a.* FROM pg_type t JOIN LATERAL (
 	(SELECT attnum, attname, atttypid FROM pg_attribute WHERE attrelid = ('site.' || t.typname)::regclass AND attnum > 0
 	 EXCEPT SELECT attnum, attname, atttypid FROM pg_attribute WHERE attrelid = t.typrelid)) a ON true
 WHERE t.typnamespace = 'blogstore'::regnamespace AND t.typrelid <> 0 AND t.typname LIKE '%\_item';
--- no members of the extension, nothing leans on it, the caller's, and not PUBLIC's
+-- The wrappers are no members of the extension, nothing depends on it, they
+-- belong to the caller, and PUBLIC may not call them
 SELECT count(*) FROM pg_depend d WHERE (classid, objid) IN (SELECT 'pg_proc'::regclass, oid FROM pg_proc WHERE pronamespace = 'site'::regnamespace
 	UNION ALL SELECT 'pg_class'::regclass, oid FROM pg_class WHERE relnamespace = 'site'::regnamespace)
 	AND (deptype = 'e' OR refobjid IN (SELECT objid FROM pg_depend WHERE deptype = 'e' AND refclassid = 'pg_extension'::regclass
@@ -222,7 +223,8 @@ SELECT count(*) FILTER (WHERE p.oid IS NULL) AS replaced, count(*) FILTER (WHERE
 FROM before b FULL JOIN (SELECT oid FROM pg_proc WHERE pronamespace = 'site'::regnamespace) p USING (oid);
 SELECT cardinality(functions) = (SELECT count(*) FROM pg_proc WHERE pronamespace = 'site'::regnamespace) AS all, owner, prosecdef, grantee, is_grantable
 FROM kit.wrapper_grants WHERE schema = 'site'::regnamespace ORDER BY grantee COLLATE "C";
--- a wrapper that should be other, one that should not be, and one that is missing; and a grant of the site's own
+-- A wrapper that differs from its request, one without a request, and a
+-- missing one; and a grant that the site made itself
 BEGIN;
 DROP FUNCTION site.get_post, site.list_feed;
 CREATE FUNCTION site.list_feed(page_size integer DEFAULT 100) RETURNS SETOF site.post_item LANGUAGE sql STABLE AS 'SELECT * FROM site.list_user_posts(NULL)';
@@ -285,7 +287,8 @@ BEGIN
 EXCEPTION WHEN SQLSTATE 'KIT00' THEN
 	RETURN SQLERRM;
 END $$;
--- each in a transaction of its own: the server's assertions do not bear much DDL in subtransactions that are decoded
+-- Each drop runs in a transaction of its own: a server with assertions fails
+-- when it decodes much DDL in subtransactions
 \pset tuples_only on
 SELECT format('SELECT kit.beside(%L, %L)', object, planter) FROM unnest(ARRAY['regress_blogstore_admin', 'regress_blogstore_site']) planter, unnest(ARRAY[
 	'CREATE FUNCTION beside.get_post(post_id uuid) RETURNS int LANGUAGE sql AS ''SELECT 1''',

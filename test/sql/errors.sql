@@ -204,7 +204,8 @@ SELECT code, "table", "column", rule, message FROM kit.error('SELECT blogstore.c
 BEGIN READ ONLY;
 SELECT code, "table", "column", rule, message FROM kit.error('SELECT blogstore.create_like(kit.p(1), kit.u(1))');
 ROLLBACK;
--- The fields outlive subtransactions, functions in SQL and PL/pgSQL, and those that act for their owner
+-- The fields of an error pass through subtransactions, functions in SQL and
+-- PL/pgSQL, and SECURITY DEFINER functions
 CREATE FUNCTION kit.takes_name(name text) RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	BEGIN

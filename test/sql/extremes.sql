@@ -37,7 +37,8 @@ SELECT content FROM blogstore.list_post_comments(:zero, NULL, :latest, :ff);
 SELECT user_username FROM blogstore.list_post_likes(:zero, NULL, 'infinity', :ff);
 SELECT kit.walk('blogstore.list_feed($1, $2, $3)', 7)
 	= (SELECT array_agg(id ORDER BY creation_date DESC, id DESC) FROM kit.implied) AS all_posts;
--- the other way round; a date of which no row has the id begins with the whole of its millisecond
+-- In the other order. If no row has the cursor's date and id, the page begins
+-- with the whole millisecond of the date.
 SELECT title FROM blogstore.list_feed(2, oldest_first => true);
 SELECT title FROM blogstore.list_feed(2, :earliest, :zero, true);
 SELECT title FROM blogstore.list_feed(2, :earliest, :ff, true);

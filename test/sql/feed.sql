@@ -57,7 +57,8 @@ SELECT n, kit.compare(format('SELECT * FROM blogstore.list_feed(40, %L, %L, true
 	format('SELECT * FROM kit.implied WHERE (creation_date, id) > (%L, %L) ORDER BY creation_date, id LIMIT 40', creation_date, id))
 FROM (SELECT *, row_number() OVER (ORDER BY creation_date DESC, id DESC) AS n FROM kit.implied) i
 WHERE n IN (1, 2, 40, 41, 99, 100, 101, 141, 252) ORDER BY n;
--- what a user who is being deleted has left is hidden, and pages are full without it
+-- Items of a user who is being deleted are hidden, and pages are full without
+-- them
 SELECT count(blogstore.create_post(kit.u(9), 'many ' || n, 'x', kit.p(2000 + n), kit.d(n / 2))) FROM generate_series(1, 240) n;
 SELECT blogstore.wait_for_views();
 BEGIN;
@@ -86,7 +87,8 @@ SELECT blogstore.delete_like(:'newest', kit.u(5)), blogstore.delete_comment(:'ne
 SELECT blogstore.wait_for_views();
 SELECT title, content, comment_count, like_count FROM blogstore.list_feed(1);
 
--- Old posts that arrive late stay out of the view, newer ones push the oldest out
+-- Old posts that arrive late stay out of the view; newer ones push the oldest
+-- out
 SELECT title FROM blogstore.create_post(kit.u(1), 'old', 'x', kit.p(950), kit.d(-5));
 SELECT title FROM blogstore.create_post(kit.u(1), 'new', 'x', kit.p(951), kit.d(950));
 SELECT title FROM blogstore.create_post(kit.u(1), 'middle', 'x', kit.p(952), kit.d(110));

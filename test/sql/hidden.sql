@@ -40,7 +40,8 @@ SELECT creation_date AS published FROM blogstore.get_post(kit.p(200)) \gset
 SELECT creation_date = :'published' AS same FROM blogstore.publish_post(kit.p(200));
 SELECT creation_date = kit.d(120) AS same FROM blogstore.publish_post(kit.p(120));
 
--- Hidden, a post is served no more from the commit on, whether or not the worker has come
+-- A hidden post is no longer served from the commit on, whether or not the
+-- worker has folded the change
 SELECT count(blogstore.create_like(kit.p(120), kit.u(n))) FROM generate_series(1, 3) n;
 SELECT count(blogstore.create_comment(kit.p(120), kit.u(n), 'comment', kit.c(n), kit.d(n))) FROM generate_series(1, 3) n;
 SELECT blogstore.wait_for_views();
@@ -55,7 +56,8 @@ SELECT * FROM kit.where_is(kit.p(120));
 SELECT count(*), count(DISTINCT id) FROM blogstore.list_feed();
 SELECT count(*) FROM blogstore.feed;
 SELECT * FROM blogstore.verify();
--- a command that is repeated returns what there is; one of another content does not
+-- A command that is repeated returns the existing item; with other content it
+-- fails
 SELECT user_username FROM blogstore.create_like(kit.p(120), kit.u(1));
 SELECT content FROM blogstore.create_comment(kit.p(120), kit.u(1), 'comment', kit.c(1), kit.d(1));
 SELECT kit.try('blogstore.create_comment(kit.p(120), kit.u(1), ''another'', kit.c(1))');
@@ -112,7 +114,8 @@ SELECT * FROM kit.where_is(kit.p(117));
 SELECT * FROM kit.where_is(kit.p(118));
 SELECT * FROM blogstore.verify();
 
--- Comments: held for approval, not counted, and in no list but for who may see them
+-- Comments that await approval are not counted, and only those who may see
+-- them find them in lists
 SELECT hidden FROM blogstore.create_comment(kit.p(1), kit.u(2), 'held', kit.c(10), kit.d(10), hidden => true);
 SELECT hidden FROM blogstore.create_comment(kit.p(1), kit.u(2), 'shown', kit.c(11), kit.d(11));
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
@@ -139,7 +142,8 @@ SELECT blogstore.delete_user(kit.u(3));
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
--- nor are hidden ones taken off while a deleted user's many items are being purged
+-- Hidden comments are not subtracted either while the many items of a deleted
+-- user are being purged
 SELECT count(*) FROM blogstore.create_user('many', kit.u(5));
 SELECT count(blogstore.create_comment(kit.p(1 + n / 250), kit.u(5), 'many', kit.c(1000 + n), kit.d(100), hidden => n % 2 = 0)) FROM generate_series(1, 260) n;
 SELECT comment_count AS before FROM blogstore.get_posts(ARRAY[kit.p(1), kit.p(2)]);
@@ -160,7 +164,9 @@ SELECT problem, expected FROM blogstore.verify() WHERE container = 'posts';
 SELECT blogstore.repair() > 0 AS mended;
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
 
--- An export says what is hidden while the feed is away, and nobody takes drafts for shown where the column is away
+-- An export tells which items are hidden, even while the feed is detached.
+-- Where the column `hidden` is missing, nobody takes drafts for published
+-- posts.
 BEGIN;
 DROP TABLE blogstore.feed;
 SELECT count(*) > 0 AS some, count(*) = (SELECT count(*) FROM blogstore.posts WHERE hidden) AS same FROM blogstore.export_documents() AS d (item) WHERE item @> '{"hidden": true}';

@@ -68,7 +68,8 @@ SELECT count(blogstore.create_post(kit.u(1), 'z', 'z', kit.p(61))) FROM generate
 SELECT count(blogstore.create_user('twice', kit.u(61))) FROM generate_series(1, 5);
 SELECT comment_count, like_count FROM blogstore.get_post(kit.p(1));
 SELECT username FROM blogstore.get_user(kit.u(61));
--- a command of a transaction that rolled back may be repeated with other content
+-- The command of a transaction that was rolled back may be repeated with other
+-- content
 BEGIN;
 SELECT title FROM blogstore.create_post(kit.u(1), 'first try', 'x', kit.p(62));
 SELECT username FROM blogstore.create_user('first try', kit.u(62));

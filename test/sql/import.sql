@@ -183,7 +183,7 @@ TRUNCATE rejects;
 SELECT * FROM blogstore.import_documents('documents', 'rejects');
 SELECT type, reason, item FROM rejects ORDER BY type, reason COLLATE "C", item;
 
--- Words that stand for a moment are no dates of documents; what is a date is read as ever
+-- Words such as `now` are no dates in documents; dates are read as before
 TRUNCATE documents, rejects;
 INSERT INTO documents (body) SELECT jsonb_build_object('type', 'user', 'id', kit.u(500 + n::int), 'username', 'at ' || n, 'creationDate', date)
 FROM unnest(ARRAY['now', 'today', 'tomorrow', 'yesterday', 'epoch', 'infinity', '-infinity', '+infinity', 'NOW', ' Today ', 'Epoch', 'now UTC', 'tomorrow 12:00', '04:05 yesterday',
@@ -350,7 +350,8 @@ BEGIN
 	END LOOP;
 END $$;
 
--- columns with a default, generated ones, constraints; with and without triggers
+-- Columns with a default, generated columns, and constraints; with and without
+-- triggers
 ALTER TABLE blogstore.posts ADD COLUMN origin text DEFAULT 'site', ADD COLUMN loud text GENERATED ALWAYS AS (upper(user_username)) STORED;
 ALTER TABLE blogstore.posts ADD CONSTRAINT short CHECK (content <> 'too long');
 CREATE VIEW own_posts AS SELECT kit.p(500 + n) AS post_id, kit.u(1) AS user_id, 'own' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 9) n;
@@ -387,7 +388,8 @@ ALTER TABLE blogstore.posts DROP CONSTRAINT short;
 ALTER TABLE blogstore.posts DROP COLUMN origin, DROP COLUMN loud;
 DROP VIEW own_posts;
 
--- Posts whose ids were those of others, deleted by hand, with what counted on these still there
+-- Posts with the ids of others that were deleted by hand, whose counters and
+-- deltas are still there
 CREATE VIEW own_posts AS SELECT kit.p(600 + n) AS post_id, kit.u(1) AS user_id, 'again' AS title, '' AS content, kit.d(n) AS creation_date FROM generate_series(1, 40) n;
 SELECT type, imported FROM blogstore.import(posts => 'own_posts') WHERE type = 'post';
 SELECT count(blogstore.create_like(post_id, kit.u(2))) FROM own_posts;
@@ -437,7 +439,8 @@ SELECT type, imported, present FROM blogstore.import(comments => 'many_comments'
 DELETE FROM blogstore.posts WHERE type = 'like' AND post_id = kit.p(1001) AND user_id < kit.u(1011);
 SELECT type, imported, present FROM blogstore.import(comments => 'many_comments', likes => 'many_likes');
 ROLLBACK;
--- what is in a partition that is away is neither unknown nor new; posts are not looked at where only users are imported
+-- An item in a detached partition is neither unknown nor new. Posts are not
+-- looked up if only users are imported.
 BEGIN;
 ALTER TABLE blogstore.users DETACH PARTITION blogstore.users_p01;
 SELECT kit.try('blogstore.import(comments => ''many_comments'', rejects => ''rejects'')');

@@ -7,7 +7,8 @@ SET client_min_messages = warning;
 SELECT kit.clear();
 SELECT blogstore.wait_for_views();
 
--- A site with numbers for keys, of different types in its tables; a vote's user is a text
+-- A site whose keys are numbers, of different types in its tables; a vote
+-- names its user as text
 CREATE TABLE wp_users (user_id bigint, username varchar(60), creation_date timestamptz);
 CREATE TABLE wp_posts (post_id integer, user_id bigint, title text, content text, creation_date timestamptz);
 CREATE TABLE wp_comments (comment_id bigint, post_id bigint, user_id integer, content text, creation_date timestamptz);
@@ -292,7 +293,8 @@ SELECT title, creation_date FROM blogstore.get_post(blogstore.key_id('post', 'wp
 -- back as it was in the store: the source is right
 SELECT type, present, updated FROM blogstore.import(posts => 'wp_posts', key_prefix => 'wp:', changed => 'update') WHERE type = 'post';
 
--- What the owner adds holds for what is updated: triggers, constraints. Rolled back, nothing has happened
+-- Triggers and constraints of the owner apply to updated rows. After a
+-- rollback nothing has changed.
 CREATE FUNCTION kit.suppress() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$ BEGIN RETURN NULL; END $$;
 BEGIN;
 CREATE TRIGGER suppress BEFORE UPDATE ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.suppress();

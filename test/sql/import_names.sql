@@ -25,7 +25,9 @@ SELECT kit.digest() AS digest \gset
 SELECT type, read, imported, present, rejected, updated FROM blogstore.import('site_users', rejects => 'rejects', key_prefix => 's:') WHERE read > 0;
 SELECT type, read, imported, present, rejected, updated FROM blogstore.import('site_users', rejects => 'rejects', key_prefix => 's:', changed => 'update') WHERE read > 0;
 SELECT kit.digest() = :'digest' AS same;
--- a name that is free again goes to the next, or is given back at the source; properties of one who is called otherwise
+-- A name that is free again goes to the next user, or is given back at the
+-- source. Users who have another name than at the source get their properties,
+-- too.
 SELECT username FROM blogstore.edit_user(kit.u(100), 'Anna');
 UPDATE site_users SET username = 'Robert' WHERE user_id = 2;
 UPDATE site_users SET username = 'not so long' WHERE user_id = 5;
@@ -35,7 +37,8 @@ TRUNCATE rejects;
 SELECT type, read, imported, present, rejected, updated FROM blogstore.import('site_users', rejects => 'rejects', key_prefix => 's:', changed => 'update') WHERE read > 0;
 SELECT s.user_id, translate(u.username, U&'\200b', '_') AS username, u.properties FROM site_users s, blogstore.get_user(blogstore.key_id('user', 's:' || s.user_id)) u WHERE s.user_id IN (1, 2, 3, 4, 5, 9, 16) ORDER BY 1;
 SELECT type, read, imported, present, rejected, updated FROM blogstore.import('site_users', rejects => 'rejects', key_prefix => 's:', changed => 'update') WHERE read > 0;
--- of one who is there, a name that another keeps is rejected; of one who gets a name that no user may have, it is the other
+-- An existing user is rejected if the new name is another user's. A user whose
+-- new name is invalid gets a generated one.
 UPDATE site_users SET username = 'Anna' WHERE user_id = 14;
 UPDATE site_users SET username = E'\t' WHERE user_id = 15;
 TRUNCATE rejects;

@@ -1,6 +1,7 @@
 --
--- IMPORT_PROPERTIES: what sites bring beside the article's properties goes in, and comes
--- out, as it was: properties, hidden items, replies, dates of edits
+-- IMPORT_PROPERTIES: what sites have beyond the properties of the article is
+-- imported and exported unchanged: properties, hidden items, replies, dates of
+-- edits
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -61,12 +62,14 @@ UNION ALL SELECT item || '{"email": "a@example.org"}' FROM given WHERE item ? 'e
 UNION ALL SELECT item || jsonb_build_object('parentId', kit.c(4)) FROM given WHERE item ? 'ip'
 UNION ALL SELECT item || '{"score": 0.1}' FROM given WHERE item ? 'score';
 SELECT type, present, rejected FROM blogstore.import_documents('others', 'rejects') WHERE read > 0;
--- who asks for none is not told of those that are there; who rejects has the document as it was
+-- A caller who does not ask for ignored properties gets none; a rejected item
+-- comes with its document unchanged
 SELECT kit.compare('SELECT item - ''userUsername'' - ''commentCount'' - ''likeCount'' FROM others ORDER BY 1', 'SELECT item FROM rejects ORDER BY 1');
 CREATE TABLE bare AS SELECT (SELECT jsonb_object_agg(key, value) FROM jsonb_each(item)
 	WHERE key IN ('id', 'type', 'postId', 'userId', 'username', 'title', 'content', 'creationDate')) AS item FROM given;
 SELECT type, present, rejected FROM blogstore.import_documents('bare') WHERE read > 0;
--- ignored is what is the article's but not of the type, and what else a like has
+-- A property is ignored if it is one of the article's but not of this type of
+-- item. A like has no other properties.
 CREATE TABLE ignored AS SELECT item || CASE item ->> 'type' WHEN 'like' THEN '{"own": 1}' WHEN 'comment' THEN '{"title": "x", "likeCount": 7}' ELSE jsonb_build_object('parentId', kit.c(1)) END AS item FROM given;
 SELECT type, present, rejected FROM blogstore.import_documents('ignored') WHERE read > 0;
 DROP TABLE ignored;
@@ -98,7 +101,8 @@ SELECT username, properties FROM blogstore.users WHERE type = 'user' ORDER BY us
 SELECT title, hidden, modification_date, properties, comment_count, like_count FROM blogstore.get_posts(ARRAY(SELECT blogstore.key_id('post', 's:' || n) FROM generate_series(1, 3) n));
 SELECT content, parent_id = blogstore.key_id('comment', 's:1') AS to_first, parent_id = blogstore.key_id('comment', 's:2') AS to_second, hidden
 FROM blogstore.list_post_comments(blogstore.key_id('post', 's:1'), include_hidden => true);
--- columns that are named become properties, of all that have them; NULLs become none
+-- Columns that are named become properties of every item that has them; a NULL
+-- becomes none
 SELECT type, updated, present, left_out FROM blogstore.import('site_users', 'site_posts', 'site_comments', 'site_likes', key_prefix => 's:', changed => 'update', extra => ARRAY['slug', 'tags', 'score', 'meta', 'bio']);
 SELECT username, properties FROM blogstore.users WHERE type = 'user' ORDER BY username;
 SELECT title, properties, modification_date > kit.d(100) AS edited FROM blogstore.get_posts(ARRAY(SELECT blogstore.key_id('post', 's:' || n) FROM generate_series(1, 3) n));
@@ -109,8 +113,9 @@ SELECT type, updated, present FROM blogstore.import('site_users', 'site_posts', 
 SELECT type, updated, present FROM blogstore.import('site_users', 'site_posts', 'site_comments', 'site_likes', key_prefix => 's:', extra => ARRAY['slug', 'tags', 'score', 'meta', 'bio']);
 SELECT kit.digest() = :'digest' AS same;
 
--- What changes at the source: a draft is published, a post and a comment taken back, a
--- comment approved and edited, a reply moved, properties changed and cleared
+-- Changes at the source: a draft is published, a post and a comment are
+-- hidden, a comment is approved and edited, a reply gets another parent,
+-- properties are changed and cleared
 SELECT blogstore.wait_for_views();
 SELECT title FROM blogstore.list_feed() ORDER BY title;
 UPDATE site_posts SET hidden = false, creation_date = kit.d(40) WHERE post_id = 2;
@@ -123,7 +128,7 @@ UPDATE site_users SET properties = NULL, bio = NULL WHERE user_id = 1;
 UPDATE site_users SET username = 'Bob', properties = '{"lang": "de"}' WHERE user_id = 2;
 BEGIN;
 SELECT type, updated, present FROM blogstore.import('site_users', 'site_posts', 'site_comments', 'site_likes', key_prefix => 's:', changed => 'update', extra => ARRAY['slug', 'tags', 'score', 'meta', 'bio']);
--- what is hidden is out of the feed at once, what is published is for the worker
+-- A hidden post leaves the feed at once; the worker adds a published one
 SELECT title FROM blogstore.feed ORDER BY title;
 COMMIT;
 SELECT blogstore.wait_for_views();
@@ -134,7 +139,8 @@ FROM blogstore.list_post_comments(blogstore.key_id('post', 's:1'), include_hidde
 SELECT username, properties FROM blogstore.users WHERE type = 'user' ORDER BY username;
 SELECT * FROM blogstore.verify();
 SELECT count(*) AS wrong FROM kit.wrong_counts();
--- a date alone is no news, nor is a post that is shown at another date taken over
+-- Another date alone is no change, and a post that is shown does not take
+-- another date
 UPDATE site_posts SET modification_date = '2026-08-01' WHERE post_id = 1;
 UPDATE site_posts SET creation_date = kit.d(41) WHERE post_id = 2;
 TRUNCATE rejects;
@@ -168,7 +174,8 @@ INSERT INTO quoted VALUES (50, 'quoted', NULL, 'kept');
 SELECT left_out FROM blogstore.import('quoted', key_prefix => 's:') WHERE type = 'user';
 SELECT left_out FROM blogstore.import('quoted', key_prefix => 's:', changed => 'update', extra => ARRAY['Odd " name; --']) WHERE type = 'user';
 SELECT properties FROM blogstore.get_user(blogstore.key_id('user', 's:50'));
--- columns of the names that the statement itself uses, and names given many times
+-- Columns with names that the statement itself uses, and names that occur more
+-- than once
 CREATE TABLE short_names AS SELECT 51 AS user_id, 'short names' AS username, NULL::timestamptz AS creation_date, 'an e' AS e, '{"id": 1}'::jsonb AS s;
 SELECT left_out FROM blogstore.import('short_names', key_prefix => 's:', extra => '{s,e}' || array_fill('e'::text, ARRAY[2000])) WHERE type = 'user';
 SELECT properties FROM blogstore.get_user(blogstore.key_id('user', 's:51'));

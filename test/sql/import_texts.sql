@@ -1,5 +1,6 @@
 --
--- IMPORT_TEXTS: texts that are no JSON, no date or no character reject their own item alone
+-- IMPORT_TEXTS: a text that is no JSON, no date or no valid string rejects
+-- only its own item
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';

@@ -39,7 +39,8 @@ SELECT (blogstore.create_comment(kit.p(1), kit.u(1), 'a', kit.c(101), kit.d(101)
 SELECT * FROM opened;
 DROP TRIGGER note_opened ON blogstore.posts;
 
--- Whoever writes it, the row that is written says whether it has an entry: a trigger's, or a statement's
+-- The written row decides whether there is an index entry, also if a trigger
+-- or a plain statement of the owner wrote it
 CREATE FUNCTION make_reply() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN
 	IF NEW.content LIKE 'reply%' THEN

@@ -66,8 +66,9 @@ BEGIN
 	END LOOP;
 END $$;
 
--- All ids of a list, read page by page; list is a call with $1 the page's
--- size and $2, $3 the cursor, cut: as JavaScript's Date would give its date back
+-- All ids of a list, read page by page. "list" is a call with the page size as
+-- $1 and the cursor as $2 and $3. "cut": round the date of the cursor down to
+-- milliseconds, as JavaScript's Date does.
 CREATE FUNCTION kit.walk(list text, page int, cut boolean DEFAULT false) RETURNS uuid[] LANGUAGE plpgsql AS $$
 DECLARE
 	seen	uuid[] := '{}';

@@ -1,7 +1,7 @@
 --
--- INVALID: the owner has taken the constraints off, and written NULL where an
--- item must have a value. verify() shows each, and neither it nor repair() fails;
--- what follows from other values is mended.
+-- INVALID: the owner has dropped the constraints and written NULL where an
+-- item must have a value. verify() reports each. verify() and repair() do not
+-- fail, and repair() mends what can be derived from other values.
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';

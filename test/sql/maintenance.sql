@@ -1,5 +1,6 @@
 --
--- MAINTENANCE: what an owner does to the tables while sessions and worker go on
+-- MAINTENANCE: what an owner does to the tables while sessions and the worker
+-- use them
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';

@@ -19,7 +19,8 @@ FROM pg_class c
 WHERE c.oid IN ('blogstore.users'::regclass, 'blogstore.posts'::regclass, 'blogstore.feed'::regclass)
 	AND coalesce(obj_description(c.oid, 'pg_class'), '') = '';
 
--- psql prints comments in tables: one line each, the settings' descriptions too
+-- psql prints comments in tables, so each is one line; so are the descriptions
+-- of the settings
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object, obj_description(d.objid, d.classid::regclass::name) AS comment
 FROM pg_depend d
 WHERE d.deptype = 'e'

@@ -1,6 +1,7 @@
 --
--- ONE_MACHINE: what a cluster has otherwise, of requests whose suites it passes: indexes and plans
--- by the names of leaves, how a value is stored, calls that are for clusters alone
+-- ONE_MACHINE: what differs in a cluster, which passes the other suites:
+-- indexes and plans by the names of leaves, how a value is stored, calls that
+-- only a cluster allows
 --
 SET timezone = 'UTC';
 SET datestyle = 'ISO';
@@ -33,7 +34,8 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('repair_part(''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
 	('repair_copies(''{}'', ''{}'', ''{}'')')) AS v (call);
 
--- none of the functions that nodes call on each other can be called, whatever it is passed
+-- The functions that nodes call on each other cannot be called, with any
+-- arguments
 CREATE TABLE kit.node_calls AS
 SELECT p.proname, kit.try(format('blogstore.%I(%s)', p.proname, (SELECT string_agg(CASE t.type
 		WHEN 'uuid'::regtype THEN 'kit.u(1)'

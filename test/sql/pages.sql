@@ -10,7 +10,8 @@ SELECT kit.fill(6, 300);
 SELECT count(blogstore.create_comment(kit.p(1 + n % 40), kit.u(1 + n % 5), 'comment ' || n, kit.c(n), kit.d(n))) FROM generate_series(1, 60) n;
 SELECT count(blogstore.create_like(kit.p(1 + n % 40), kit.u(1 + n / 40), kit.d(n))) FROM generate_series(1, 160) n;
 
--- In the order asked; unknown ids and NULLs leave no row, doubles come as asked
+-- In the given order; unknown ids and NULLs give no row, repeated ids give one
+-- each time
 SELECT title, comment_count, like_count FROM blogstore.get_posts(ARRAY[kit.p(7), NULL, kit.p(300), kit.p(999), kit.p(2), kit.p(7), kit.p(1)]);
 SELECT username, creation_date FROM blogstore.get_users(user_ids => ARRAY[kit.u(3), kit.u(99), NULL, kit.u(1), kit.u(3)]);
 SELECT post_id, user_username, creation_date FROM blogstore.get_likes(user_id => kit.u(2), post_ids => ARRAY[kit.p(5), kit.p(99), NULL, kit.p(999), kit.p(1), kit.p(5)]);
@@ -19,7 +20,8 @@ SELECT count(*) FROM blogstore.get_posts(ARRAY[kit.u(1)]);
 SELECT count(*) FROM blogstore.get_users(ARRAY[kit.p(1)]);
 SELECT count(*) FROM blogstore.get_likes(kit.p(1), ARRAY[kit.p(1)]);
 
--- Whatever list it is, each item is the one that is got by itself, either way it is read
+-- For any list, each item equals the one that the function for a single id
+-- returns, in both ways to call it
 CREATE FUNCTION kit.by_one(ids uuid[], OUT posts blogstore.post_item[], OUT users blogstore.user_item[], OUT likes blogstore.like_item[])
 LANGUAGE sql STABLE AS $$
 	SELECT (SELECT array_agg(p ORDER BY n) FROM unnest(ids) WITH ORDINALITY i (id, n), LATERAL blogstore.get_post(i.id) p WHERE i.id IS NOT NULL),
@@ -63,8 +65,8 @@ SELECT (blogstore.get_posts(ARRAY[kit.p(3), kit.p(2)])).title;
 SELECT title, ordinality FROM blogstore.get_posts(ARRAY[kit.p(3), kit.p(2)]) WITH ORDINALITY;
 SELECT array_length(array_agg(p), 1) FROM blogstore.get_posts((SELECT array_agg(kit.p(n % 300 + 1)) FROM generate_series(1, 20000) n)) p;
 
--- As GET_POST() sees them: with what was written in this transaction, and without who is
--- being deleted
+-- Items are as get_post() returns them: with what this transaction has
+-- written, and without those of a user who is being deleted
 BEGIN;
 SELECT user_username FROM blogstore.create_like(kit.p(100), kit.u(2), kit.d(1));
 SELECT title FROM blogstore.edit_post(kit.p(101), 'edited');
@@ -84,7 +86,8 @@ SELECT * FROM kit.pages WHERE NOT same;
 SELECT like_count FROM blogstore.get_posts(ARRAY[kit.p(201), kit.p(1)]);
 ROLLBACK;
 
--- Each leaf is visited once for a list, and for each of its parts where it is longer
+-- A leaf is read once for a list; a long list is split, and a leaf is read
+-- once for each part
 CREATE FUNCTION kit.visits(statement text, OUT node text, OUT leaves text, OUT leaf text, OUT rows int, OUT expected int) LANGUAGE plpgsql AS $$
 DECLARE
 	plan	json;
@@ -111,7 +114,8 @@ SELECT v.leaves, v.rows FROM (SELECT format('%L::uuid[]', array_agg(kit.p(1 + n 
 SELECT v.rows, v.expected FROM (VALUES ('{00000000-0000-7000-8000-000000000001,00000000-0000-7000-8000-000000000002,NULL}'), ('{}')) AS l (ids),
 	LATERAL kit.visits(format('SELECT * FROM blogstore.get_users(%L)', ids)) v;
 
--- Lists that differ from loop to loop; arrays of a variable, and of a prepared statement
+-- Lists that differ in each loop of a join; arrays from a variable and from a
+-- parameter of a prepared statement
 SELECT n, array_agg(p.title) FROM generate_series(1, 4) n, LATERAL blogstore.get_posts(ARRAY[kit.p(n), kit.p(1000), kit.p(n * n)]) p GROUP BY n ORDER BY n;
 SELECT n, (SELECT count(*) FROM blogstore.get_likes(kit.u(n), ARRAY[kit.p(1), kit.p(2), kit.p(3), kit.p(4)])) FROM generate_series(1, 6) n;
 DO $$
@@ -155,8 +159,9 @@ MOVE 99 FROM held;
 FETCH 2 FROM held;
 CLOSE held;
 
--- Values that are stored out of line: the leaf stays locked, as a table that a statement
--- names, so that they are there when they are looked at; without such it does not
+-- Values that are stored out of line: the leaf stays locked to the end of the
+-- transaction, as with a table that a statement names, so that the values can
+-- still be read. Without such values it does not.
 SELECT count(blogstore.create_post(kit.u(1), 'long', (SELECT string_agg(md5((n * 1000 + m)::text), '') FROM generate_series(1, 300) m), kit.p(n), kit.d(n))) FROM generate_series(401, 410) n;
 SELECT count(*), count(DISTINCT content), min(length(content)) FROM blogstore.get_posts((SELECT array_agg(kit.p(n)) FROM generate_series(399, 412) n));
 CREATE VIEW kit.kept AS
@@ -170,7 +175,8 @@ SELECT * FROM kit.kept;
 COMMIT;
 SELECT * FROM kit.kept;
 
--- A partition that is away is an error, as it is for each post in it, and no other's
+-- A detached partition is an error for a list with a post in it, as it is for
+-- that single post, and for no other list
 BEGIN;
 ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p03;
 SELECT kit.try('blogstore.get_posts((SELECT array_agg(kit.p(n)) FROM generate_series(1, 300) n))');
@@ -181,7 +187,8 @@ SELECT bool_and(kit.try(format('blogstore.get_posts(ARRAY[%L::uuid])', post_id))
 FROM blogstore.posts_p03_post;
 SELECT DISTINCT kit.try(format('blogstore.get_likes(kit.u(1), ARRAY[%L::uuid])', post_id)) FROM blogstore.posts_p03_post;
 ROLLBACK;
--- a leaf that has lost its index is, too, and a partition without its leaf for deltas
+-- A leaf without its index is an error, too, and so is a partition without its
+-- leaf for deltas
 BEGIN;
 ALTER TABLE blogstore.posts_p03_post DROP CONSTRAINT posts_p03_post_pkey;
 SELECT kit.try('blogstore.get_posts((SELECT array_agg(kit.p(n)) FROM generate_series(1, 300) n))');
@@ -216,7 +223,8 @@ DROP ROLE regress_blogstore_pages;
 -- A million ids
 SELECT count(*), count(DISTINCT post_id) FROM blogstore.get_likes(kit.u(1), (SELECT array_agg(kit.p(n)) FROM generate_series(1, 1000000) n));
 
--- A front page with authors, counts and what the reader has liked of it: two calls
+-- A front page with authors, counts, and which posts the reader has liked, in
+-- two calls
 SELECT count(blogstore.create_like(kit.p(n), kit.u(2))) FROM generate_series(406, 407) n;
 SELECT blogstore.wait_for_views();
 WITH page AS (SELECT * FROM blogstore.list_feed(5))

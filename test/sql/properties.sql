@@ -6,7 +6,8 @@ SET datestyle = 'ISO';
 SELECT kit.clear();
 SELECT blogstore.wait_for_views();
 
--- Set by the commands, given back by the queries, in documents beside the article's
+-- Commands set them and queries return them; in documents they stand beside
+-- the properties of the article
 SELECT properties FROM blogstore.create_user('Ann', kit.u(1), kit.d(1), properties => '{"bio": "writes", "title": null}');
 SELECT properties FROM blogstore.create_user('Ann', kit.u(1), kit.d(1), properties => '{"bio": "writes"}');
 SELECT properties FROM blogstore.create_user('Bob', kit.u(2), kit.d(2));
@@ -69,7 +70,8 @@ SELECT kit.try(format('blogstore.edit_post(kit.p(1), properties => jsonb_build_o
 SELECT length(properties ->> 'a') FROM blogstore.get_post(kit.p(1));
 SELECT blogstore.wait_for_views();
 SELECT length(properties ->> 'a') FROM blogstore.list_feed(1, oldest_first => true);
--- 256 kB, as they print: a number of a few bytes, or a character that is escaped, can be many
+-- The limit is 256 kB as printed: a number of a few bytes, or an escaped
+-- character, can be much longer when printed
 SELECT kit.try(format('blogstore.edit_post(kit.p(1), properties => %L)', bad)) AS tried, count(*), min(octet_length(bad::text)) AS least, max(octet_length(bad::text)) AS most,
 	max(pg_column_size(bad)) < 65536 AS stored
 FROM (SELECT jsonb_build_object('a', (SELECT jsonb_agg(1e130000::numeric) FROM generate_series(1, n))) FROM generate_series(1, 3) n

@@ -42,7 +42,8 @@ SELECT DISTINCT comment_count, like_count FROM kit.implied;
 SELECT title, creation_date FROM blogstore.get_post(kit.p(4));
 SELECT * FROM blogstore.verify();
 
--- Two renames in a row end with the last name; items written between bear it too
+-- After two renames in a row, items have the last name, also those written
+-- between
 SELECT username FROM blogstore.edit_user(kit.u(1), 'Uno');
 SELECT user_username FROM blogstore.create_post(kit.u(1), 'between', 'x', kit.p(9), kit.d(9));
 SELECT username FROM blogstore.edit_user(kit.u(1), 'Un');

@@ -29,7 +29,8 @@ SELECT blogstore.create_comment(kit.p(1), kit.u(2), 'x', parent_id => kit.c(4));
 \set VERBOSITY default
 SELECT comment_count FROM blogstore.get_post(kit.p(1));
 
--- Repeated with the same parent it is the same item; with another, or with none, it is another's
+-- A comment repeated with the same parent is returned; with another parent or
+-- none the id belongs to another item
 SELECT content, parent_id = kit.c(1) AS parent, parent_deleted FROM blogstore.create_comment(kit.p(1), kit.u(2), 'reply 11', kit.c(11), parent_id => kit.c(1));
 SELECT call, kit.try('blogstore.create_comment(' || call || ')') FROM (VALUES
 	('kit.p(1), kit.u(2), ''reply 11'', kit.c(11), parent_id => kit.c(2)'),
@@ -97,7 +98,8 @@ SELECT count(*) FROM blogstore.list_comment_replies(kit.p(1), kit.c(99));
 SELECT count(*) FROM blogstore.list_comment_replies(kit.p(99), kit.c(1));
 SELECT count(*) FROM blogstore.list_comment_replies(kit.p(2), kit.c(2));
 
--- Users are renamed, and deleted: what they wrote is gone from the commit on, the worker running or not
+-- A user is renamed, another deleted: comments of the deleted user are gone
+-- from the commit on, whether or not the worker runs
 SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed');
 SELECT blogstore.wait_for_views();
 SELECT content, user_username FROM blogstore.list_comment_replies(kit.p(1), kit.c(1));
@@ -182,7 +184,8 @@ SELECT count(set_config(name, 'off', false)) FROM pg_settings WHERE name IN ('fo
 SELECT count(*) FILTER (WHERE parent_deleted) AS gone, count(*) FILTER (WHERE NOT parent_deleted) AS there, count(*) FILTER (WHERE parent_deleted IS NULL) AS no_replies
 FROM blogstore.list_post_comments(kit.p(2), NULL, include_hidden => true);
 
--- Parents are looked up once where replies to them stand together, and not where nobody asks
+-- A parent is looked up once if replies to it stand together, and not at all
+-- if the column is not asked for
 CREATE FUNCTION kit.descents(call text) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	scans	text := 'SELECT sum(pg_stat_get_xact_numscans(i.indexrelid)) FROM pg_index i WHERE i.indrelid IN'
@@ -190,7 +193,8 @@ DECLARE
 	before	bigint;
 	behind	bigint;
 BEGIN
-	EXECUTE call;	-- what is remembered from the first time on
+	-- the first call fills the caches of the session
+	EXECUTE call;
 	EXECUTE scans INTO before;
 	EXECUTE call;
 	EXECUTE scans INTO behind;

@@ -82,7 +82,8 @@ DROP TABLE kit.calls;
 DO $$ BEGIN ASSERT blogstore.wait_for_views('10 min'); END $$;
 SELECT * FROM blogstore.verify();
 
--- a job that the owner has left without an id is nobody's, and waited for by nobody
+-- The owner has left a job without an id: nobody works on it, and nobody waits
+-- for it
 BEGIN;
 ALTER TABLE blogstore.jobs DROP CONSTRAINT jobs_pkey;
 ALTER TABLE blogstore.jobs ALTER COLUMN id DROP NOT NULL;

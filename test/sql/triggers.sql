@@ -54,8 +54,9 @@ SELECT content FROM blogstore.create_comment('00000000-0000-7000-8000-00000000a0
 SELECT content, comment_count, like_count FROM blogstore.get_post('00000000-0000-7000-8000-00000000a011');
 DROP TRIGGER chain ON blogstore.posts;
 
--- a trigger that suppresses a change is an error, and nothing changes; the worker, which may have
--- counts to fold, never sees it
+-- A trigger that suppresses a change causes an error, and nothing changes. The
+-- worker, which may have counts to fold, never fires the trigger, because the
+-- transaction is rolled back.
 \set ON_ERROR_ROLLBACK on
 BEGIN;
 CREATE FUNCTION suppress() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$ BEGIN RETURN NULL; END $$;
@@ -82,7 +83,8 @@ SELECT blogstore.wait_for_views();
 SELECT title, content, comment_count, like_count FROM blogstore.list_user_posts('00000000-0000-7000-8000-00000000a001');
 SELECT * FROM blogstore.verify();
 
--- the tables of the views have none: the worker writes them, and a command that has to is refused
+-- The tables of the views must have none: the worker writes them, and a
+-- command that has to write them fails
 BEGIN;
 ALTER TABLE blogstore.users ADD COLUMN title_size integer GENERATED ALWAYS AS (length(title)) STORED;
 SELECT blogstore.hide_post('00000000-0000-7000-8000-00000000a012');

@@ -8,7 +8,8 @@ SELECT kit.clear();
 SELECT blogstore.wait_for_views();
 SELECT kit.fill(6, 40);
 
--- Many comments with the same date, some of one millisecond, some hidden, some on hidden posts
+-- Many comments with the same date, some within one millisecond, some hidden,
+-- some on hidden posts
 SELECT count(blogstore.create_comment(kit.p(1 + n * 7 % 40), kit.u(1 + n % 3), 'comment ' || n, kit.c(n), kit.d(n / 4) + n % 7 * interval '1 microsecond', hidden => n % 5 = 0))
 FROM generate_series(1, 600) n;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(u), kit.d((n * 13) % 40 / 2) + n * interval '1 microsecond')) FROM generate_series(1, 40) n, generate_series(1, 3) u WHERE (n + u) % 4 > 0;
@@ -25,7 +26,8 @@ FROM (VALUES (false), (true)) h (hidden), (VALUES (false), (true)) o (oldest);
 -- a cursor that has lost its microseconds
 SELECT oldest, kit.walk(format('blogstore.list_user_comments(kit.u(2), $1, $2, $3, %L)', oldest), 7, true)
 	= ARRAY(SELECT id FROM blogstore.list_user_comments(kit.u(2), NULL, oldest_first => oldest)) AS same FROM (VALUES (false), (true)) o (oldest);
--- whose row is gone or hidden: the page begins with the whole of that millisecond
+-- a cursor whose row is deleted or hidden: the page begins with the whole
+-- millisecond
 SELECT oldest, string_agg(content || ' ' || to_char(creation_date, 'US'), ', ') AS page
 FROM (VALUES (false), (true)) o (oldest), LATERAL blogstore.list_user_comments(kit.u(1), 3, kit.d(50), kit.c(9999), oldest) c GROUP BY 1 ORDER BY 1;
 SELECT content, creation_date, hidden FROM kit.comments WHERE user_id = kit.u(1) AND creation_date BETWEEN kit.d(49) AND kit.d(51) + interval '1 ms' ORDER BY creation_date, id;
@@ -60,7 +62,8 @@ SELECT call, kit.try('blogstore.list_user_likes(' || call || ')') FROM (VALUES
 	('kit.u(1), by_date => NULL'), ('kit.u(1), 5, kit.p(1), true'), ('kit.u(1), oldest_first => true'), ('kit.u(1), before_date => now(), before_id => kit.p(1)'),
 	('kit.u(1), by_date => true, before_date => now()'), ('kit.u(1), by_date => true, oldest_first => NULL'), ('kit.u(1), 0'), ('NULL')) AS v (call);
 
--- By the index, as part of a query, in few looks: one into each partition, and one for each row
+-- The index is used, also in a larger query, with few scans: one for each
+-- partition and one for each row
 SET enable_seqscan = off;
 SELECT count(*) FROM (SELECT kit.u(n) AS u FROM generate_series(1, 6) n) x, LATERAL blogstore.list_user_comments(x.u, 2) c;
 SELECT count(*) FROM (SELECT kit.u(n) AS u FROM generate_series(1, 6) n) x, LATERAL blogstore.list_user_likes(x.u, 2) c;

@@ -174,7 +174,8 @@ SELECT blogstore.repair();
 SELECT * FROM blogstore.verify();
 SELECT count(*) FROM (TABLE kit.registry EXCEPT TABLE blogstore.usernames) x;
 
--- The owner's names whose keys no index entry can hold: they are named, and the rest is mended
+-- Names of the owner whose keys are too long for an index entry: verify()
+-- reports them, and repair() mends the rest
 SELECT count(blogstore.create_user(name, kit.u(n))) FROM (VALUES ('long 1', 941), ('long 2', 942), ('long 3', 943)) v (name, n);
 SELECT blogstore.wait_for_views();
 UPDATE blogstore.users SET username = (SELECT string_agg(md5(n::text), '') FROM generate_series(1, 100) n) WHERE type = 'user' AND user_id = kit.u(941);
@@ -246,7 +247,8 @@ SELECT read, imported, present, rejected FROM blogstore.import_documents('kit.do
 SELECT right(item ->> 'id', 4) AS id, reason FROM kit.rejects ORDER BY 1;
 SELECT username = U&'Zo\00eb' AS trimmed FROM blogstore.get_user_by_name(U&'zo\00cb');
 SELECT length(username) FROM blogstore.get_user(kit.u(1025));
--- users who are there get other names: of the same key, of each other, and one that is kept
+-- Existing users get other names: with the same key, each other's, and one
+-- that another user keeps
 TRUNCATE kit.users, kit.rejects;
 INSERT INTO kit.users VALUES (kit.u(1001), U&'E\0301L\00c9ONORE', NULL), (kit.u(1010), U&'zo\00eb', NULL), (kit.u(1021), repeat('Z', 64), NULL),
 	(kit.u(1012), U&'\00e9l\00e9onore', NULL);

@@ -123,8 +123,9 @@ COMMIT;
 SELECT blogstore.wait_for_views("timeout" => '1 minute');
 SELECT title FROM blogstore.feed ORDER BY creation_date;
 
--- What is somebody's table of a container's name in another schema is none of the
--- container's, though a partition of it lies beside those: no rebuild begins
+-- A table with the name of a container in another schema is not the container,
+-- even if one of its partitions lies in the schema blogstore: no rebuild
+-- begins
 SELECT xmin AS written FROM blogstore.view_state \gset
 CREATE SCHEMA elsewhere;
 CREATE TABLE elsewhere.posts (LIKE blogstore.posts) PARTITION BY LIST (type);

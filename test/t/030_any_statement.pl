@@ -17,7 +17,7 @@ my $node = new_server('statements');
 $node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
 $node->start;
 $node->safe_psql('postgres', q{
-CREATE ROLE nobody LOGIN;
+CREATE ROLE outsider LOGIN;
 CREATE ROLE maker LOGIN CREATEDB;
 CREATE ROLE landlord LOGIN;
 });
@@ -63,7 +63,7 @@ push @odd, 'ALTER DATABASE blog TABLESPACE DEFAULT', 'ALTER DATABASE blog TABLES
   'CREATE EXTENSION nothing VERSION 5', q{COMMIT PREPARED ''}, q{COMMIT PREPARED 'nothing'}, q{ROLLBACK PREPARED 'nothing'};
 for my $statement (@odd)
 {
-	my @got = map { state_of($_, 'plain', $statement) } 'nobody', 'maker', '';
+	my @got = map { state_of($_, 'plain', $statement) } 'outsider', 'maker', '';
 
 	# The server refuses the statement for each role, and not with an internal
 	# error.
@@ -71,7 +71,7 @@ for my $statement (@odd)
 }
 for my $template ('DEFAULT', '= DEFAULT', 'template1', 'DEFAULT OWNER DEFAULT')
 {
-	is(state_of('nobody', 'plain', "CREATE DATABASE odd TEMPLATE $template"), '42501', "refused: TEMPLATE $template");
+	is(state_of('outsider', 'plain', "CREATE DATABASE odd TEMPLATE $template"), '42501', "refused: TEMPLATE $template");
 	is(state_of($_, 'plain', "CREATE DATABASE odd TEMPLATE $template; DROP DATABASE odd"), '', "done: TEMPLATE $template") for 'maker', '';
 }
 
@@ -79,9 +79,9 @@ for my $template ('DEFAULT', '= DEFAULT', 'template1', 'DEFAULT OWNER DEFAULT')
 # command can run
 
 for my $refused (
-	[ 'nobody', 'DROP DATABASE blog' ], [ 'nobody', 'DROP DATABASE blog WITH (FORCE)' ], [ 'maker', 'DROP DATABASE blog' ],
-	[ 'nobody', 'ALTER DATABASE blog RENAME TO other' ], [ 'maker', 'ALTER DATABASE blog RENAME TO other' ],
-	[ 'nobody', 'ALTER DATABASE blog SET TABLESPACE pg_default' ], [ 'nobody', 'CREATE DATABASE other TEMPLATE blog' ],
+	[ 'outsider', 'DROP DATABASE blog' ], [ 'outsider', 'DROP DATABASE blog WITH (FORCE)' ], [ 'maker', 'DROP DATABASE blog' ],
+	[ 'outsider', 'ALTER DATABASE blog RENAME TO other' ], [ 'maker', 'ALTER DATABASE blog RENAME TO other' ],
+	[ 'outsider', 'ALTER DATABASE blog SET TABLESPACE pg_default' ], [ 'outsider', 'CREATE DATABASE other TEMPLATE blog' ],
 	[ 'maker', 'CREATE DATABASE other TEMPLATE blog' ],
 	# An owner without the other right that the command needs
 	[ 'landlord', 'ALTER DATABASE rented RENAME TO other' ], [ 'landlord', 'CREATE DATABASE other TEMPLATE rented' ],
