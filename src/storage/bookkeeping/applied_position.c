@@ -1,14 +1,15 @@
 /*
  * applied_position.c
- *		How far the change feed was applied: one row in blogstore.change_feed.
+ *		Up to where in the WAL the worker has applied changes to the views:
+ *		the one row of blogstore.change_feed.
  *
- * The worker writes the row about once a second, before it advances its slot
- * to that position. It is not needed to continue after a crash, because the
- * worker applies the present state of posts, not changes. At startup the row
- * shows whether the slot is still the one with which the views were
- * maintained. The slot may have been recreated or advanced by hand, or the
- * server may be a promoted standby whose slot is ahead of the WAL that it had
- * received.
+ * The worker writes the row about once a second, before it advances its
+ * replication slot to that position. It does not need the row to continue
+ * after a crash, because it applies the present state of posts, not changes.
+ * When the worker starts, the row shows whether the slot is still the one with
+ * which the views were maintained. The slot may have been recreated or
+ * advanced by hand, or the server may be a promoted standby whose slot is
+ * ahead of the WAL that it had received.
  *
  * Runs in the worker and in backends.
  */
@@ -41,8 +42,8 @@ static KeptPlan forget_plan = {
 };
 
 /*
- * Read the position with the active snapshot; all zero if there is no row.
- * Errors: 42501, 55000. Locks: those of plan_execute().
+ * Read the row with the active snapshot; if there is none, all fields become
+ * zero. Errors: 42501, 55000. Locks: those of plan_execute().
  */
 void
 applied_position_read(AppliedPosition *position)
@@ -67,7 +68,10 @@ applied_position_read(AppliedPosition *position)
 	SPI_finish();
 }
 
-/* Store the position. Errors: 42501, 55000. Locks: those of plan_execute(). */
+/*
+ * Insert or update the row. Errors: 42501, 55000. Locks: those of
+ * plan_execute().
+ */
 void
 applied_position_write(const AppliedPosition *position)
 {
@@ -85,8 +89,8 @@ applied_position_write(const AppliedPosition *position)
 }
 
 /*
- * Delete the row, so that no position is known. Errors: 42501, 55000. Locks:
- * those of plan_execute().
+ * Delete the row, so that it is not known up to where changes were applied.
+ * Errors: 42501, 55000. Locks: those of plan_execute().
  */
 void
 applied_position_forget(void)

@@ -1,7 +1,8 @@
 /*
  * bookkeeping.h
- *		The bookkeeping tables: small tables beside the containers, which hold
- *		blogstore's state. Also: acting as the owner of all these tables.
+ *		The bookkeeping tables: small tables beside users, posts and feed,
+ *		which hold blogstore's own state. Also: acting as the owner of all
+ *		these tables.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H
@@ -22,24 +23,30 @@
 
 typedef enum JobKind
 {
-	JOB_REBUILD,				/* rebuild the views */
-	JOB_RENAME,					/* write a user's new name to the user's items;
-								 * user NULL: of all users */
-	JOB_DELETION,				/* delete a user's items */
-	JOB_ARRIVAL					/* check a partition that has moved to this
-								 * node of a cluster */
+	JOB_REBUILD,				/* write the copies of posts and the feed
+								 * anew */
+	/*
+	 * write a user's new name to the user's posts, comments and likes; without
+	 * a user: check the names of all users
+	 */
+	JOB_RENAME,
+	JOB_DELETION,				/* delete a user's posts, comments and likes */
+	JOB_ARRIVAL					/* check a partition that came to this node */
 } JobKind;
 
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
- * The phase of a job, by kind. blogstore.jobs contains these numbers. The code
- * that does the work explains each phase: views/worker/views_rebuild.c,
+ * The phases of a job, numbers in the table blogstore.jobs. They depend on the
+ * kind of the job, and are explained in views/worker/views_rebuild.c and
  * model/user_changes/user_items_sweep.c.
  */
-#define JOB_QUEUED 0			/* any job that has not begun */
-#define JOB_PARKED 5			/* a rename or deletion that waits until the
-								 * owner has repaired a table */
+#define JOB_QUEUED 0			/* a job that the worker has not begun */
+/*
+ * a rename or deletion that has failed because of a damaged table, and waits
+ * until the owner has repaired it
+ */
+#define JOB_PARKED 5
 
 typedef enum RebuildPhase
 {
@@ -48,15 +55,22 @@ typedef enum RebuildPhase
 	REBUILD_FEED
 } RebuildPhase;
 
-/* Phases of a rename, a deletion and an arrival, which sweep over items. */
+/*
+ * The phases of a rename, a deletion and an arrival. The worker sweeps over
+ * all items of a user, or of a partition, until no running transaction can
+ * write another one.
+ */
 typedef enum SweepPhase
 {
 	SWEEP_QUEUED = JOB_QUEUED,
-	SWEEP_FIRST,				/* first pass over the items */
+	SWEEP_FIRST,				/* the first pass over the items */
 	SWEEP_WAIT,
-	SWEEP_RECHECK,				/* further pass */
-	SWEEP_VIEWS,				/* deletion or arrival: all items are swept,
-								 * and the views have yet to follow */
+	SWEEP_RECHECK,				/* a further pass over the items */
+	/*
+	 * of a deletion or arrival: all items are done, and the worker waits until
+	 * the views no longer show what has changed
+	 */
+	SWEEP_VIEWS,
 	SWEEP_PARKED = JOB_PARKED
 } SweepPhase;
 
@@ -65,29 +79,34 @@ typedef struct Job
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	pg_uuid_t	user_id;		/* of an arrival, the row has the partition
-								 * here */
-	Oid			partition_table;	/* of an arrival; InvalidOid: partitions
-									 * have left the node */
-	int			phase;			/* RebuildPhase or SweepPhase */
+	/*
+	 * The user of a rename or deletion. In the table, the row of an arrival
+	 * has the partition's OID in this column.
+	 */
+	pg_uuid_t	user_id;
+	/*
+	 * The partition's table of an arrival; InvalidOid if the arrival means
+	 * that partitions have left the node.
+	 */
+	Oid			partition_table;
+	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	ItemPlace	place;			/* position within the partition */
+	ItemPlace	place;			/* position within that partition */
 	int64		done;
-	int64		total;			/* -1: unknown */
-	bool		locked;			/* true if this transaction has locked the
-								 * row */
+	int64		total;			/* -1 if it is not known */
+	bool		locked;			/* this transaction has locked the row */
 	bool		finished;
 } Job;
 
-/*
- * The users who are being deleted, and whose items are therefore hidden; for
- * statements that join with them.
- */
+/* SQL that selects the users who are being deleted. Their items are hidden. */
 #define USERS_BEING_DELETED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
-/* The users whose items are to get a new name; NULL: all users. */
+/*
+ * SQL that selects the users whose items are getting a new name; NULL stands
+ * for all users.
+ */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'rename' AND phase <> " CppAsString2(JOB_PARKED)
@@ -127,13 +146,16 @@ extern void jobs_mend(void);
 /* view_state.c: whether readers may use the views */
 typedef struct ViewState
 {
-	bool		enabled;		/* false: stopped by stop_worker() */
+	bool		enabled;		/* false after stop_worker() */
 	bool		ready;			/* the views are complete */
-	int			feed_size;		/* settings with which the views were built */
-	int			short_form_length;	/* 0: nothing is known of the views */
-	int64		short_form;		/* short_form_stamp() */
-	bool		feed_whole;		/* true if the feed holds all posts that are
-								 * shown */
+	int			feed_size;		/* setting with which the feed was built */
+	int			short_form_length;	/* the same for short forms; 0: no views */
+	int64		short_form;		/* short_form_stamp() at that time */
+	/*
+	 * true if the feed holds all posts that lists show, so that a list need
+	 * not go on in the posts.
+	 */
+	bool		feed_whole;
 } ViewState;
 
 extern bool views_ready(Snapshot snapshot);
@@ -143,13 +165,15 @@ extern void view_state_read(ViewState *state);
 extern void view_state_write(const ViewState *state);
 extern void view_state_write_whole(bool feed_whole);
 
-/* applied_position.c: how far the change feed was applied */
+/*
+ * applied_position.c: up to where in the WAL the worker has applied changes to
+ * the views
+ */
 typedef struct AppliedPosition
 {
-	XLogRecPtr	applied_lsn;	/* the views show all commits before this
-								 * position */
+	XLogRecPtr	applied_lsn;	/* the views show all commits before it */
 	TimestampTz applied_at;
-	int64		timeline;		/* timeline of the server that applied it */
+	int64		timeline;		/* the server's timeline at that time */
 	int64		system_identifier;
 	int64		layout;			/* container_layout() at that time */
 } AppliedPosition;

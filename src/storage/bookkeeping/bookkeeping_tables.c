@@ -39,7 +39,7 @@
 
 #define MAX_COLUMNS 12
 
-/* The rights that the owner needs on the rows of a table. */
+/* The rights that the owner needs on the rows of a bookkeeping table. */
 #define ROW_RIGHTS (ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE)
 
 typedef struct Column
@@ -51,9 +51,9 @@ typedef struct Column
 typedef struct TableShape
 {
 	const char *name;
-	Column		column[MAX_COLUMNS];	/* the first is the primary key */
-	const char *check;			/* name of the CHECK constraint; NULL if there
-								 * is none */
+	Column		column[MAX_COLUMNS];	/* the first column is the primary
+										 * key */
+	const char *check;			/* name of its CHECK constraint, or NULL */
 } TableShape;
 
 static const TableShape shape[N_BOOKKEEPING] = {
@@ -83,11 +83,14 @@ static const TableShape shape[N_BOOKKEEPING] = {
 	}}
 };
 
-/* The tables that were checked, and their owners at that time. */
+/*
+ * By table: whether it was checked and found in order since the last
+ * invalidation, and its owner at that time.
+ */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
 
-/* Return a table's name. */
+/* Return the name of a bookkeeping table. */
 const char *
 bookkeeping_name(Bookkeeping table)
 {
@@ -95,8 +98,8 @@ bookkeeping_name(Bookkeeping table)
 }
 
 /*
- * Return the relation that has a bookkeeping table's name, of whatever kind;
- * InvalidOid if there is none.
+ * Return the relation with the name of a bookkeeping table in blogstore's
+ * schema, whatever its relkind; InvalidOid if there is none.
  */
 Oid
 bookkeeping_lookup(Bookkeeping table)
@@ -105,9 +108,9 @@ bookkeeping_lookup(Bookkeeping table)
 }
 
 /*
- * Return what is wrong with an open table's indexes; NULL: nothing. There must
- * be a unique index on just the first column, without a predicate, and no
- * index on other columns.
+ * Return what is wrong with the indexes of an open table; NULL if nothing.
+ * There must be a unique index on just the first column, without a predicate,
+ * and no index on other columns, which could reject rows.
  */
 static const char *
 indexes_problem(Relation rel, const char *column)
@@ -151,7 +154,7 @@ is_own_column(const TableShape *wanted, const char *name)
 
 /*
  * Return what the owner has added to an open table that could reject a row, or
- * run when a row is written; NULL: nothing.
+ * run code when a row is written; NULL if nothing.
  */
 static const char *
 additions_problem(Relation rel, const TableShape *wanted)
@@ -172,7 +175,7 @@ additions_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return what is wrong with an open table's columns and indexes; NULL:
+ * Return what is wrong with the columns and indexes of an open table; NULL if
  * nothing.
  */
 static const char *
@@ -195,8 +198,8 @@ columns_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return the reason why a relation is not a bookkeeping table of the owner, as
- * a part of a sentence; NULL: it is. The caller has locked the relation.
+ * Return the reason why a relation cannot be a bookkeeping table of an owner,
+ * as a part of a sentence; NULL if it can. The caller has locked the relation.
  */
 const char *
 bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
@@ -242,12 +245,12 @@ bookkeeping_missing(Bookkeeping table)
 
 /*
  * Lock a bookkeeping table, and check that it is as blogstore made it and
- * belongs to the containers' owner. Returns its OID. write: lock it as a
- * statement that writes does. This prevents the owner from adding a trigger or
- * a constraint meanwhile.
+ * belongs to the owner of the containers. Returns its OID. write: take the
+ * lock of a statement that writes, which keeps the owner from adding a trigger
+ * or constraint meanwhile.
  *
- * Errors: 55000. Locks: AccessShareLock or RowExclusiveLock, to the end of the
- * transaction.
+ * Errors: 55000. Locks: RowExclusiveLock (write) or AccessShareLock, to the
+ * end of the transaction.
  */
 Oid
 bookkeeping_lock(Bookkeeping table, bool write)
@@ -269,7 +272,9 @@ bookkeeping_lock(Bookkeeping table, bool write)
 		if (right->valid && right->relid == relid &&
 			known_owner[table] == owner)
 			return relid;
-		/* an invalidation during the check discards its result */
+		/*
+		 * an invalidation during the check keeps its result from being cached
+		 */
 		began = remembered_begin(right, relid);
 		if (bookkeeping_lookup(table) != relid)
 		{
@@ -292,9 +297,9 @@ bookkeeping_lock(Bookkeeping table, bool write)
 }
 
 /*
- * Raise what is wrong with a table. Does not wait: returns false if the table
- * has changed and its lock is not available. Errors: 55000. Locks:
- * AccessShareLock on the table if it has changed, to the end of the
+ * Raise what is wrong with a bookkeeping table. Does not wait: returns false
+ * if the table has changed and its lock is not available. Errors: 55000.
+ * Locks: AccessShareLock on the table if it has changed, to the end of the
  * transaction.
  */
 bool
@@ -313,9 +318,9 @@ bookkeeping_check(Bookkeeping table)
 }
 
 /*
- * Pass the first row of a table to a function, if take is not NULL. Returns
- * whether the active snapshot shows a row. Errors: 55000. Locks:
- * AccessShareLock, to the end of the transaction.
+ * Call a function with the first row of a table that the active snapshot
+ * shows, unless take is NULL. Returns whether there is a row. Errors: 55000.
+ * Locks: AccessShareLock, to the end of the transaction.
  */
 bool
 bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
@@ -334,8 +339,8 @@ bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 }
 
 /*
- * Return the value of a row's column, whose type is passed by value; 0 if it
- * is NULL.
+ * Return the value of a column of a row; 0 if it is NULL. The column's type
+ * must be passed by value.
  */
 Datum
 bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)

@@ -1,7 +1,7 @@
 /*
  * bookkeeping_tables.h
- *		The bookkeeping tables beside the containers. Files outside of
- *		storage/bookkeeping/ include bookkeeping.h.
+ *		The bookkeeping tables, small tables that hold blogstore's own state.
+ *		Files outside of storage/bookkeeping/ include bookkeeping.h.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_TABLES_H
 #define BLOGSTORE_BOOKKEEPING_TABLES_H
@@ -18,12 +18,12 @@ typedef enum Bookkeeping
 	BOOK_JOBS,
 	BOOK_VIEW_STATE,
 	BOOK_CHANGE_FEED,
-	BOOK_UNSENT					/* only on a cluster */
+	BOOK_UNSENT					/* exists only on a cluster */
 } Bookkeeping;
 
 #define N_BOOKKEEPING (BOOK_UNSENT + 1)
 
-/* The tables' names in SQL. */
+/* The names of the bookkeeping tables in SQL statements. */
 #define USERNAMES_SQL BLOGSTORE_SCHEMA ".usernames"
 #define JOBS_SQL BLOGSTORE_SCHEMA ".jobs"
 #define VIEW_STATE_SQL BLOGSTORE_SCHEMA ".view_state"
@@ -36,7 +36,10 @@ extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table, bool write);
 extern bool bookkeeping_check(Bookkeeping table);
 
-/* Function to be called with a row of an open table. */
+/*
+ * A function that bookkeeping_first_row() calls with a row. rel is the row's
+ * table.
+ */
 typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
 
 extern bool bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg);

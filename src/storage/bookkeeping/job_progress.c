@@ -1,9 +1,10 @@
 /*
  * job_progress.c
- *		Examines the jobs in the queue: which jobs a caller has to wait for,
- *		how far they are, and whether they lack values.
+ *		Examines the jobs in the queue, blogstore.jobs: for which jobs a caller
+ *		has to wait, how far they are, and whether their rows lack values.
  *
- * Runs in backends.
+ * A job is work of the worker that continues after the command that requested
+ * it. Runs in backends.
  */
 #include "postgres.h"
 
@@ -35,11 +36,11 @@ static KeptPlan left_plan = {
 };
 
 /*
- * Return the ids of the committed jobs that are not parked, as an array in the
- * current memory context, and set *count to their number. A parked job waits
- * until the owner has repaired a table. Jobs of this transaction are left out,
- * because the worker cannot see them yet. Acts as the containers' owner.
- * Errors: 42501, 55000.
+ * Return the ids of all committed jobs, as an array in the current memory
+ * context, and set *count to their number. Two kinds are left out, because
+ * waiting for them would be in vain: parked jobs, which wait until the owner
+ * has repaired a table, and jobs of this transaction, which the worker cannot
+ * see yet. Acts as the owner of blogstore's tables. Errors: 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -77,8 +78,9 @@ jobs_to_wait_for(int *count)
 }
 
 /*
- * Return whether any of these jobs still exists and is not parked. Acts as the
- * containers' owner. Errors: 42501, 55000.
+ * Return whether the worker has yet to finish one of these jobs, not counting
+ * parked ones, which wait until the owner has repaired a table. Acts as the
+ * owner of blogstore's tables. Errors: 42501, 55000.
  */
 bool
 jobs_are_left(Datum ids)
@@ -110,14 +112,14 @@ static KeptPlan progress_plan = {
 	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
 	" done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
-	/* the owner may have written values that no worker writes */
+	/* the owner may have written values that the worker never writes */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
 	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",
 	1, {INT8OID}, NULL
 };
 
-/* Columns of progress_plan, in order. */
+/* The columns that progress_plan returns, in their order. */
 enum
 {
 	SHOWN_KIND,
@@ -132,8 +134,8 @@ enum
 };
 
 /*
- * Return the name of a row's phase; NULL if it has none. The owner may have
- * written any values.
+ * Return the name of the phase that a row of progress_plan shows; NULL if it
+ * has none. The owner may have written any values to the row.
  */
 static const char *
 shown_phase(const Datum *values, const bool *nulls)
@@ -151,9 +153,9 @@ shown_phase(const Datum *values, const bool *nulls)
 }
 
 /*
- * Append the unfinished jobs to out, as rows of blogstore.progress.
- * rebuild_total: the total of a rebuild that has not begun. Acts as the
- * containers' owner. Errors: 42501, 55000.
+ * Append all jobs to out, as rows of the view blogstore.progress.
+ * rebuild_total: the total to be shown for a rebuild that has not begun. Acts
+ * as the owner of blogstore's tables. Errors: 42501, 55000.
  */
 void
 jobs_show(Tuplestorestate *out, TupleDesc desc, int64 rebuild_total)
@@ -197,7 +199,7 @@ static KeptPlan mend_plan = {
 	0, {0}, NULL
 };
 
-/* Return whether a missing value in a column of jobs can be replaced. */
+/* Return whether repair() can replace a NULL in a column of blogstore.jobs. */
 bool
 job_column_is_mendable(const char *column)
 {
@@ -212,8 +214,9 @@ job_column_is_mendable(const char *column)
 }
 
 /*
- * Set values that jobs lack to their initial values. A worker then starts such
- * a job over. Errors: 42501, 55000.
+ * Replace NULLs in blogstore.jobs, which only the owner can have written, with
+ * the columns' initial values. The worker then begins such a job anew. Errors:
+ * 42501, 55000.
  */
 void
 jobs_mend(void)

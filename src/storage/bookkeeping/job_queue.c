@@ -1,19 +1,20 @@
 /*
  * job_queue.c
- *		The queue of jobs, in the table blogstore.jobs. A job is work that
- *		continues after the command that requested it.
+ *		The queue of jobs, in the table blogstore.jobs. A job is work of the
+ *		worker that continues after the command that requested it.
  *
- * A job is a row, inserted in the transaction that requests it. The worker
- * decodes the insert, does the job in steps, and saves in the row how far it
- * is. The statements on this table are here, except those that only examine it
- * (job_progress.c). The phases of a job are explained where its work is done:
+ * A job is a row, which is inserted in the transaction that requests the job.
+ * The worker decodes the insert, does the job in steps, and saves in the row
+ * how far it is. All statements on this table are here, except those that only
+ * examine it (job_progress.c). The phases of a job are explained where its
+ * work is done:
  *
  *		rebuild		views/worker/views_rebuild.c
  *		others		model/user_changes/user_items_sweep.c
  *
- * Runs in backends and in the worker. Callers act as the containers' owner,
- * unless a function's comment says that it does so itself. Errors of all
- * functions that run statements: 42501 and 55000 if the table is not as
+ * Runs in backends and in the worker. Callers act as the owner of blogstore's
+ * tables, unless a function's comment says that it does so itself. Errors of
+ * all functions that run statements: 42501, and 55000 if the table is not as
  * blogstore made it.
  */
 #include "postgres.h"
@@ -31,11 +32,14 @@
 
 #define MAX_PHASES 6
 
-/* The name of each kind in the table, and of its phases in progress. */
+/*
+ * By kind of job: its name in the table, and the names of its phases for the
+ * view blogstore.progress.
+ */
 static const struct
 {
 	const char *name;
-	const char *phase[MAX_PHASES];	/* NULL if there is no such phase */
+	const char *phase[MAX_PHASES];	/* NULL if the kind has no such phase */
 }			kinds[N_JOB_KINDS] =
 {
 	[JOB_REBUILD] = {REBUILD, {
@@ -68,11 +72,13 @@ static const struct
 	}}
 };
 
-/* Statements on several kinds of jobs rely on these values. */
+/* Statements on jobs of several kinds rely on these numbers. */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 
-/* Return the kind with this name; JOB_DELETION if there is none. */
+/*
+ * Return the kind of jobs with a name; JOB_DELETION if there is no such kind.
+ */
 JobKind
 job_kind(const char *name)
 {
@@ -82,7 +88,10 @@ job_kind(const char *name)
 	return JOB_DELETION;
 }
 
-/* Return the name of a phase in progress; NULL if there is no such phase. */
+/*
+ * Return the name of a job's phase for the view blogstore.progress; NULL if
+ * jobs of this kind have no such phase.
+ */
 const char *
 job_phase_name(JobKind kind, int phase)
 {
@@ -91,7 +100,10 @@ job_phase_name(JobKind kind, int phase)
 	return kinds[kind].phase[phase];
 }
 
-/* Return whether a job waits until the owner has repaired a table. */
+/*
+ * Return whether a job has failed because of a damaged table, and waits until
+ * the owner has repaired it.
+ */
 bool
 job_is_parked(const Job *job)
 {
@@ -132,7 +144,7 @@ queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 
 /*
  * Queue a job. user_id: the user of a rename or deletion; NULL for a rename of
- * all users, and for a rebuild.
+ * all users, and for a rebuild of the views.
  */
 void
 job_queue(JobKind kind, const pg_uuid_t *user_id)
@@ -140,7 +152,10 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 	queue_by(&queue_plan, kind, user_id);
 }
 
-/* Queue a job, unless an equal one is queued that has not begun. */
+/*
+ * Queue a job, unless a job of this kind and user is queued that the worker
+ * has not begun.
+ */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 {
@@ -148,9 +163,10 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue the work for a partition that has moved to this node; InvalidOid: for
- * partitions that have left it. The row has the OID of the partition's table
- * where the rows of other jobs have a user id.
+ * Queue a job of kind JOB_ARRIVAL for a partition that has moved to this node
+ * of a cluster; InvalidOid: for partitions that have left the node. The row
+ * has the OID of the partition's table where rows of other jobs have a user
+ * id.
  */
 void
 job_queue_arrival(Oid partition_table)
@@ -162,7 +178,10 @@ job_queue_arrival(Oid partition_table)
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/* Return the partition's table from the user id of an arrival's row. */
+/*
+ * Return the OID of a partition's table, which the row of an arrival has where
+ * rows of other jobs have a user id.
+ */
 static Oid
 partition_of_job(const pg_uuid_t *key)
 {
@@ -180,7 +199,10 @@ static KeptPlan restart_rebuilds_plan = {
 	0, {0}, NULL
 };
 
-/* Make the queued rebuilds start over, or queue one if there is none. */
+/*
+ * Let the worker begin the queued rebuilds of the views anew, or queue one if
+ * there is none.
+ */
 void
 job_queue_rebuild_anew(void)
 {
@@ -197,8 +219,8 @@ static KeptPlan restart_sweeps_plan = {
 };
 
 /*
- * Make all renames, deletions and arrivals start over, because partitions were
- * attached.
+ * Let the worker begin all queued renames, deletions and arrivals anew. Called
+ * when partitions were attached, over whose items they have not gone.
  */
 void
 jobs_restart_sweeps(void)
@@ -207,8 +229,8 @@ jobs_restart_sweeps(void)
 }
 
 /*
- * Queue renames of users whose names were changed directly. all: also queue a
- * rename of all users.
+ * Queue renames of users whose names the owner has changed by SQL, so that
+ * their items get the new names. all: also queue a rename of all users.
  */
 void
 jobs_request_renames(const pg_uuid_t *users, int n, bool all)
@@ -224,7 +246,7 @@ static KeptPlan any_rebuild_plan = {
 	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" REBUILD "'", 0, {0}, NULL
 };
 
-/* Return whether a rebuild is queued. */
+/* Return whether a rebuild of the views is queued. */
 bool
 job_rebuild_is_queued(void)
 {
@@ -272,7 +294,7 @@ static KeptPlan finish_plan = {
 	"DELETE FROM " JOBS_SQL " WHERE id = $1", 1, {UUIDOID}, NULL
 };
 
-/* Return a column of a row; 0 if it is NULL. */
+/* Return a column of a result row; 0 if it is NULL. */
 static Datum
 get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 {
@@ -281,7 +303,7 @@ get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 	return *isnull ? (Datum) 0 : value;
 }
 
-/* Convert a row of list_plan to a job. */
+/* Convert a row that list_plan returns to a job. */
 static void
 job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 {
@@ -305,7 +327,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
-	/* only the owner can have written such values: start the job over */
+	/* only the owner can have written such values: begin the job anew */
 	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
 	{
 		job->phase = JOB_QUEUED;
@@ -316,8 +338,8 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Read up to limit jobs from the queue, from an offset on, rebuilds before
- * others. Returns the number of jobs read.
+ * Read up to limit jobs, and skip the first offset ones. Rebuilds come before
+ * other jobs. Returns how many were read.
  */
 int
 jobs_list(int64 offset, Job *jobs, int limit)
@@ -335,8 +357,9 @@ jobs_list(int64 offset, Job *jobs, int limit)
 }
 
 /*
- * Lock a job's row to the end of the transaction. Returns false if the row is
- * gone, has become a job of another kind (deletion_revive()), or is locked.
+ * Lock the row of a job until the transaction ends. Returns false if another
+ * transaction has it locked, or it was deleted, or it has become a job of
+ * another kind (deletion_revive()).
  */
 bool
 job_lock(Job *job)
@@ -349,7 +372,10 @@ job_lock(Job *job)
 	return job->locked;
 }
 
-/* Move a locked job to a phase, beginning with the first partition. */
+/*
+ * Set the phase of a job that the caller has locked. The phase begins with the
+ * first partition.
+ */
 void
 job_enter_phase(Job *job, int phase)
 {
@@ -360,7 +386,10 @@ job_enter_phase(Job *job, int phase)
 	job->place.valid = false;
 }
 
-/* Save how far a locked job is. */
+/*
+ * Save the phase, the position and the counts of a job that the caller has
+ * locked.
+ */
 void
 job_save(const Job *job)
 {
@@ -380,7 +409,9 @@ job_save(const Job *job)
 	(void) plan_run(&save_plan, values, nulls, false);
 }
 
-/* Delete a locked job's row, because the job is done. */
+/*
+ * Delete the row of a job that the caller has locked, because the job is done.
+ */
 void
 job_finish(Job *job)
 {
@@ -399,8 +430,8 @@ static KeptPlan merge_plan = {
 };
 
 /*
- * Delete a user's other renames that have not begun, because this one covers
- * them.
+ * Delete other queued renames of a job's user that the worker has not begun,
+ * because this job writes the newest name, too.
  */
 void
 job_merge_renames(const Job *job)
@@ -439,9 +470,9 @@ static KeptPlan make_rename_plan = {
 };
 
 /*
- * Return the users whose deletions are queued according to the active
- * snapshot, sorted, in the current memory context; NULL if there are none. *n
- * becomes their number. Acts as the containers' owner.
+ * Return the users who are being deleted according to the active snapshot,
+ * sorted, in the current memory context; NULL if there are none. *n becomes
+ * their number. Acts as the owner of blogstore's tables.
  */
 pg_uuid_t *
 jobs_deleting(int *n)
@@ -469,8 +500,8 @@ jobs_deleting(int *n)
 }
 
 /*
- * Lock the job that deletes a user, waiting for other transactions. Returns
- * false if there is none.
+ * Lock the job that deletes a user, and wait for other transactions that have
+ * it locked. Returns false if there is no such job.
  */
 bool
 job_lock_deletion(const pg_uuid_t *user_id)
@@ -480,7 +511,10 @@ job_lock_deletion(const pg_uuid_t *user_id)
 	return plan_run(&lock_deletion_plan, &key, NULL, false) > 0;
 }
 
-/* Turn the locked job that deletes a user into a rename. */
+/*
+ * Turn the job that deletes a user into a rename. The caller has locked the
+ * job.
+ */
 void
 job_make_rename(const pg_uuid_t *user_id)
 {

@@ -32,13 +32,16 @@
 /* One origin for all databases, because each worker decodes only its own. */
 #define OWN_ORIGIN "blogstore_worker"
 
-/* The origin's id when it was last looked up; COMPAT_NO_ORIGIN: none. */
+/*
+ * The origin's id, as it was last looked up; InvalidRepOriginId if there was
+ * no such origin.
+ */
 static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 
 /*
- * Look up the origin; called in a transaction, before changes are decoded. A
- * superuser can drop the origin. The worker then decodes its own writes, and
- * finds nothing to do.
+ * Look up the id of the origin. The worker calls this in a transaction, before
+ * it decodes changes. A superuser can drop the origin. The worker then decodes
+ * its own writes, too, and finds nothing to do.
  */
 void
 own_writes_look(void)
@@ -47,8 +50,9 @@ own_writes_look(void)
 }
 
 /*
- * Create the origin. Locks: pg_replication_origin in ExclusiveLock mode,
- * against other workers, to the end of the transaction.
+ * Create the origin if it does not exist. Locks: pg_replication_origin in
+ * ExclusiveLock mode, to the end of the transaction, so that two workers do
+ * not both create it.
  */
 static void
 make_origin(void)
@@ -66,8 +70,9 @@ unmark(int code, Datum arg)
 }
 
 /*
- * Remove the mark at process exit, before a FATAL error aborts the
- * transaction.
+ * Make sure that the origin is removed from the session when the process
+ * exits, before a FATAL error aborts the transaction. The record of the abort
+ * must not have it.
  */
 static void
 unmark_at_exit(void)
@@ -80,10 +85,11 @@ unmark_at_exit(void)
 }
 
 /*
- * Call write(arg) in the current transaction, so that its changes are not
- * decoded, except those that attached code makes. make: create the origin if
- * it does not exist. Errors: those of write. Locks: pg_replication_origin if
- * the origin is created.
+ * Call write(arg) in the current transaction, and let its changes have the
+ * origin, so that no worker decodes them. Changes that the owner's attached
+ * code makes are decoded nevertheless. make: create the origin if it does not
+ * exist. Errors: those of write. Locks: pg_replication_origin if the origin is
+ * created.
  */
 void
 own_writes_run(bool make, void (*write) (void *arg), void *arg)
@@ -104,7 +110,9 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 	PG_END_TRY();
 }
 
-/* Return whether changes with an origin are a worker's own writes. */
+/*
+ * Return whether changes with an origin were written by a worker to the views.
+ */
 bool
 own_writes_have(CompatOrigin origin)
 {

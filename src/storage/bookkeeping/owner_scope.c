@@ -1,9 +1,9 @@
 /*
  * owner_scope.c
- *		Acting as the owner of the containers.
+ *		Lets code act as the owner of blogstore's tables.
  *
  * A caller of a request needs no rights except EXECUTE on its function.
- * Requests act as the containers' owner, like SECURITY DEFINER functions. The
+ * Requests act as the tables' owner, like SECURITY DEFINER functions. The
  * owner's triggers and expressions therefore never run with the rights of the
  * caller, or of the worker, which is a superuser. On an error, the abort of
  * the (sub)transaction restores the caller's user id.
@@ -21,13 +21,14 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-/* A value of lock_timeout, in ms. */
+/* The lock_timeout for work of the worker, in milliseconds. */
 #define WORKER_LOCK_WAIT "200"
 
 /*
- * Limit lock waits to WORKER_LOCK_WAIT until the transaction ends. Work of the
- * worker calls this, in whatever process it is done. After a timeout, it
- * releases its locks and tries again.
+ * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called for
+ * work of the worker, in whatever process does it, so that it does not hold
+ * its own locks for long while it waits for another one. After a timeout the
+ * worker releases its locks, and tries again.
  */
 void
 limit_lock_waits(void)
@@ -36,8 +37,8 @@ limit_lock_waits(void)
 }
 
 /*
- * Check that this transaction may write. command: name for the message.
- * Errors: 25006 if it is read-only or the server is in recovery.
+ * Raise an error (25006) if the transaction is read-only, or the server is in
+ * recovery. command: the name of the caller's command, for the message.
  */
 void
 need_writable(const char *command)
@@ -58,8 +59,8 @@ need_writable(const char *command)
 }
 
 /*
- * Make the containers' owner the current user until owner_end(). Errors: 55000
- * if there are no containers.
+ * Make the owner of blogstore's tables the current user, until owner_end().
+ * Errors: 55000 if there are no such tables.
  */
 void
 owner_begin(OwnerScope *scope)
@@ -71,7 +72,7 @@ owner_begin(OwnerScope *scope)
 						   scope->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
-/* Restore the current user of owner_begin(). */
+/* Restore the user who was current before owner_begin(). */
 void
 owner_end(const OwnerScope *scope)
 {

@@ -33,8 +33,9 @@
 #include "utils/syscache.h"
 
 /*
- * Check that row-level security hides no rows of a table from its owner.
- * Statements would silently treat hidden rows as missing. Errors: 55000.
+ * Raise an error (55000) if row-level security hides rows of a table from its
+ * owner, who is the current user. Statements of blogstore would treat hidden
+ * rows as missing.
  */
 static void
 table_shows_all(Oid relid)
@@ -57,9 +58,10 @@ table_shows_all(Oid relid)
 }
 
 /*
- * Lock a container that a statement names, and check that it is as blogstore
- * made it and shows all its rows. Errors: 55000. Locks: AccessShareLock
- * on root and leaves, to the end of the transaction.
+ * Lock a container, because a statement names it. Raise an error (55000) if it
+ * is not as blogstore made it, or does not show all its rows. Locks:
+ * AccessShareLock on the root and on all tables below it, to the end of the
+ * transaction.
  */
 static void
 lock_container(Container container)
@@ -71,8 +73,9 @@ lock_container(Container container)
 }
 
 /*
- * The same for a bookkeeping table. Errors: 55000. Locks: those of
- * bookkeeping_lock().
+ * Lock a bookkeeping table, because a statement names it. Raise an error
+ * (55000) if it is not as blogstore made it, or does not show all its rows.
+ * Locks: those of bookkeeping_lock().
  */
 static void
 lock_bookkeeping(Bookkeeping table, bool write)
@@ -81,9 +84,9 @@ lock_bookkeeping(Bookkeeping table, bool write)
 }
 
 /*
- * Lock all tables that the statements of an import name, and check that they
- * are as blogstore made them and show all their rows. Errors: 55000.
- * Locks: those of lock_container() and bookkeeping_lock().
+ * Lock all tables that the statements of an import name. Raise an error
+ * (55000) if they are not as blogstore made them, or do not show all their
+ * rows. Locks: those of lock_container() and bookkeeping_lock().
  */
 void
 tables_lock_for_import(void)
@@ -95,8 +98,8 @@ tables_lock_for_import(void)
 }
 
 /*
- * Lock the tables of a plan, and check that the code attached to them may run.
- * Errors: 55000.
+ * Lock the tables that a statement names, and check that they, and the code
+ * that the owner has attached to them, can be used. Errors: 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)
@@ -112,7 +115,7 @@ lock_tables(const KeptPlan *plan, bool write)
 			lock_bookkeeping(t, write);
 }
 
-/* Return the tables of blogstore that a prepared statement names, as bits. */
+/* Return which tables of blogstore a prepared statement names, as bits. */
 static int
 tables_named(SPIPlanPtr made)
 {
@@ -134,8 +137,8 @@ tables_named(SPIPlanPtr made)
 }
 
 /*
- * Prepare a plan's statement for the current SPI connection. The caller has
- * locked the plan's tables.
+ * Prepare a statement for the current SPI connection. The caller has locked
+ * the tables that it names.
  */
 static SPIPlanPtr
 prepare(KeptPlan *plan)
@@ -153,8 +156,8 @@ prepare(KeptPlan *plan)
 }
 
 /*
- * Prepare a plan's statement permanently, if that was not done before. The
- * caller has locked the plan's tables.
+ * Prepare a statement for the life of the session, if that was not done
+ * before. The caller has locked the tables that it names.
  */
 static void
 prepare_kept(KeptPlan *plan)
@@ -178,11 +181,11 @@ check_result(const KeptPlan *plan, int rc)
 }
 
 /*
- * Run a kept plan. Returns the result code of SPI, which is not negative; the
- * rows are in SPI_tuptable. read_only: the statement only reads, with the
- * active snapshot. Errors: 55000, and those of the statement. Locks: on
- * each table of the plan, to the end of the transaction: AccessShareLock; to
- * write to a bookkeeping table or a container, RowExclusiveLock.
+ * Run a statement, whose plan is kept. Returns the result code of SPI, which
+ * is not negative; the rows are in SPI_tuptable. read_only: the statement only
+ * reads, with the active snapshot. Errors: 55000, and those of the statement.
+ * Locks, to the end of the transaction: RowExclusiveLock on each table that
+ * the statement names, or AccessShareLock if it only reads.
  */
 int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
@@ -200,9 +203,9 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Run a kept plan whose result rows are not needed. Returns the number of rows
- * found or changed. Connects to SPI itself. Errors and locks: those of
- * plan_execute().
+ * Run a statement, whose plan is kept and whose rows are not needed. Returns
+ * how many rows it has found or changed. Connects to SPI itself. Errors and
+ * locks: those of plan_execute().
  */
 uint64
 plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
@@ -217,8 +220,8 @@ plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Get a uuid from a column of a plan's row. If it is NULL, returns false and
- * sets *out to zeros.
+ * Get a uuid from a column of a statement's row. If the column is NULL,
+ * returns false and sets *out to zeros.
  */
 bool
 row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
@@ -233,9 +236,9 @@ row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 }
 
 /*
- * Run a kept plan that reads and has no arguments, with the active snapshot,
- * and send its rows to dest as they are produced. Errors and locks: those of
- * plan_execute().
+ * Run a statement that only reads and has no arguments, with the active
+ * snapshot, and send its rows to dest as they come. The plan is kept. Errors
+ * and locks: those of plan_execute().
  */
 void
 plan_send(KeptPlan *plan, DestReceiver *dest)
@@ -251,8 +254,9 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Like plan_send(), but the plan is not kept, because its statement changes
- * between calls.
+ * Run a statement that only reads and has no arguments, and send its rows to
+ * dest as they come. The plan is not kept, because the text of the statement
+ * changes between calls. Errors and locks: those of plan_execute().
  */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)
@@ -272,7 +276,7 @@ plan_send_once(KeptPlan *plan, DestReceiver *dest)
 /*
  * Run a statement over whole containers. It is planned with the values of its
  * parameters, so that partitions are pruned. The plan is not kept, because it
- * is large. The result is in SPI_tuptable. Errors and locks: those of
+ * is large. The rows are in SPI_tuptable. Errors and locks: those of
  * plan_execute().
  */
 void

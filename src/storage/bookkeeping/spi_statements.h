@@ -11,7 +11,7 @@
 
 #include "executor/spi.h"
 
-/* The tables that a statement names, as bits. */
+/* Bit masks for KeptPlan.tables, which says what tables a statement names. */
 #define ON_CONTAINER(container) (1 << (container))
 #define ON_BOOKKEEPING(table) (1 << (N_CONTAINERS + (table)))
 
@@ -25,13 +25,17 @@
 #define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
 
 /*
- * A statement that is prepared at its first use and kept, except by functions
- * whose names contain "once".
+ * An SQL statement on tables of blogstore. It is prepared at its first use,
+ * and the plan is kept for the session, except by functions whose names end in
+ * "once".
  */
 typedef struct KeptPlan
 {
-	int			tables;			/* the tables that sql names, as bits; all are
-								 * locked */
+	/*
+	 * The tables that the statement names (ON_...). They are locked and
+	 * checked before the statement runs.
+	 */
+	int			tables;
 	const char *sql;
 	int			nargs;
 	Oid			argtypes[9];

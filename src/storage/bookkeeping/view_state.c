@@ -1,13 +1,14 @@
 /*
  * view_state.c
- *		Whether readers may use the views, which is stored in the one row of
+ *		Whether readers may use the views: the one row of
  *		blogstore.view_state.
  *
  * A reader reads the row with its own snapshot, so that the answer matches
- * what the snapshot shows of the views. The result is cached. A process that
- * writes the row sends a relcache invalidation for its table
- * (remembered_table.c), which also reaches standbys. The cached row is used
- * only for snapshots that certainly show that version of the row.
+ * what the snapshot shows of the views. The process caches the answer. A
+ * transaction that writes the row sends a relcache invalidation for the table
+ * (remembered_table.c), which also reaches standbys. The cached answer is used
+ * only for snapshots that certainly show the version of the row that it was
+ * read from.
  *
  * Runs in any process.
  */
@@ -43,10 +44,11 @@ static KeptPlan write_whole_plan = {
 	"UPDATE " VIEW_STATE_SQL " SET feed_whole = $1", 1, {BOOLOID}, NULL
 };
 
-/* The cached contents of the row. */
+/* The cached answer whether the views are ready. */
 static Remembered memory;
 static bool remembered_ready;
-static TransactionId remembered_xmin;	/* xmin of that version of the row */
+/* The xmin of the row version that the answer was read from. */
+static TransactionId remembered_xmin;
 
 static Oid
 view_state_relid(void)
@@ -54,7 +56,7 @@ view_state_relid(void)
 	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
-/* The row, and the xmin of its version. */
+/* The contents of the row, and the xmin of the version that was read. */
 typedef struct SeenRow
 {
 	ViewState	state;
@@ -98,9 +100,9 @@ read_row(ViewState *state, TransactionId *xmin)
 }
 
 /*
- * Read the row with the active snapshot; if it is missing, all is zero except
- * enabled. Errors: 55000. Locks: AccessShareLock on the table, to the end of
- * the transaction.
+ * Read the row with the active snapshot. If it is missing, all fields are
+ * zero, except that enabled is true. Errors: 55000. Locks: AccessShareLock on
+ * the table, to the end of the transaction.
  */
 void
 view_state_read(ViewState *state)
@@ -111,10 +113,11 @@ view_state_read(ViewState *state)
 }
 
 /*
- * Write all columns of the row but feed_whole, which view_state_write_whole()
- * writes. When the transaction commits, all processes discard their cached
- * row. Acts as the containers' owner. Errors: 42501, 55000. Locks:
- * RowExclusiveLock on the table, to the end of the transaction.
+ * Write all columns of the row except feed_whole, which
+ * view_state_write_whole() writes. When the transaction commits, all processes
+ * discard their cached answers. Acts as the owner of blogstore's tables.
+ * Errors: 42501, 55000. Locks: RowExclusiveLock on the table, to the end of
+ * the transaction.
  */
 void
 view_state_write(const ViewState *state)
@@ -134,11 +137,12 @@ view_state_write(const ViewState *state)
 }
 
 /*
- * Store whether the feed holds all posts that are shown, in the transaction
- * that writes the feed. The caller holds the views' lock. No invalidation is
- * sent, because feed_whole is never cached: a reader whose snapshot shows this
- * transaction could still have the older value. Acts as the containers' owner.
- * Errors and locks: those of view_state_write().
+ * Write the column feed_whole of the row: whether the feed holds all posts
+ * that lists show. Called in the transaction that writes the feed, by a caller
+ * that holds the views' lock. No invalidation is sent, because feed_whole is
+ * never cached: a reader whose snapshot shows this transaction could still
+ * have the older value. Acts as the owner of blogstore's tables. Errors and
+ * locks: those of view_state_write().
  */
 void
 view_state_write_whole(bool feed_whole)
@@ -156,8 +160,8 @@ view_state_write_whole(bool feed_whole)
 }
 
 /*
- * Return whether this version of the row is the newest, and not one that only
- * an old snapshot shows.
+ * Return whether the row version with this xmin is the newest one, and not one
+ * that only an old snapshot shows.
  */
 static bool
 is_newest(TransactionId xmin)
@@ -174,8 +178,8 @@ is_newest(TransactionId xmin)
 }
 
 /*
- * Read the row with the active snapshot, and cache it if it is the newest.
- * Returns whether the views may be used.
+ * Read the row with the active snapshot, and cache the answer if this is the
+ * newest version of the row. Returns whether the views may be used.
  */
 static bool
 reread_row(void)
@@ -193,9 +197,9 @@ reread_row(void)
 }
 
 /*
- * Return whether a worker maintains the views, and did so before the snapshot
- * was taken. An older snapshot might show views that lag behind the posts that
- * it shows.
+ * Return whether a worker keeps the views up to date, and did so already when
+ * a snapshot was taken. In an older snapshot the views may lag behind the
+ * posts.
  */
 static bool
 served_to(Snapshot snapshot)
@@ -208,9 +212,9 @@ served_to(Snapshot snapshot)
 }
 
 /*
- * Return whether a query with this snapshot, which is the active one, may read
- * the views. The snapshot must show them as complete. On a primary, a worker
- * must also be maintaining them, because otherwise they lag behind the posts.
+ * Return whether a query may read the views with its snapshot, which is the
+ * active one. The snapshot must show them as complete. On a primary, a worker
+ * must also keep them up to date, because otherwise they lag behind the posts.
  * Errors: 55000.
  */
 bool
@@ -225,8 +229,8 @@ views_ready(Snapshot snapshot)
 }
 
 /*
- * Record that the views must not be used, because they will no longer be
- * maintained. Readers on standbys learn this only from the row. Errors and
+ * Record that the views must not be used, because no worker will keep them up
+ * to date. On a standby, readers learn this only from the row. Errors and
  * locks: those of view_state_write().
  */
 void
@@ -245,8 +249,9 @@ views_abandon(void)
 }
 
 /*
- * Take the views' lock to the end of the transaction. It is an object lock on
- * a sub-object of the posts table that nothing else in the server locks.
+ * Take the views' lock until the transaction ends. Every transaction that
+ * writes to a view takes it. It is an object lock on a sub-object of the table
+ * posts that nothing else in the server locks.
  */
 void
 views_lock(void)
