@@ -352,7 +352,7 @@ BEGIN;
 ALTER EXTENSION blogstore DROP FUNCTION blogstore.get_post(uuid);
 DROP FUNCTION blogstore.get_post(uuid);
 -- the hint differs between versions of the server
-\set VERBOSITY terse
+\set VERBOSITY sqlstate
 EXECUTE a_post(kit.p(1));
 \set VERBOSITY default
 ROLLBACK;
