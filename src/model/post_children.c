@@ -40,16 +40,20 @@ typedef struct ChildInsert
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* the author argument of child_insert() */
+	const pg_uuid_t *author;	/* the acting user, who must not learn of other
+								 * users' hidden posts; NULL: all posts may be
+								 * seen */
 	PostLock	lock;
 	bool		locked_out;		/* was the last insert undone because a
 								 * deletion has the post locked? */
-	bool		stamped;		/* was stamp read? That fails while a
-								 * transaction that changes the list
-								 * commits. */
-	uint64		stamp;			/* the number of changes to the list of users
-								 * being deleted, read before the post's author
-								 * was read */
+
+	/*
+	 * stamp is the number of changes so far to the list of users being
+	 * deleted, read before the post's author. stamped is false if it could not
+	 * be read, because a transaction with such a change was committing.
+	 */
+	bool		stamped;
+	uint64		stamp;
 } ChildInsert;
 
 /*

@@ -27,8 +27,8 @@
 typedef enum ParentState
 {
 	PARENT_SHOWN,
-	PARENT_IS_REPLY,			/* the parent replies to the reply, directly or
-								 * through other comments */
+	PARENT_IS_REPLY,			/* the parent is a reply to the new comment,
+								 * directly or through other comments */
 	PARENT_HIDDEN,
 	PARENT_WITHHELD,			/* the parent is hidden and by another user, so
 								 * the caller must not learn of it */

@@ -75,7 +75,7 @@ typedef struct StatsDatabase
 typedef struct StatsSlot
 {
 	pg_atomic_uint32 database;	/* index in StatsShared.database, plus one; 0:
-								 * the process has not counted yet */
+								 * no process counts here */
 	pg_atomic_uint32 epoch;
 	RequestCounters counters;
 } StatsSlot;
@@ -97,8 +97,9 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsSlot own_slot;		/* this process's counters if no StatsDatabase
-								 * is left for its database */
+static StatsSlot own_slot;		/* this process's counters if
+								 * StatsShared.database has no room for its
+								 * database */
 static StatsSlot *mine = NULL;	/* own_slot or a slot in shared memory; NULL
 								 * until the first request */
 static StatsDatabase *my_database = NULL;

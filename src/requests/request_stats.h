@@ -44,8 +44,9 @@ extern void stats_add(const RequestStart *spent, Request request);
 extern void stats_end(RequestStart *start, Request request);
 
 /*
- * Convert values at the start into what was spent since, or convert what was
- * spent into values at a start that lies as far back.
+ * Convert the values of a running request into those of a paused one, or the
+ * other way round. Both conversions subtract the old values from the present
+ * ones.
  */
 static inline void
 stats_turn(RequestStart *start)

@@ -28,8 +28,8 @@
  */
 typedef struct IdList
 {
-	SourceKey	key;			/* the values of the key's columns before the
-								 * id */
+	SourceKey	key;			/* the values of the columns that precede the
+								 * id in the items' key */
 	Container	container;
 	ArrayType  *array;
 	int			length;			/* number of elements of the array, including
@@ -38,7 +38,7 @@ typedef struct IdList
 								 * so far */
 	const char *next_id;		/* pointer into the array: the next element
 								 * that is not null */
-	MemoryContext context;		/* memory for read */
+	MemoryContext context;		/* memory for the items in read */
 	ManyItems  *read;
 	int			nread;			/* how many ids were last taken */
 	int			given;			/* for how many of the nread ids the item was

@@ -6,16 +6,14 @@
  * A reader of a post adds up its deltas (post_item.c). Deltas lie in the
  * post's logical partition. There are three kinds, which differ by their ids:
  *
- * - The counter. Each post has one. All processes update it, one at a time
- * (post_has_counter()).
- *
- * - A stripe. Each process has at most one on a post, and updates it again and
- * again while other processes use the counter. A post that many users like at
- * once has therefore at most one stripe for each process, and its index range
- * holds few dead entries for readers to step over.
- *
- * - A delta with a new id, inserted by a transaction that can update neither
- * of these without waiting or failing.
+ *	- The counter. Each post has one. All processes update it, one at a time
+ *	  (post_has_counter()).
+ *	- A stripe. Each process has at most one on a post, and updates it again
+ *	  and again while other processes use the counter. A post that many users
+ *	  like at once has therefore at most one stripe for each process, and its
+ *	  index range holds few dead entries for readers to step over.
+ *	- A delta with a new id, inserted by a transaction that can update neither
+ *	  of these without waiting or failing.
  *
  * Folding deletes stripes and other deltas, and adds their amounts to the
  * counter or to one new delta, in the same transaction. Every snapshot

@@ -36,7 +36,8 @@ typedef struct HtmlText
 	const char *text;			/* the text of an HTML_TEXT, or the characters
 								 * of an HTML_REFERENCE, in UTF-8 */
 	size_t		bytes;			/* the length of text */
-	char		character[4];	/* holds text for a numeric reference */
+	char		character[4];	/* where text points to for a numeric
+								 * reference */
 	const char *next_open;		/* position of the next "<"; NULL: not searched
 								 * yet */
 	const char *next_ampersand; /* position of the next "&"; NULL: not searched

@@ -78,7 +78,7 @@
  */
 #define PATIENT_PAUSE 400
 
-static List *sweeps = NIL;		/* of Sweep, in TopMemoryContext */
+static List *sweeps = NIL;		/* Sweep structs, in TopMemoryContext */
 
 /*
  * Return the state of a job's sweep in this process, or NULL if this process
@@ -261,8 +261,8 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 /*
  * Do one step of a pass: change up to work->chunk items, which are found with
  * the active snapshot. The snapshot was taken after the writers were noted, so
- * it shows all items of other transactions. Returns false once all leaves have
- * been visited.
+ * only noted transactions can still commit items that it does not show.
+ * Returns false once all leaves have been visited.
  */
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)

@@ -77,8 +77,7 @@ typedef struct SweepWork
 								 * users */
 	Datum		username;
 	int64		chunk;			/* how many items one step may change */
-	bool		one_partition;	/* sweep only the partition with the following
-								 * number? */
+	bool		one_partition;	/* sweep only one partition of posts? */
 	int			partition;
 	bool		nobodys_too;	/* delete items whose author does not exist? */
 } SweepWork;

@@ -178,8 +178,9 @@ copy_users(const DeletedUsers *users, MemoryContext context)
 }
 
 /*
- * Read the list with a new snapshot, and cache it. The cache is invalid while
- * this function runs, so after an error it stays invalid.
+ * Read the list of users being deleted with a new snapshot, and cache it. The
+ * cache is invalid while this function runs, so after an error it stays
+ * invalid.
  */
 static void
 reread_deletions(void)

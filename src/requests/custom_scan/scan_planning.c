@@ -199,9 +199,9 @@ list_size(const Const *list)
 }
 
 /*
- * Return the factor by which to multiply the server's estimate of the rows,
- * which does not depend on the arguments. The estimate becomes the size of the
- * page, or the number of ids in the list.
+ * Return the factor by which to multiply the server's estimate of the number
+ * of rows, which does not depend on the arguments. The product is the size of
+ * the page, or the number of ids in the list.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
