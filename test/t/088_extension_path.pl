@@ -35,7 +35,7 @@ is($node->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify
 my %loaded;
 foreach my $pid ($node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE backend_type LIKE 'blogstore%'}) =~ /\d+/g)
 {
-	$loaded{$1}++ while slurp_file("/proc/$pid/maps") =~ m{(/\S*/blogstore\.so)}g;
+	$loaded{$_}++ foreach slurp_file("/proc/$pid/maps") =~ m{(/\S*/blogstore\.so)}g;
 }
 is(join(' ', keys %loaded), "$folder/lib/blogstore.so", 'the library of that folder is loaded');
 $node->stop;
