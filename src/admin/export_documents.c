@@ -25,8 +25,9 @@
 SQL_FUNCTION(export_documents);
 
 /*
- * The items of one type in a table, as a subquery. OFFSET 0 keeps the planner
- * from joining each partition with each partition of other tables.
+ * The items of one type in a table, as a subquery. Do not remove OFFSET 0:
+ * without it, the planner pulls the subquery up, and planning a join with
+ * another partitioned table takes long if there are many partitions.
  */
 #define ITEMS_OF(table, type) \
 	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"

@@ -65,7 +65,10 @@ mend(const Finding *f)
 		return mend_count(f);
 	if (finding_is(f, "username"))
 		return mend_username(f);
-	/* a copy or a row of the feed, which mend_views() repairs */
+	/*
+	 * All other findings are about a copy of a post or a row of the feed.
+	 * mend_views() repairs them together, so count them as repaired.
+	 */
 	return true;
 }
 

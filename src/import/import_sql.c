@@ -509,7 +509,11 @@ const char *const import_changed_posts_sql =
 " FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
-/* Counts the new users whom another transaction has deleted meanwhile. */
+/*
+ * Counts the users to be created whose ids belong to users that are being
+ * deleted. Another transaction has called delete_user() for them since the
+ * import checked its users.
+ */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW
 " AND user_id IN " BEING_DELETED;

@@ -67,8 +67,9 @@ look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 /*
  * Make a post the current one, and find out whether it may have items. The
  * indexes used begin with the post's id: the primary key of comments, and the
- * list index of likes. If the owner has dropped the list index for a bulk
- * load, the post may have items, and each like is looked up.
+ * index of likes by post. The owner may have dropped the latter for a bulk
+ * load. Then the answer is that the post may have items, and each like is
+ * looked up by its own key.
  */
 static void
 look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)

@@ -68,7 +68,8 @@ typedef struct StatsDatabase
 	pg_atomic_uint32 epoch;		/* incremented by each reset; also read without
 								 * the lock */
 	TimestampTz reset_at;
-	RequestCounters ended;		/* counts of processes that have exited */
+	RequestCounters ended;		/* what the processes counted that have
+								 * exited since */
 } StatsDatabase;
 
 /* The counters of a process. Only that process writes to them. */

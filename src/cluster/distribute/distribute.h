@@ -93,7 +93,7 @@ extern ChangedKeys *changed_keys_make(const SpreadSource *source);
 extern void changes_find(const SpreadSource *source, Snapshot before, Snapshot now,
 						 ChangedKeys *gone, ChangedKeys *come);
 
-/* table_swap.c; called in SPI */
+/* table_swap.c; the caller is connected to SPI */
 extern bool spread_lock(const Spread *spread, bool readers);
 extern bool spread_lock_readers(const Spread *spread);
 extern void spread_unlock(const Spread *spread, bool readers);

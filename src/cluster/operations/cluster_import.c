@@ -172,8 +172,8 @@ take_post(void *arg, const BlogItem *item)
 /*
  * Copy existing posts from their nodes to a temporary table. If of_children is
  * false, these are the posts with the ids of imported posts. If it is true,
- * they are the posts of imported comments and likes that are not copied yet
- * and that the import does not create.
+ * these are the posts that imported comments and likes belong to, without
+ * posts that were copied before and posts that the import creates.
  */
 static void
 learn_posts(const Import *import, bool of_children)

@@ -281,10 +281,10 @@ import_same_names(PG_FUNCTION_ARGS)
  * blogstore.import_edit_comments(items, now): make items of this node equal to
  * the given ones. Returns the ids of those that were different.
  *
- * A post that becomes hidden is removed from the views by the worker, as by
- * any command on a cluster. This function cannot do it, because it would have
- * to lock the views, and the import may lock other posts in later calls. The
- * views must be locked after all posts. Errors: 40001, 55000.
+ * The worker removes a post that becomes hidden from the views. A transaction
+ * has to lock all posts before it locks the views, and the import may lock
+ * other posts in later calls. So this function must not lock the views.
+ * Errors: 40001, 55000.
  */
 static Datum
 import_edit_items(PG_FUNCTION_ARGS)

@@ -304,9 +304,10 @@ copies_deliver(const PostKey *keys, int n)
 }
 
 /*
- * Send the keys of deleted or moved posts to the nodes that have their shards
- * now. Keys whose shards are on this node are not sent. Their shards are held
- * for copies_deliver(), which the caller calls next.
+ * Send the keys of posts that were deleted, or whose author or date changed,
+ * to the nodes that have the shards of the keys now. Keys whose shards are on
+ * this node are not sent. This function locks the shards of those keys against
+ * moves. The caller calls copies_deliver() next, which reads them.
  */
 void
 copies_pass_on(const PostKey *keys, int n)

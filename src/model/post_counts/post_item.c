@@ -7,13 +7,13 @@
  * both read with the same snapshot. Deltas are rows that hold amounts to add
  * to the counts (count_delta.c).
  *
- * A serializable transaction that reads counts conflicts with a transaction
- * that writes a delta which the reader does not see, and with no other. The
- * server's own predicate locks would be on index pages, which hold deltas of
- * many posts. A scan of deltas therefore takes none, and the post's key is
- * locked instead (key_predicate_lock()).
+ * In a serializable transaction, a scan of a post's deltas takes no predicate
+ * locks of the server's. These would be on index pages, which hold deltas of
+ * many posts, so transactions on different posts would conflict. The scan takes
+ * a predicate lock on the post's key instead (key_predicate_lock()). So a
+ * reader of counts conflicts only with writers of deltas of the same post.
  *
- * Reading runs in any process, locking in backends and in the worker.
+ * Reading runs in any process. Items are locked in backends and in the worker.
  */
 #include "postgres.h"
 

@@ -76,8 +76,8 @@ typedef struct ToldPosts
 	pg_atomic_uint64 ended;		/* number of the last turn that has ended */
 	pg_atomic_uint64 complete;	/* number of the last turn that had decoded all
 								 * WAL flushed before it began */
-	pg_atomic_uint64 applied;	/* the views show all changes that were
-								 * reported up to this turn */
+	pg_atomic_uint64 applied;	/* number of the last turn whose changes, as
+								 * those of all turns before, are in the views */
 
 	/*
 	 * Last turn in which a change was reported that can add, remove or move a

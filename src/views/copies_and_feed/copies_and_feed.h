@@ -34,7 +34,10 @@ extern void feed_refresh(const PostKey *keys, int n);
 extern void feed_make(void);
 extern bool feed_has_author(const pg_uuid_t *user_id);
 
-/* feed_page.c: which posts the feed holds */
+/*
+ * feed_page.c: whether the feed holds all posts of the site, or all posts that
+ * are newer than a place in the list of posts
+ */
 extern bool feed_is_whole(void);
 extern bool feed_reaches(const Cursor *place);
 

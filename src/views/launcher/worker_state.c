@@ -541,8 +541,9 @@ worker_entry_release(WorkerEntry *entry)
 }
 
 /*
- * Set NOT_NEEDED, after DROP DATABASE. The command still keeps the worker from
- * starting (worker_entry_hold()).
+ * Set NOT_NEEDED, because DROP DATABASE has dropped the database. The caller
+ * has called worker_entry_hold() before the command, so that no worker starts
+ * in the database, and has not released it yet.
  */
 void
 worker_entry_dropped(WorkerEntry *entry)

@@ -281,8 +281,8 @@ static bool any_moved = false;	/* some job has made progress since the first
 								 * page was begun */
 
 /*
- * Read the jobs of the current page into an array of *n jobs, in the current
- * memory context.
+ * Read the current page of the job queue, at most JOBS_AT_ONCE jobs from
+ * page_offset on, into an array of *n jobs in the current memory context.
  */
 static Job *
 list_jobs(int *n)
