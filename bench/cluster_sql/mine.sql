@@ -1,6 +1,6 @@
 -- mine.sql
---		Which posts and users are at home on this server, numbered from 0: on one
---		machine, and on a cluster's coordinator, all.
+--		The posts and users that belong to this server, numbered from 0. On
+--		one machine, and on the coordinator of a cluster, these are all.
 CREATE FUNCTION staging.is_mine(key uuid) RETURNS boolean LANGUAGE plpgsql AS $$
 BEGIN
 	IF NOT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN

@@ -1,9 +1,9 @@
 -- probe.sql
---		Milliseconds from the commit of a new post until list_user_posts() shows
---		it on this server, which has the author's copies, of as many posts as
---		:seconds allow. On a cluster the post is on another node, so its copy
---		has to be shipped. The query runs every 0.1 ms. Without a pause it would
---		keep a processor busy for which workers may be waiting.
+--		Milliseconds from the commit of a new post until list_user_posts()
+--		shows it on this server, which has the author's copies. Repeated for
+--		:seconds. On a cluster the post is on another node, so its copy has to
+--		be shipped. The query runs every 0.1 ms. Without a pause it would keep
+--		a processor busy that the workers need.
 CREATE UNLOGGED TABLE IF NOT EXISTS staging.probes (ms double precision);
 TRUNCATE staging.probes;
 CREATE OR REPLACE FUNCTION staging.elsewhere(elsewhere boolean) RETURNS uuid LANGUAGE plpgsql AS $$

@@ -1,13 +1,13 @@
 -- data.sql
---		The staging tables that contestants are loaded from: here all users, and
---		who has written which post when; slice.sql fills the others. Where the data
---		come from is in scripts/sql/dataset.sql.
+--		The staging tables that contestants are loaded from. This file fills
+--		in all users, and the author and date of every post; slice.sql fills
+--		the other tables. scripts/sql/dataset.sql generates the data.
 --
--- Comments and likes lie together by post, as import() puts them, so that no
--- contestant has an advantage from it.
+-- Comments and likes are stored in the order of their posts, as import() writes
+-- them, so that no contestant gains from the order.
 --
--- Besides, :idle_users who have written nothing: edit_user renames them. Staging is
--- not logged: it is made once, and only read.
+-- Besides, there are :idle_users who have written nothing: edit_user renames
+-- them. The tables are unlogged, because they are only read after this.
 CREATE SCHEMA staging;
 SET search_path = staging;
 

@@ -1,6 +1,6 @@
 -- explain.sql
---		Run a statement and read all columns of its result. EXPLAIN of a call of
---		this function includes the buffers of triggers and foreign keys.
+--		Run a statement and read all columns of its result. EXPLAIN of a call
+--		of this function includes the buffers of triggers and foreign keys.
 CREATE FUNCTION staging.run(statement text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	r record;

@@ -1,6 +1,6 @@
 -- staging.sql
---		The staging tables of posts, comments and likes: of a slice of the data set,
---		or of a small store.
+--		The staging tables of posts, comments and likes, for a slice of the
+--		data set or for a small store.
 CREATE UNLOGGED TABLE posts (
 	n				bigint,
 	post_id			uuid PRIMARY KEY,

@@ -1,5 +1,5 @@
--- A small forum in Discourse's own database: the columns that docs/MOVING_IN.md reads, and some that it
--- has to leave alone.
+-- A small forum in the tables of Discourse: the columns that docs/MOVING_IN.md
+-- reads, and some that it has to ignore.
 
 CREATE TABLE users (id int PRIMARY KEY, username varchar(60) NOT NULL, created_at timestamp NOT NULL, password_hash varchar DEFAULT 'secret');
 CREATE TABLE categories (id int PRIMARY KEY, name varchar NOT NULL, read_restricted boolean NOT NULL DEFAULT false);

@@ -1,10 +1,13 @@
 <?php
 /*
- * WordPress itself, without a web server: php wordpress.php DIRECTORY SOCKET install|write
+ * Runs WordPress without a web server.
  *
- * DIRECTORY is where its files are, SOCKET that of a MariaDB with a database wordpress.
- * install makes its tables, and empties those that the tests fill; write does there what
- * people do in WordPress. No mail is sent, and nobody is asked for updates.
+ * Usage: php wordpress.php DIRECTORY SOCKET install|write
+ *
+ * DIRECTORY has the files of WordPress. SOCKET is that of a MariaDB with a
+ * database wordpress. "install" makes the tables, and empties those that the
+ * tests fill. "write" does what people do in WordPress. No mail is sent, and
+ * no updates are looked for.
  */
 
 define( 'ABSPATH', rtrim( $argv[1], '/' ) . '/' );
@@ -52,7 +55,8 @@ function must( $result ) {
 
 wp_set_current_user( 1 );
 
-// Somebody writes: a post, whose slug changes; a draft that is published; another for later.
+// An author writes a post and changes its slug, publishes a draft, and writes
+// a post for later.
 $post = must( wp_insert_post( array(
 	'import_id' => 40, 'post_author' => 1, 'post_status' => 'publish', 'post_date' => '2024-08-01 12:00:00',
 	'post_title' => 'Käse & "Brot"', 'post_content' => "<p>It's <em>one</em> \\\\ two 😀</p>", 'tags_input' => array( 'Brot 🍞', 'first' ) ), true ) );
@@ -63,7 +67,8 @@ must( wp_insert_post( array( 'import_id' => 70, 'post_author' => 6, 'post_status
 must( wp_insert_post( array( 'import_id' => 80, 'post_author' => 1, 'post_status' => 'publish', 'post_type' => 'page', 'post_title' => 'A page', 'post_content' => 'None.' ), true ) );
 must( wp_update_post( array( 'ID' => $draft, 'post_status' => 'publish', 'post_date' => '2024-08-02 12:00:00', 'edit_date' => true ), true ) );
 
-// A guest comments, which is held; the author's reply and another are not; one is marked as spam.
+// A guest's comment is held for approval. The author's reply and another one
+// are not. One comment is marked as spam.
 wp_set_current_user( 0 );
 $said = array( 'comment_post_ID' => $post, 'comment_author' => 'Zoë', 'comment_author_email' => 'zoe@example.org',
 	'comment_author_url' => '', 'comment_author_IP' => '192.0.2.12', 'comment_agent' => 'test', 'comment_type' => 'comment' );

@@ -1,5 +1,6 @@
--- A small site in WordPress' tables, with what real ones have: dates of nought, names that are
--- the same but for their case, guests, authors who are gone, spam, replies to it.
+-- A small site in the tables of WordPress, with what real sites have: dates of
+-- zeros, names that differ only in case, guests, deleted authors, spam, and
+-- replies to spam.
 
 SET sql_mode = '';
 SET NAMES utf8mb4;

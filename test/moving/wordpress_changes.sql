@@ -3,7 +3,7 @@
 SET sql_mode = '';
 SET NAMES utf8mb4;
 
--- Bob gets another name, so that the other one can have his; somebody new comes
+-- Bob gets another name, so that the other user can have his; a new user comes
 UPDATE wp_users SET display_name = 'Robert' WHERE ID = 2;
 INSERT INTO wp_users (ID, user_login, user_pass, user_nicename, user_email, user_registered, display_name) VALUES
 	(6, 'eve', '$P$Bsecret', 'eve', 'eve@example.org', '2024-07-01 00:00:00', 'Eve');

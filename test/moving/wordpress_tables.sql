@@ -1,5 +1,5 @@
--- The tables of WordPress that docs/MOVING_IN.md reads, for MariaDB: the columns that it
--- needs and those that it has to leave alone, with the types that matter.
+-- The tables of WordPress that docs/MOVING_IN.md reads, for MariaDB: the
+-- columns that it needs and those that it has to ignore, with their types.
 
 SET sql_mode = '';
 

@@ -1,5 +1,6 @@
 -- count.sql
---		What verify() has to know of counts, counted by plain SQL from the same rows.
+--		The counts that verify() has to compute, computed by plain SQL from
+--		the same rows.
 SET max_parallel_workers_per_gather = 0;
 SELECT count(*), sum(comments), sum(likes)
 FROM (

@@ -1,8 +1,8 @@
 -- probe.sql
---		Milliseconds from the commit of a new post until a query finds it in the
---		view feed, both within the server, of as many posts as :seconds allow. The
---		query runs every 0.1 ms. Without a pause it would keep a processor busy
---		for which the worker may be waiting.
+--		Milliseconds from the commit of a new post until a query finds it in
+--		the view feed, both within the server. Repeated for :seconds. The
+--		query runs every 0.1 ms. Without a pause it would keep a processor
+--		busy that the worker needs.
 CREATE UNLOGGED TABLE IF NOT EXISTS staging.probes (ms double precision);
 TRUNCATE staging.probes;
 CREATE OR REPLACE PROCEDURE staging.probe(seconds integer) LANGUAGE plpgsql AS $$

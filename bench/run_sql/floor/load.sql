@@ -1,6 +1,6 @@
 -- load.sql
---		The floor from a slice in staging, which is what import() writes, as plain
---		INSERTs: the rows with names and counts.
+--		Load the floor from a slice in the staging tables: plain INSERTs of
+--		the rows that import() would write, with names and counts.
 INSERT INTO posts
 SELECT post_id, 'post', post_id, user_id, username, title, content, comments, likes, posts.creation_date
 FROM staging.posts JOIN staging.users USING (user_id) ORDER BY posts.n;

@@ -1,6 +1,6 @@
 -- schema.sql
---		The floor's posts with their counts in a table of their own, where plain SQL
---		would keep them that counts every like.
+--		The posts of the floor, with their counts in a table of their own.
+--		Plain SQL that counts every like would keep them there.
 CREATE TABLE counters AS SELECT post_id, comment_count, like_count FROM floor.posts ORDER BY post_id;
 ALTER TABLE counters ADD PRIMARY KEY (post_id);
 VACUUM ANALYZE counters;

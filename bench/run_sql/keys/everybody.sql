@@ -1,4 +1,5 @@
 -- everybody.sql
---		Each user in turn, on one post; the next post when all users have liked it.
+--		Each user in turn, on one post; then the next post, when all users
+--		have liked this one.
 \set user 8000000000000001 + mod(:number, :users)
 \set post 8000000000000001 + :users + :number / :users

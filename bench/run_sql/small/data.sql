@@ -1,6 +1,7 @@
 -- data.sql
---		The staging tables of a small store for counting: :users users, who have
---		written :posts posts of about 1 kB in turn, and nothing on them yet.
+--		The staging tables of a small store for counting: :users users have
+--		written :posts posts of about 1 kB in turn. There are no comments and
+--		no likes yet.
 CREATE SCHEMA staging;
 SET search_path = staging;
 
@@ -14,7 +15,8 @@ SELECT n, dataset.post_id(n), dataset.user_id(1 + n % :users), 1 + n % :users, '
 	timestamptz '2023-01-01 00:00:00+00' + n * interval '1 minute', 0, 0
 FROM generate_series(1, :posts) AS n;
 
--- which post is written to by whom, one write after another, as :user and :post are named
+-- The user and the post of one write after another; the clients' scripts call
+-- them :user and :post
 CREATE UNLOGGED TABLE targets (
 	kind			text,
 	n				bigint,

@@ -1,6 +1,6 @@
 -- indexes.sql
---		Keys, foreign keys, and an index for each request that has a use for one;
---		a user's items by an index, too, for renames and deletions.
+--		Keys, foreign keys, and an index for each request that can use one;
+--		also indexes of a user's items, for renames and deletions.
 ALTER TABLE users ADD PRIMARY KEY (user_id);
 CREATE UNIQUE INDEX ON users (lower(username));
 ALTER TABLE posts ADD PRIMARY KEY (post_id);

@@ -1,6 +1,6 @@
 -- schema.sql
---		Version 1: normalised. Names and counts are stored once, or not at all:
---		requests join and count. Ids are made by the function that blogstore uses.
+--		Version 1: normalised. Names are stored once and counts not at all:
+--		requests join and count. The function of blogstore makes the ids.
 CREATE TABLE users (
 	user_id			uuid NOT NULL DEFAULT blogstore.new_id(),
 	username		text NOT NULL,

@@ -1,8 +1,8 @@
 -- schema.sql
 --		Version 2: counts and names of authors are stored with the items, and
 --		each command keeps them, in the same statement. Posts leave room for
---		HOT updates of counts. What the tables share with version 1's stands twice,
---		so that each version can be read by itself.
+--		HOT updates of counts. What the tables have in common with version 1
+--		is written twice, so that each version can be read by itself.
 CREATE TABLE users (
 	user_id			uuid NOT NULL DEFAULT blogstore.new_id(),
 	username		text NOT NULL,

@@ -1,5 +1,5 @@
 -- indexes.sql
---		Keys, an index for each request that has a use for one, and the triggers
+--		Keys, an index for each request that can use one, and the triggers
 --		that count and keep the copies, in the transaction of each command.
 ALTER TABLE usernames ADD PRIMARY KEY (username_key);
 ALTER TABLE users ADD PRIMARY KEY (user_id, id);
