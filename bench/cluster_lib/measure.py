@@ -11,9 +11,11 @@ from lib.server import Failure, say
 from . import keys
 from .systems import DATABASE
 
-WARM_UP = 100			# calls until a session knows its plans, tables and connections
+# calls until a session has its plans, caches and connections
+WARM_UP = 100
 FEW = 5					# calls for the same purpose in a quick run
-PUT_OFF = 5				# seconds: counts are refreshed after blogstore.count_refresh_interval, 3
+# seconds: longer than blogstore.count_refresh_interval, which is 3
+PUT_OFF = 5
 
 PLACES = {
 	'here': 'one machine', 'direct': 'direct', 'other': 'another node', 'coordinator': 'coordinator',

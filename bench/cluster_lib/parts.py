@@ -18,8 +18,10 @@ from .data import SQL
 from .measure import PLACES, Target
 from .systems import DATABASE
 
-TOGETHER = ('create_like', 'create_comment')		# what CPU a write is counted of
-ANY = ('get_post', 'create_like')					# what is asked of any node for any key, for the model
+# writes whose CPU time is measured while many clients send them
+TOGETHER = ('create_like', 'create_comment')
+# requests that any node gets for any key; the model needs their costs
+ANY = ('get_post', 'create_like')
 MARK = '--answer--'
 
 

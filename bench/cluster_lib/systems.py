@@ -54,7 +54,8 @@ class System:
 		self.title = 'one machine' if nodes == 0 else f'{nodes} node{"s" if nodes > 1 else ""}'
 		self.settings = SINGLE if nodes == 0 else MEMBER + known(installation)
 		self.options = options
-		self.written = {}			# request -> how many calls were made, on all members
+		# request -> number of calls made, on all members
+		self.written = {}
 		self.nodes = []
 		self.coordinator = self.start(installation, workplace, f'single{len(workplace.servers)}' if nodes == 0 else f'of{nodes}_coordinator')
 		if nodes > 0:

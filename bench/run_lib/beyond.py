@@ -14,7 +14,8 @@ from .site import Site
 DEFAULT = 16				# partitions that create_containers() makes
 PARTITIONS = (4, 16, 64, 256)
 PARTITIONED_SCALE = 0.002	# of the stores of ever more partitions
-OVER_ALL = ('list_user_comments', 'list_user_likes')		# those that read all partitions
+# the lists that read all partitions
+OVER_ALL = ('list_user_comments', 'list_user_likes')
 
 
 class Beyond(NamedTuple):
@@ -23,7 +24,8 @@ class Beyond(NamedTuple):
 	timing: Timing
 	costs: dict				# (request, contestant) -> Cost
 	scale: float			# of the stores of these numbers of partitions
-	partitions: dict		# number -> (costs, timing) of those that read all partitions
+	# number -> (costs, timing) of the lists that read all partitions
+	partitions: dict
 
 
 class BeyondSite(Site):

@@ -15,7 +15,9 @@ from .small import small_site
 ITEMS = 1000, 20000				# users, posts
 COMMENTS = 20					# on each post: a page
 NAMES = ('list_post_comments', 'list_user_comments', 'get_posts_20')
-AT_A_TIME = (0, 1, 16, 64)		# effective_io_concurrency; 1 is the default of PostgreSQL 15 to 17, 16 that of 18
+# effective_io_concurrency; the default is 1 in PostgreSQL 15 to 17 and 16 in
+# PostgreSQL 18
+AT_A_TIME = (0, 1, 16, 64)
 PLACES = ('disk', 'system')
 WARM_UP, CALLS = 20, 100
 

@@ -38,14 +38,16 @@ REQUESTS = (
 	Request('Q6', 'list_feed', 'list the newest 100 posts', ('none',)),
 )
 CODES = tuple(dict.fromkeys(request.code for request in REQUESTS))
-# lists of ids, which none of the article's versions has; counted beside the floor alone
+# lists of ids, which no version of the article has; compared only with the
+# floor
 BY_IDS = (
 	Request('Q1', 'get_users_20', '20 users by their ids', ('user',)),
 	Request('Q2', 'get_posts_20', '20 posts by their ids', ('post',)),
 	Request('Q2', 'get_posts_100', '100 posts by their ids', ('post',)),
 	Request('Q5', 'get_likes_20', 'which of 20 posts a user has liked', ('post', 'user')),
 )
-# what the article has not, on data of their own (beyond.py), beside the floor alone
+# what the article does not have, on data of their own (beyond.py); compared
+# only with the floor
 BEYOND = (
 	Request('C2', 'create_post_properties', 'create a post with properties', ('number', 'author')),
 	Request('Q2', 'get_post_properties', 'retrieve a post with properties', ('post',)),
@@ -67,7 +69,8 @@ class Contestant:
 		self.name = name
 		self.title = title
 		self.directories = directories or (name,)
-		self.settings = settings		# of sessions, 'name=value'; added to the common ones
+		# of sessions, 'name=value'; added to the common ones
+		self.settings = settings
 
 	@property
 	def is_blogstore(self):
@@ -102,8 +105,8 @@ class Contestant:
 			return file.read()
 
 
-# The floor reads in the order of the index, planned once: the bitmaps and sorts that the planner
-# takes for little data, and planning anew for each call, are dearer.
+# The floor reads in the order of the index, and plans once. The planner would
+# use bitmaps and sorts for little data, and plan each call, which costs more.
 IN_ORDER = ('enable_seqscan=off', 'enable_bitmapscan=off', 'enable_sort=off', 'plan_cache_mode=force_generic_plan')
 
 BLOGSTORE = Contestant('blogstore', 'blogstore')
@@ -121,7 +124,8 @@ BEYOND_CONTESTANTS = (
 	Contestant('floor', 'floor', 'beyond', 'floor', settings=IN_ORDER),
 )
 
-# what Q2 is compared with: the floor's posts, with counts in a table of their own
+# Q2 is compared with this: the posts of the floor, with counts in a table of
+# their own
 JOINED = Contestant('joined', 'a join with counters', settings=IN_ORDER)
 
 # what import() is compared with: the floor's rows alone

@@ -75,7 +75,8 @@ def reached(site, options, results):
 		'test/t/018_large_transactions.pl, for fewer')
 	yield from wal(results)
 	yield from first(results)
-	sizes = site.sizes if 'size' in options.only else {}		# of a data set that was made for other parts alone nothing is said
+	# the size of a data set that was made only for other parts is not judged
+	sizes = site.sizes if 'size' in options.only else {}
 	yield judged('F13', 'bytes on disk against V1', 'size', {'': sizes['blogstore'] / sizes['v1']} if 'v1' in sizes else {}, 1.3, most=True)
 	yield from traffic(results)
 	yield from verify(results)

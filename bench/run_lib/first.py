@@ -14,8 +14,10 @@ from .small import small_site
 SESSIONS = 20
 PARTITIONS = (16, 1024)
 NAMES = ('get_post', 'list_feed', 'create_like')
-PLAIN = 'plain table, by its primary key'		# what the others are compared with
-NOTHING = 'SELECT 1'							# what a session costs that asks for nothing
+# the others are compared with this
+PLAIN = 'plain table, by its primary key'
+# the cost of a session that asks for nothing
+NOTHING = 'SELECT 1'
 
 # a table as plain as can be
 PLAIN_TABLE = '''
@@ -25,10 +27,12 @@ VACUUM ANALYZE staging.plain;
 '''
 PLAIN_READ = "SELECT * FROM staging.plain WHERE post_id = ('0190000000007000' || :post)::uuid"
 
-# an id as statements make it of a number, which has the server look up an operator and its kin
+# an id that a statement makes from a number; the server has to look up an
+# operator for it
 MADE_ID = re.compile(r"\('([0-9a-f]+)' \|\| '([0-9]+)'\)::uuid")
 
-# no session but the server's own is there, so what all others have counted can be read
+# When only the server's own sessions are left, all others have reported their
+# statistics.
 GONE = "SELECT count(*) FROM pg_stat_activity WHERE datname = '{}' AND backend_type = 'client backend'"
 BUFFERS = "SELECT blks_hit + blks_read FROM pg_stat_database WHERE datname = '{}'"
 

@@ -16,7 +16,8 @@ from .measure import Runner
 from .site import Site
 
 SCALE = 0.002			# a callgrind's server is fifty times slower
-SHORT, LONG = 400, 1600	# calls of two sessions; what the second takes more is of warm calls
+# calls of two sessions; the difference is that of warm calls
+SHORT, LONG = 400, 1600
 
 SETTINGS = DURABLE + WITH_WORKER + """
 autovacuum = off

@@ -12,12 +12,16 @@ from lib.server import Failure, say
 
 from .contestants import REQUESTS, prepare, script
 
-BUFFERS_PER_UNIT = 4		# request units as blogstore.stat_requests counts them
+# request units as blogstore.stat_requests counts them
+BUFFERS_PER_UNIT = 4
 UNITS_PER_WAL_KB = 5
-WARM_UP = 120				# calls until a session knows its plans and most of the tables
+# calls until a session has its plans and knows most of the tables
+WARM_UP = 120
 SHORTER = 4					# as many runs of a query in place of one
 PLANNED = 10				# calls until a session has its plan
-CALLS = 200					# of which the median is taken: items of a post lie on one page, or on two
+# the median of so many is taken, because the items of a post are on one page
+# or on two
+CALLS = 200
 
 
 class Latency(NamedTuple):
@@ -31,7 +35,8 @@ class Cost(NamedTuple):
 	"""The cost of a call, as medians."""
 	buffers: float
 	wal: float				# bytes, in the call
-	wal_all: float			# with the commit, and what the worker writes: mean of a run
+	# with the commit, and with what the worker writes: mean of a run
+	wal_all: float
 
 	def units(self, wal):
 		"""Return request units for an amount of WAL."""
@@ -142,7 +147,8 @@ class Runner:
 					for contestant in turns(self.site.contestants, number):
 						calls = 20 if self.options.quick else PLANNED + int(
 							rates[contestant.name] * min(clients, os.cpu_count()) * seconds / clients)
-						skip = min(self.warm_up, calls)		# who is slow need not run for seconds before anything counts
+						# a slow contestant need not run for seconds to warm up
+						skip = min(self.warm_up, calls)
 						self.timed(request, contestant, clients, Length(skip + calls, skip), number, timing)
 
 	def commands(self, timing, requests=REQUESTS):

@@ -15,7 +15,9 @@ STRIDE = 7919			# as in dataset.sql and keys/liked_post.sql
 APART = 10 ** 9			# numbers from here on are for single calls
 ID = 8 * 10 ** 15		# ids are numbers above it
 SLICE = 140000			# posts made and loaded at once: a twentieth of scale 1
-LOADING_WAL = '4GB'		# max_wal_size meanwhile, so that a load of any size needs no more disk for it
+# max_wal_size while loading, so that a load of any size needs no more disk for
+# WAL
+LOADING_WAL = '4GB'
 
 
 class Import(NamedTuple):
@@ -194,7 +196,8 @@ class Site:
 	def variables(self):
 		"""Return pgbench's variables for the scripts in run_sql/keys."""
 		return {'users': self.users, 'idle_users': self.idle_users, 'posts': self.posts, 'most_likes': self.most_likes,
-			'default_seed': self.seed}		# of permute(), which is otherwise another for other clients
+			# of permute(); without it each client has another one
+			'default_seed': self.seed}
 
 	def room_for(self, request):
 		"""Return how many writes of a request are possible without a
@@ -209,7 +212,8 @@ class Site:
 		choose = random.Random(f'{self.seed} {salt}')
 		posts = choose.sample(range(1, self.posts + 1), min(count, self.posts))
 		for n, post in enumerate(posts):
-			liker = (post * STRIDE + self.users - 1) % self.users + 1		# the last one who comes to like it
+			# the last user who likes the post
+			liker = (post * STRIDE + self.users - 1) % self.users + 1
 			yield {'post': ID + post, 'comment': ID + 32 * post + 26, 'user': ID + choose.randint(1, self.users), 'liker': ID + liker,
 				'idle_user': ID + self.users + 1 + n % self.idle_users,
 				'number': APART + self.series * 10 ** 6 + n}

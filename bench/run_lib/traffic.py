@@ -25,7 +25,8 @@ WEIGHTS = {
 	'delete_like': 129, 'delete_comment': 50, 'delete_post': 1,
 	'plain_read': 300, 'plain_write': 150,
 }
-PEERS = {False: 'plain_read', True: 'plain_write'}		# by whether a script writes
+# whether a script writes -> the script it is compared with
+PEERS = {False: 'plain_read', True: 'plain_write'}
 
 # Checkpoints and autovacuum have the server's defaults.
 SETTINGS = DURABLE + WITH_WORKER + """
@@ -52,11 +53,13 @@ class Traffic(NamedTuple):
 	done: int				# calls
 	before: int				# bytes on disk
 	after: int
-	fresh: int				# of the same data, imported into a new database and vacuumed
+	# of the same data, imported into a new database and vacuumed
+	fresh: int
 	checkpoints: int
 	vacuums: int			# by autovacuum
 	times: dict				# script -> Span
-	processors: dict		# what takes them -> (in the first sixth, in the last one), in seconds a second
+	# kind of process -> (CPU seconds a second in the first sixth, in the last)
+	processors: dict
 
 	def slower(self):
 		"""Return the ratio of the last p99 to the first, for each of the

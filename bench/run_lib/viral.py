@@ -12,7 +12,8 @@ from .measure import Runner
 from .small import small_site
 
 CLIENTS = 64
-RATE = 8000				# likes in a second that are expected; a run is all users' likes
+# likes in a second that are expected; in a run every user likes once
+RATE = 8000
 SKIPPED = 20			# the first calls of each client, which do not count
 KINDS = {'one post': 'everybody', 'all posts': 'everywhere'}
 

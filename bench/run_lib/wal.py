@@ -22,16 +22,19 @@ USERS = 1000
 POSTS = 6000
 WRITES = 6000
 RATE = 500				# of writes, in a second
-TAIL = 13				# seconds after the last write until all it has caused is written
+# seconds after the last write until all that follows from it is written
+TAIL = 13
 NAMES = ('create_like', 'create_comment')
-# kind of distribution of writes over posts -> its exponent: the nth post takes 1 / n to the power of it
+# distribution of writes over posts -> exponent e: the nth post takes a share
+# of 1 / n^e
 SKEWS = {'spread': 0.0, 'zipf': 1.1}
 
 class Written(NamedTuple):
 	"""The results for one kind of writes by one contestant."""
 	bytes: float			# of WAL, of one of them
 	rate: float				# of them, in a second
-	records: dict			# type -> bytes of one write, or nothing where pg_waldump is missing
+	# type -> bytes of one write, or nothing where pg_waldump is missing
+	records: dict
 
 
 def targets(kind, number, rounds, count, site, seen):
@@ -117,7 +120,8 @@ def position(site):
 
 def waldump(site, before, after, *options):
 	"""Return the command that lists all records between two positions."""
-	site.sql("SELECT pg_logical_emit_message(true, 'bench', '')")		# the commit flushes all earlier WAL
+	# the commit flushes all earlier WAL
+	site.sql("SELECT pg_logical_emit_message(true, 'bench', '')")
 	return [site.server.installation.program('pg_waldump'), *options, f'--path={os.path.join(site.server.data, "pg_wal")}',
 		f'--start={before}', f'--end={after}']
 

@@ -3,8 +3,8 @@
 --		in all users, and the author and date of every post; slice.sql fills
 --		the other tables. scripts/sql/dataset.sql generates the data.
 --
--- Comments and likes are stored in the order of their posts, as import() writes
--- them, so that no contestant gains from the order.
+-- Comments and likes are stored in the order of their posts, as import()
+-- writes them, so that no contestant gains from the order.
 --
 -- Besides, there are :idle_users who have written nothing: edit_user renames
 -- them. The tables are unlogged, because they are only read after this.
