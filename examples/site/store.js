@@ -61,10 +61,12 @@ export class Store {
     }
   }
 
-  // Lists are updated a few milliseconds after a commit. Users that have just
-  // written wait here to see their own writes. Returns whether lists are up to
-  // date. Without a worker, wait_for_views() raises 55000; there is nothing to
-  // wait for then.
+  // Lists are updated a few milliseconds after a commit, and counts in lists up
+  // to three seconds. Users that have just written wait here to see their own
+  // writes. wait_for_posts() would be enough for posts, but a user that has
+  // liked a post expects the new count in the list. Returns whether lists are
+  // up to date. Without a worker, wait_for_views() raises 55000; there is
+  // nothing to wait for then.
   async listsFollow() {
     try {
       const { rows } = await this.pool.query("SELECT blogstore.wait_for_views('5 s') AS done");
