@@ -321,8 +321,9 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * Delete a post or comment if its author is being deleted. Returns whether the
- * author is.
+ * Delete a post or comment whose author is being deleted, so that its id is
+ * free. Readers do not see it any more, and the worker would delete it later.
+ * Returns false if the author is not being deleted.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)

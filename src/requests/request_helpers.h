@@ -82,10 +82,11 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define the SQL function of a query, blogstore_name() in the library, which
- * returns a set, and the query's RequestQuery. The function name(), which must
- * follow in the file, begins the query. The further macro arguments initialize
- * members of the RequestQuery. Errors: 55000 unless the library is preloaded.
+ * Define two things for a query: its set-returning SQL function, whose C
+ * symbol is blogstore_<name_>, and its RequestQuery. The file must then define
+ * the function <name_>(), which begins the query. The further macro arguments
+ * initialize members of the RequestQuery. Errors: 55000 unless the library is
+ * preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \

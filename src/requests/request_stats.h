@@ -1,6 +1,6 @@
 /*
  * request_stats.h
- *		The numbers of all requests, and counting what requests cost.
+ *		An enum of all requests, and counters of what each request costs.
  */
 #ifndef BLOGSTORE_REQUEST_STATS_H
 #define BLOGSTORE_REQUEST_STATS_H

@@ -120,7 +120,8 @@ cluster_require(const char *call)
 }
 
 /* ------------------------------------------------------------------------
- * Creating what is missing; in SPI
+ * Creating tables and rights that a cluster needs and that do not exist. The
+ * caller is connected to SPI.
  * ------------------------------------------------------------------------ */
 
 /*

@@ -88,8 +88,8 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 }
 
 /*
- * Rewrite the rows of this node's posts in the feed, and make all nodes send
- * their rows to each other again.
+ * Rewrite the feed rows of this node's posts, and make each node send the feed
+ * rows of its own posts to all other nodes again.
  */
 void
 deliver_feed(void)

@@ -134,7 +134,9 @@ copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
 	return remote_row_of_item(&post, ITEM_POST, desc);
 }
 
-/* Return the function that receives what is sent. */
+/*
+ * Return the name of the SQL function that is called on the receiving node.
+ */
 static const char *
 receiver_of(Sending what)
 {

@@ -69,8 +69,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	MemoryContext old;
 
 	/*
-	 * The table need not be watched: detaching it from its partition sends an
-	 * invalidation for the partition.
+	 * The cache entry depends on the partition, and not on this leaf below it:
+	 * detaching the leaf sends an invalidation for the partition, too.
 	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)

@@ -125,11 +125,13 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Initialize a sparse map of a container's partitions. It is empty, except
- * that the feed has its only partition; partitions_add() adds others to which
- * hints in shared memory lead. The caller has checked the root with
- * layout_root_problem(). modulus: the largest modulus of the partitions, from
- * HINT_MODULUS. Allocates in the current memory context.
+ * Initialize a sparse map of a container's partitions. A sparse map contains
+ * only the partitions that a process has used: at first none, or for the feed
+ * its only one. partitions_add() adds a partition whose OID is stored in
+ * shared memory (a hint). The caller has checked the root with
+ * layout_root_problem(). modulus: the largest modulus of the partitions, which
+ * the caller has read from the hint HINT_MODULUS. Allocates in the current
+ * memory context.
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,

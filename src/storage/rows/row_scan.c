@@ -165,8 +165,8 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * Make keys[n] of a scan the condition that an item comes after a position, on
- * the index columns from n + 1 on.
+ * Set keys[n] of a scan to the comparison that the index columns n + 1 and
+ * following, counted from 1, are greater than the values of "after".
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)

@@ -58,7 +58,8 @@
 
 /*
  * Throw an error if a bookkeeping table is damaged. A table that another
- * transaction has locked is skipped. The cluster checks BOOK_UNSENT itself.
+ * transaction has locked is skipped. BOOK_UNSENT is left out: it is in use on
+ * clusters alone, and the code for clusters checks it.
  */
 static void
 check_bookkeeping(void)

@@ -175,10 +175,11 @@ any_deferred(const Worker *worker)
 }
 
 /*
- * Called after the changes in dirty were applied. Returns the position before
- * which all changes are applied, or invalid if the turn has not moved it.
- * position: end of the decoded WAL. *turn: receives the number of the turn
- * that had decoded everything before the returned position.
+ * Called after the worker has applied the changes in worker->dirty. Returns
+ * the WAL position before which all changes, the deferred ones among them, are
+ * applied; invalid if that has not changed since the last call. position: the
+ * end of the decoded WAL. *turn: receives the number of the turn, perhaps an
+ * earlier one, that had decoded WAL up to the returned position.
  */
 XLogRecPtr
 deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)

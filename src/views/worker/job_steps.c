@@ -129,7 +129,10 @@ do_step(Job *job)
 		case JOB_DELETION:
 			return deletion_step(job);
 		case JOB_ARRIVAL:
-			/* the arrival was queued on a cluster that no longer exists */
+			/*
+			 * The job was queued when a partition arrived from another node.
+			 * There is no cluster any more, so nothing is left to do.
+			 */
 			job_finish(job);
 			return true;
 	}
