@@ -10,8 +10,9 @@
  * them.
  *
  * If an item lacks a required value, repair() writes the value if it can
- * compute it from others. If it cannot, it raises a warning, and repairs
- * nothing else until the owner has written the value.
+ * compute it from others. If it cannot, repair() raises a warning and ends
+ * without any other repair. The owner has to write the value and to call
+ * repair() again.
  *
  * Runs in backends.
  */

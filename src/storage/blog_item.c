@@ -40,8 +40,9 @@ typedef struct TypeProperties
 } TypeProperties;
 
 /*
- * The properties of each item type: first those of the article that the model
- * is taken from, in its order, then blogstore's own.
+ * The properties of each item type. The first ones are those of the data model
+ * in "Model and partition data using a real-world example" (Azure Cosmos DB),
+ * in the order of that article. blogstore's own properties follow.
  */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,

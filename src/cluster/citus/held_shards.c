@@ -108,8 +108,9 @@ shards_hold(const void *map, int number)
 }
 
 /*
- * Hold the shard of "users" with the copies of a user's posts, if that shard
- * is on this node. Returns whether it is there.
+ * If the shard of "users" with the copies of a user's posts is on this node,
+ * lock it, so that it stays on this node until the transaction ends. Returns
+ * whether the shard is on this node.
  */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)

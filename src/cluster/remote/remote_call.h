@@ -57,8 +57,9 @@ typedef struct Command
 	int			key;			/* which argument is post_id; -1 if none is */
 
 	/*
-	 * The SQL function that runs the command on another node; NULL if none
-	 * returns its type of result.
+	 * The name of the SQL function that runs the command when it is called on
+	 * another node. NULL if the command's result has a type that no such
+	 * function returns.
 	 */
 	const char *serve;
 

@@ -22,8 +22,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Refresh the copies of posts that were deleted, or whose shard has left this
- * node.
+ * Make the nodes that have the copies of some posts look at these posts again:
+ * posts that were deleted, or whose shard was moved to another node.
  */
 static void
 refresh_gone(const DirtySet *dirty)

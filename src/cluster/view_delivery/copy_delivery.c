@@ -567,9 +567,9 @@ put_copies(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.touch_copies(copies): make this node's worker refresh the copies
- * of the posts with these keys, on whichever nodes they are. Returns false if
- * another node has one of the posts. Only nodes of a cluster call this.
+ * blogstore.touch_copies(copies): make this node's worker refresh all copies
+ * of some posts, on all nodes. copies: keys of posts. Returns false if one of
+ * the posts is on another node. Only nodes of a cluster call this.
  *
  * Locks: none. Errors: 22004, 55000.
  */

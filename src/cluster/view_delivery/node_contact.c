@@ -218,8 +218,8 @@ node_lacks(OtherNode *other)
 }
 
 /*
- * Note that all rows of the feed have to be sent to all nodes. A backend asks
- * the worker to do that.
+ * Make the worker send all rows of the feed to all nodes. If the caller is not
+ * the worker, it sets a flag in shared memory, which the worker reads.
  */
 void
 nodes_unsure(void)

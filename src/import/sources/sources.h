@@ -122,8 +122,8 @@ typedef struct Import
 	const struct ImportTarget *target;
 
 	/*
-	 * What statements read in place of a table of the containers; NULL for
-	 * the table itself.
+	 * For each table of blogstore's that the import's statements read: the
+	 * name of the table to read in its place; NULL to read the table itself.
 	 */
 	const char *reads[N_IMPORT_READS];
 

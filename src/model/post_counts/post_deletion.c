@@ -262,9 +262,9 @@ delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 }
 
 /*
- * Delete the post item of a post that the caller has locked in exclusive mode.
- * Returns ITEM_LOCKED if wait is LockWaitSkip and another transaction has the
- * item locked, even FOR KEY SHARE.
+ * Delete the row of a post. The caller holds the heavyweight lock on the
+ * post's key in exclusive mode. Returns ITEM_LOCKED if wait is LockWaitSkip
+ * and another transaction has a row lock on the row, be it only FOR KEY SHARE.
  */
 static ItemResult
 delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)

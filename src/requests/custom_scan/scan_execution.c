@@ -247,9 +247,10 @@ take_item_tracked(QueryScanState *state, BlogItem *item)
 }
 
 /*
- * Return a slot for a whole row of the function. Its columns are those that
- * the function's row type had at the first call. Errors: 55000 if the type has
- * been altered since, which its owner can do while a cursor is open.
+ * Return a slot for a row of the scanned function's result. The slot has the
+ * columns that the result's row type had at the first call. Errors: 55000 if
+ * the row type has been altered since. The owner of the type can do that while
+ * a cursor is open.
  */
 static TupleTableSlot *
 row_slot(QueryScanState *state)

@@ -220,11 +220,12 @@ typedef struct ClusterCalls
 
 	/*
 	 * Deliver changes of the views to other nodes at the end of each turn of
-	 * the worker, outside of a transaction. Also tell the other nodes whether
-	 * they have all changes of this node's posts, and let readers use the
-	 * views as long as all nodes keep theirs up to date. Returns true if the
-	 * worker should begin its next turn at once. On one machine, readers use
-	 * the views as soon as they are up to date.
+	 * the worker, outside of a transaction. Also tell each other node whether
+	 * it has received all changes of this node's posts, and let readers use
+	 * the views only while the views of all nodes are up to date. Returns true
+	 * if the worker should begin its next turn at once. On a single server,
+	 * which does not call this, readers use the views as soon as they are up
+	 * to date.
 	 */
 	bool		(*worker_turn) (struct Worker *worker);
 

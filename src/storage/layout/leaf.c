@@ -385,8 +385,9 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 	}
 
 	/*
-	 * The owner may alter an attached function without a lock on the leaf. So
-	 * locking the leaf has not made this process learn of it.
+	 * A trigger, constraint or index of the leaf may call a function of the
+	 * owner's. ALTER FUNCTION takes no lock on the leaf, so locking the leaf
+	 * has not made this process read the invalidation of that function.
 	 */
 	if (to_write && leaf->attached)
 		AcceptInvalidationMessages();

@@ -105,9 +105,9 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * Prefetch the heap pages of the next items, beginning with element from, as
- * many as may be prefetched at a time. Returns the index of the first element
- * that was left out.
+ * Prefetch the heap pages of items from the index "from" on, up to the number
+ * of pages that may be prefetched at a time. Returns the index of the first
+ * item that was not prefetched.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,

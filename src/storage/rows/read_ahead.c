@@ -96,9 +96,9 @@ item_scan_ask(ItemScan *scan)
 /*
  * Prefetch the heap pages of a scan's next rows. Called when a page had to be
  * read since the last row. Fetches no more rows than the caller of the scan is
- * expected to read. If several scans share a list, one of them is expected to
- * return its share, and after that as many rows again as it has returned so
- * far.
+ * expected to read. If the results of several scans are merged into one list,
+ * each scan is expected to return an equal part of the list. When it has
+ * returned that many rows, the expectation doubles.
  */
 void
 read_ahead(ItemScan *scan)

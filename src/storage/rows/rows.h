@@ -173,8 +173,8 @@ typedef struct ManyItems
 	int			n;
 	ManyItem   *item;			/* one element for each distinct key */
 	/*
-	 * for each key that was passed, in the same order: the index of its
-	 * element
+	 * for each key that the caller passed, in the caller's order and with
+	 * repetitions: the index of the array element with its result
 	 */
 	int		   *asked;
 	int			leaves;			/* how many tables were read, for EXPLAIN */

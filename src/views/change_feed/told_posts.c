@@ -52,7 +52,10 @@ told_begin_turn(ToldPosts *told)
 	return pg_atomic_add_fetch_u64(&told->turn, 1);
 }
 
-/* Record that a change was reported in the current turn. */
+/*
+ * Record that the change feed has reported a change to the worker in the
+ * current round of the worker's main loop (a turn).
+ */
 void
 told_change(ToldPosts *told, const Change *change)
 {

@@ -191,8 +191,12 @@ typedef enum ApplyKind
 {
 	APPLY_STATE,				/* the transaction writes only bookkeeping
 								 * tables, if anything */
-	APPLY_POSTS,				/* the transaction writes items, which the
-								 * change feed reports to the worker */
+
+	/*
+	 * The transaction writes users, posts, comments or likes. The worker
+	 * decodes these writes later, as it decodes those of other transactions.
+	 */
+	APPLY_POSTS,
 
 	/*
 	 * The transaction adds deltas to the counters of posts. The change feed
