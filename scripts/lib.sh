@@ -341,7 +341,7 @@ install_packages()
 		"Install what corresponds to these packages of Debian, then run it again: $*"
 	need_root "install packages"
 	apt_get "apt-get update" update
-	if [[ " $* " =~ \ postgresql-[0-9]+\  ]]; then
+	if [[ " $* " =~ \ postgresql-([0-9]+|all)\  ]]; then
 		apt_get "apt-get install postgresql-common" install --no-install-recommends postgresql-common
 		forbid_clusters
 	fi
@@ -446,7 +446,7 @@ copy_tree()
 {
 	"${AS_SERVER[@]}" mkdir -p "$1"
 	tar -C "$ROOT" --exclude=./.git --exclude=./results --exclude=./output_iso --exclude=./tmp_check \
-		--exclude=./log --exclude=node_modules --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . |
+		--exclude=./log --exclude=./blogstore-packages --exclude='./blogstore-*.zip' --exclude=node_modules --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . |
 		"${AS_SERVER[@]}" tar -C "$1" --no-same-owner --no-same-permissions -xf -
 	"${AS_SERVER[@]}" chmod -R u+rwX "$1"
 }
