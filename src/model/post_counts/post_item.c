@@ -9,9 +9,9 @@
  *
  * In a serializable transaction, a scan of a post's deltas takes no predicate
  * locks of the server's. These would be on index pages, which hold deltas of
- * many posts, so transactions on different posts would conflict. The scan takes
- * a predicate lock on the post's key instead (key_predicate_lock()). So a
- * reader of counts conflicts only with writers of deltas of the same post.
+ * many posts, so transactions on different posts would conflict. The scan
+ * takes a predicate lock on the post's key instead (key_predicate_lock()). So
+ * a reader of counts conflicts only with writers of deltas of the same post.
  *
  * Reading runs in any process. Items are locked in backends and in the worker.
  */

@@ -30,8 +30,8 @@
 #include "utils/rel.h"
 
 /*
- * The collected rows are inserted when there are so many rows or bytes of
- * them.
+ * The collected rows are inserted when their number or their size reaches
+ * these limits.
  */
 #define BULK_ITEMS 500
 #define BULK_BYTES (256 * 1024)

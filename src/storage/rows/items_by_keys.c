@@ -30,7 +30,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* at most so many columns in an item's key */
+#define MAX_COLUMNS 2			/* maximum of columns in an item's key */
 
 /* One of the keys that the caller has passed, and its index among them. */
 typedef struct AskedKey

@@ -20,8 +20,8 @@
 PG_FUNCTION_INFO_V1(blogstore_new_id);
 
 /*
- * For how many ids random bytes are fetched at once. Fetching so many costs
- * hardly more than fetching a few.
+ * Random bytes are fetched for this number of ids at once, which costs hardly
+ * more than fetching them for one.
  */
 #define POOL_IDS 64
 

@@ -169,7 +169,7 @@ prepare_arbiters(ItemWriter *writer)
  * transactions that are inserting or deleting such a row.
  *
  * An arbiter that has further columns can conflict with a row of another key,
- * if a row was written by somebody else than blogstore. *arbiters then becomes
+ * if another program than blogstore has written a row. *arbiters then becomes
  * the arbiters on the key alone, so that the insertion raises an error.
  */
 static bool

@@ -224,7 +224,7 @@ typedef enum ApplyResult
 	APPLY_FAILED
 } ApplyResult;
 
-/* Who has caused an error in the worker. This decides what the worker does. */
+/* The cause of an error in the worker, which decides what the worker does. */
 typedef enum ErrorCause
 {
 	CAUSE_OTHERS,				/* a concurrent transaction: the worker tries
