@@ -2,8 +2,8 @@
  * blogstore.c
  *		The library's entry point: module magic and _PG_init().
  *
- * Runs in the postmaster if the library is preloaded, otherwise in the first
- * backend that uses a function of the extension.
+ * Runs in the postmaster if the library is preloaded. Otherwise it runs in
+ * each session that uses a function of the extension.
  */
 #include "postgres.h"
 

@@ -2,11 +2,11 @@
  * characters.c
  *		Measures and cuts texts by whole characters.
  *
- * The encoding is that of the database. A database with encoding SQL_ASCII
+ * Texts are in the database's encoding. A database with encoding SQL_ASCII
  * accepts any bytes and returns them unchanged, but most clients send and
- * expect UTF-8, and fail on an incomplete character. So in such a database a
- * valid UTF-8 sequence counts as one character, and every other byte counts as
- * one.
+ * expect UTF-8, and fail on an incomplete character. So in an SQL_ASCII
+ * database a valid UTF-8 sequence counts as one character, and every other
+ * byte counts as one.
  *
  * Runs in any process.
  */
@@ -34,8 +34,9 @@ character_longest(void)
 }
 
 /*
- * Return the length in bytes of the character at text. If the text ends at end
- * within this character, the result may exceed end - text.
+ * Return the length in bytes of the character that begins at "text". "end" is
+ * the end of the whole text. If the text ends in the middle of this character,
+ * the result may exceed end - text.
  */
 int
 character_bytes(const char *text, const char *end)
@@ -50,9 +51,8 @@ character_bytes(const char *text, const char *end)
 }
 
 /*
- * Return the length in bytes of the first characters of a text, or of the
- * whole text if it is shorter. bytes: the length of the text; characters: how
- * many.
+ * Return how many bytes the first "characters" characters of a text have. If
+ * the text has fewer, return "bytes", which is the length of the text.
  */
 int
 characters_clip(const char *text, int bytes, int characters)
@@ -67,8 +67,9 @@ characters_clip(const char *text, int bytes, int characters)
 }
 
 /*
- * Return how many bytes of a text fit into limit bytes, without cutting a
- * character. The text may itself end within a character.
+ * Return the greatest number of bytes, at most "limit", after which a text can
+ * be cut without splitting a character. The caller's text may be incomplete:
+ * it may end in the middle of a character.
  */
 int
 bytes_clip(const char *text, int bytes, int limit)
@@ -82,7 +83,7 @@ bytes_clip(const char *text, int bytes, int limit)
 	for (first = limit - 1; first > 0 && limit - first < 4 &&
 		 ((unsigned char) text[first] & 0xC0) == 0x80; first--)
 		;
-	/* does a character begin before the limit and end after it? */
+	/* does a character begin before "limit" and end after it? */
 	if (first >= 0 && (unsigned char) text[first] >= 0xC2 &&
 		pg_encoding_mblen(PG_UTF8, text + first) > limit - first)
 		return first;
@@ -90,8 +91,8 @@ bytes_clip(const char *text, int bytes, int limit)
 }
 
 /*
- * Copy a message into a buffer of size bytes, and terminate it. A message that
- * is too long is cut to whole characters.
+ * Copy a message, with a terminating zero byte, into a buffer of "size" bytes.
+ * A message that is too long for the buffer is cut after a whole character.
  */
 void
 message_copy(char *to, const char *message, size_t size)

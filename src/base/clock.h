@@ -2,9 +2,9 @@
  * clock.h
  *		Checks of timeouts that still expire if the system clock is set back.
  *
- * If an administrator sets the clock back, a start time that was recorded
- * before may lie in the future, and a planned time may lie farther ahead than
- * it was planned. The functions here treat such a timeout as expired.
+ * After an administrator has set the clock back, a recorded start time may lie
+ * in the future, and the rest of a timeout may be longer than the whole
+ * timeout was. The functions in this file treat such a timeout as expired.
  * Otherwise a process would wait for as long as the clock was set back. Runs
  * in any process.
  */
@@ -14,8 +14,8 @@
 #include "utils/timestamp.h"
 
 /*
- * Return whether pause milliseconds have passed since a recorded time. A
- * recorded time in the future counts as passed: the clock was set back.
+ * Return whether "pause" milliseconds have passed since the time "since". Also
+ * returns true if "since" lies in the future, because the clock was set back.
  */
 static inline bool
 clock_passed(TimestampTz since, TimestampTz now, int pause)
@@ -24,9 +24,9 @@ clock_passed(TimestampTz since, TimestampTz now, int pause)
 }
 
 /*
- * Return whether a planned time has come. most: how many milliseconds ahead it
- * was planned, at most. A time farther ahead than that counts as reached: the
- * clock was set back.
+ * Return whether the time "moment" has come. When the caller set it, "moment"
+ * was at most "most" milliseconds ahead. If it is farther ahead now, the clock
+ * was set back, and the result is true.
  */
 static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)

@@ -79,9 +79,9 @@ extern int no_such_variable
 #endif
 
 /*
- * The lowest wal_level with which WAL can be decoded. PostgreSQL 19 turns
- * logical decoding on when the first logical slot is created, and off after
- * the last one is dropped.
+ * The lowest wal_level at which WAL can be decoded. From PostgreSQL 19 on,
+ * "replica" suffices: the server enables logical decoding as long as it has a
+ * logical slot.
  */
 #if PG_VERSION_NUM >= 190000
 #define COMPAT_DECODING_LEVEL "replica"
@@ -147,8 +147,8 @@ compat_tuple_desc_finalize(TupleDesc desc)
 }
 
 /*
- * Initialize an executor state's range table with one relation, which becomes
- * number 1.
+ * Initialize an executor state's range table with a single relation, which
+ * gets the range table index 1.
  */
 static inline void
 compat_init_range_table(EState *estate, RangeTblEntry *rte)
@@ -169,8 +169,8 @@ compat_init_range_table(EState *estate, RangeTblEntry *rte)
 }
 
 /*
- * Tell the executor which columns of the relation in compat_init_range_table()
- * an UPDATE changes.
+ * Tell the executor which columns an UPDATE changes, in the relation that was
+ * passed to compat_init_range_table().
  */
 static inline void
 compat_set_updated_columns(EState *estate, Bitmapset *columns)
@@ -195,10 +195,11 @@ compat_epq_init(EPQState *epqstate, EState *estate)
 }
 
 /*
- * Insert a row's entries into all indexes of its table. arbiters: the indexes
- * in which a conflict sets *spec_conflict, as for ON CONFLICT; spec_conflict
- * may be NULL if there are none. A conflict in any other index is an error
- * (23505, 23P01).
+ * Insert a row's entries into all indexes of the row's table.
+ *
+ * arbiters: the indexes in which a conflict sets *spec_conflict, as for ON
+ * CONFLICT. A conflict in any other index is an error (23505, 23P01).
+ * spec_conflict: may be NULL if arbiters is NIL.
  */
 static inline List *
 compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
@@ -219,8 +220,8 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 }
 
 /*
- * Says in which indexes table_tuple_update() wants entries for the new row
- * version; 0 if in none.
+ * The type of the argument by which table_tuple_update() returns in which
+ * indexes the new row version needs entries. The value 0 means: in none.
  */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatIndexes;
@@ -230,7 +231,8 @@ typedef bool CompatIndexes;
 
 /*
  * Insert the index entries of a row version that table_tuple_update() has
- * written. indexes: as table_tuple_update() has set it, and not 0.
+ * written. "indexes" is the value that table_tuple_update() has set. The
+ * caller does not call this function if that value is 0.
  */
 static inline void
 compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
@@ -250,7 +252,10 @@ compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
 #endif
 }
 
-/* Update a row version, and wait for a concurrent update to end. */
+/*
+ * Update a row version. If another transaction is updating the row, wait for
+ * the end of that transaction.
+ */
 static inline TM_Result
 compat_table_tuple_update(Relation rel, ItemPointer tid, TupleTableSlot *slot,
 						  TM_FailureData *failure, LockTupleMode *mode,
@@ -267,7 +272,10 @@ compat_table_tuple_update(Relation rel, ItemPointer tid, TupleTableSlot *slot,
 #endif
 }
 
-/* Delete a row version. Does not wait for a concurrent update. */
+/*
+ * Delete a row version. If another transaction is changing or locking the row,
+ * return TM_BeingModified without waiting.
+ */
 static inline TM_Result
 compat_table_tuple_delete(Relation rel, ItemPointer tid, TM_FailureData *failure)
 {
@@ -283,9 +291,9 @@ compat_table_tuple_delete(Relation rel, ItemPointer tid, TM_FailureData *failure
 }
 
 /*
- * Return whether a row can be inserted without a conflict in the arbiter
- * indexes, as for ON CONFLICT. Waits for transactions that are inserting or
- * deleting a conflicting row.
+ * Return whether a row can be inserted without a conflict in the indexes
+ * "arbiters", as ON CONFLICT checks it. Waits for transactions that are
+ * inserting or deleting a conflicting row.
  */
 static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,
@@ -336,10 +344,11 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 }
 
 /*
- * Create a logical replication slot, as RS_EPHEMERAL. From PostgreSQL 17 on it
- * is a failover slot, so that a standby which synchronizes slots still has it
- * after a promotion. PostgreSQL 19 logs at WAL level replica until the first
- * logical slot exists; the slot's creator then turns logical decoding on.
+ * Create a logical replication slot that is dropped on an error unless the
+ * caller makes it persistent (RS_EPHEMERAL). From PostgreSQL 17 on, the slot
+ * is a failover slot: a standby that synchronizes slots still has it after a
+ * promotion. On PostgreSQL 19, this also enables logical decoding, which
+ * wal_level = replica leaves disabled until a logical slot exists.
  */
 static inline void
 compat_slot_create(const char *name)
@@ -354,7 +363,10 @@ compat_slot_create(const char *name)
 #endif
 }
 
-/* Return a decoding context that finds the start point of a new slot. */
+/*
+ * Create a decoding context for a new slot. The caller finds the slot's start
+ * point with it (DecodingContextFindStartpoint()).
+ */
 static inline LogicalDecodingContext *
 compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
 {
@@ -368,7 +380,11 @@ compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
 #endif
 }
 
-/* The origin that the current transaction's changes carry in WAL. */
+/*
+ * The type of replication origin ids, the id that means "none"
+ * (COMPAT_NO_ORIGIN), and the origin with which the current transaction's
+ * changes are written to WAL (compat_write_origin).
+ */
 #if PG_VERSION_NUM >= 190000
 typedef ReplOriginId CompatOrigin;
 #define COMPAT_NO_ORIGIN InvalidReplOriginId
@@ -380,8 +396,8 @@ typedef RepOriginId CompatOrigin;
 #endif
 
 /*
- * Return an entry of this process's copy of the backends' status. number: from
- * 1 to pgstat_fetch_stat_numbackends().
+ * Return the status of one backend, from this process's local copy of all
+ * backends' status. number: from 1 to pgstat_fetch_stat_numbackends().
  */
 static inline const LocalPgBackendStatus *
 compat_local_beentry(int number)
@@ -432,8 +448,8 @@ compat_vxid_proc(VirtualTransactionId vxid)
 }
 
 /*
- * Return a number of this process, from 0 to MaxBackends - 1, by which an
- * array in shared memory can have one slot for each process.
+ * Return this process's number, from 0 to MaxBackends - 1. An array in shared
+ * memory that has an element for each process is indexed by this number.
  */
 static inline int
 compat_proc_number(void)
@@ -513,18 +529,20 @@ compat_parse_timestamptz(char *text, TimestampTz *result)
 #endif
 }
 
-/* A jsonb value that is being built; zero before the first part is pushed. */
+/*
+ * A jsonb value under construction. The caller sets the struct to zeros before
+ * the first call of compat_push_jsonb().
+ */
 #if PG_VERSION_NUM >= 190000
 typedef JsonbInState CompatJsonb;
 #else
 typedef struct CompatJsonb
 {
-	JsonbValue *result;			/* complete after the last part */
+	JsonbValue *result;			/* the jsonb value, after the last push */
 	JsonbParseState *state;
 } CompatJsonb;
 #endif
 
-/* Add a part to a jsonb value. */
 static inline void
 compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
 				  JsonbValue *value)
@@ -537,9 +555,9 @@ compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
 }
 
 /*
- * The new and old tuple of a change in a ReorderBufferChange; NULL if the
- * change has none. From PostgreSQL 17 on, the buffer contains HeapTuples
- * themselves.
+ * Return the new or the old tuple of a ReorderBufferChange; NULL if the change
+ * has no such tuple. PostgreSQL 15 and 16 wrap these tuples in a
+ * ReorderBufferTupleBuf.
  */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_TUPLE(kept) (kept)
@@ -562,9 +580,10 @@ compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
 #endif
 
 /*
- * Return whether a database is invalid, as an interrupted DROP DATABASE leaves
- * it. The server refuses connections to it. Minor versions before 15.4 do not
- * mark such databases.
+ * Return whether a database is invalid because a DROP DATABASE was
+ * interrupted. The server refuses connections to such a database. Minor
+ * versions before 15.4 do not mark these databases, so the result is false
+ * there.
  */
 #ifdef DATCONNLIMIT_INVALID_DB
 #define compat_database_is_invalid(database) database_is_invalid_form(database)

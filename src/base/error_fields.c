@@ -12,11 +12,13 @@
 #include "utils/rel.h"
 
 /*
- * Set the schema, table, column and constraint of an error; called as a part
- * of ereport(). The schema is always "blogstore". table: one of blogstore's
- * tables; column: the function's argument or the item's property that is
- * wrong; rule: the violated rule (RULE_...), which clients see as the
- * constraint. A NULL leaves the field empty.
+ * Set the schema, table, column and constraint of an error. Called inside
+ * ereport(). The schema is always "blogstore". A NULL argument leaves its
+ * field empty.
+ *
+ * table: the name of one of blogstore's tables.
+ * column: the function's argument or the item's property that is wrong.
+ * rule: the violated rule (RULE_...). Clients see it as the constraint.
  */
 int
 err_fields(const char *table, const char *column, const char *rule)
@@ -32,8 +34,11 @@ err_fields(const char *table, const char *column, const char *rule)
 }
 
 /*
- * Set the same fields from an open table, which may be in any schema. column:
- * NULL if the error does not concern a single column.
+ * Set the schema, table, column and constraint of an error that concerns an
+ * open table, as err_fields() does. The table may be in any schema.
+ *
+ * column: NULL if the error does not concern a single column.
+ * rule: the violated rule (RULE_...).
  */
 int
 err_table_fields(Relation table, const char *column, const char *rule)

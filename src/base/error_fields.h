@@ -13,23 +13,20 @@
 #ifndef BLOGSTORE_ERROR_FIELDS_H
 #define BLOGSTORE_ERROR_FIELDS_H
 
-/*
- * The names of the rules. The comment at each name says what the rule
- * requires.
- */
-
 /* Rules for the arguments of functions. */
-#define RULE_NOT_NULL "not_null"	/* an argument must not be null */
-#define RULE_NOT_EMPTY "not_empty"	/* a text must not be empty */
-#define RULE_MAX_LENGTH "max_length"	/* a text must not be too long */
+#define RULE_NOT_NULL "not_null"
+#define RULE_NOT_EMPTY "not_empty"
+#define RULE_MAX_LENGTH "max_length"
 #define RULE_CHARACTERS "characters"	/* only allowed characters */
-#define RULE_FINITE "finite"	/* a date must be finite */
-#define RULE_RANGE "range"		/* a value must be one of those allowed */
+#define RULE_FINITE "finite"
+#define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-#define RULE_ORDER "order"		/* the position must fit the requested order */
+/* a list's start position must fit the requested order of the list */
+#define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
-#define RULE_KEYS "keys"		/* a JSON object must not have reserved keys */
-#define RULE_NO_CIRCLE "no_circle"	/* a comment must not reply to itself */
+#define RULE_KEYS "keys"	/* a JSON object must not have blogstore's keys */
+/* replies to comments must not form a circle */
+#define RULE_NO_CIRCLE "no_circle"
 
 /* Rules for users, posts, comments and likes. */
 #define RULE_USER_EXISTS "user_exists"
@@ -41,27 +38,35 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-#define RULE_ITEMS_TAKEN "items_taken"	/* no item of an import is rejected */
+/* an import must not reject any item */
+#define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */
-#define RULE_SIGNED_IN "signed_in"	/* a user must be signed in */
-#define RULE_OWN_ITEM "own_item"	/* a user may change only own items */
-#define RULE_READ_WRITE "read_write"	/* a transaction must not be READ ONLY */
+#define RULE_SIGNED_IN "signed_in"
+/* a user may change only the user's own items */
+#define RULE_OWN_ITEM "own_item"
+#define RULE_READ_WRITE "read_write"
 #define RULE_PRIMARY "primary"	/* the server must not be a standby */
 #define RULE_READ_COMMITTED "read_committed"	/* isolation level */
-#define RULE_COMMITTED "committed"	/* the transaction must not have written */
-#define RULE_LEADER "leader"	/* not in a parallel worker */
+/* the transaction must not have written yet */
+#define RULE_COMMITTED "committed"
+#define RULE_LEADER "leader"	/* must not run in a parallel worker */
 #define RULE_ONE_PHASE "one_phase"	/* no PREPARE TRANSACTION */
 
 /* Rules for the server and the tables of blogstore. */
-#define RULE_PRELOADED "preloaded"	/* blogstore must be preloaded */
+#define RULE_PRELOADED "preloaded"
 #define RULE_CREATED "created"	/* create_containers() must have been called */
-#define RULE_UNALTERED "unaltered"	/* tables must be as blogstore made them */
-#define RULE_COMPLETE "complete"	/* a stored row must lack no value */
-#define RULE_INDEXED "indexed"	/* a list needs an optional index */
-#define RULE_TRIGGERS "triggers"	/* triggers must not suppress changes */
-#define RULE_WORKER "worker"	/* the worker must be able to run */
-#define RULE_CLUSTER "cluster"	/* the cluster's nodes must be set up alike */
+/* tables must have blogstore's columns and indexes */
+#define RULE_UNALTERED "unaltered"
+/* a stored item must have all required values */
+#define RULE_COMPLETE "complete"
+#define RULE_INDEXED "indexed"	/* a list must have the index that it needs */
+/* triggers must not suppress blogstore's changes */
+#define RULE_TRIGGERS "triggers"
+/* a worker must be able to run for this database */
+#define RULE_WORKER "worker"
+/* all nodes must be set up as the cluster needs */
+#define RULE_CLUSTER "cluster"
 
 /* The schema that contains blogstore's functions and tables. */
 #define BLOGSTORE_SCHEMA "blogstore"

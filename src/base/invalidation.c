@@ -32,9 +32,10 @@ tell_listeners(Datum arg, Oid relid)
 }
 
 /*
- * Suppress calls of the listeners for relcache invalidations (spare true), or
- * allow them again. The decoder of WAL suppresses them while it resets all
- * system caches for its own purposes, because no relation has changed.
+ * Suppress calls of the listeners for relcache invalidations (spare = true),
+ * or allow these calls again (spare = false). The decoder of WAL suppresses
+ * them while it resets all system caches for its own purposes: no relation has
+ * changed then.
  */
 void
 invalidation_spare(bool spare)

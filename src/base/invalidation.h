@@ -1,7 +1,7 @@
 /*
  * invalidation.h
- *		Functions to be called when a relation or a system catalog has
- *		changed, so that caches can be invalidated.
+ *		Registers functions that the process calls when a relation or a system
+ *		catalog has changed, so that blogstore's caches can be invalidated.
  */
 #ifndef BLOGSTORE_INVALIDATION_H
 #define BLOGSTORE_INVALIDATION_H

@@ -1,7 +1,7 @@
 /*
  * preload.c
- *		The version of the library, and the error of functions that need it to
- *		be preloaded.
+ *		The version of the library, and the error "the library is not
+ *		preloaded".
  *
  * Runs in backends.
  */
@@ -31,8 +31,8 @@ preload_missing(void)
 }
 
 /*
- * blogstore.library_version(): return the version of the library, which the
- * scripts of the extension compare with their own. Errors, locks: none.
+ * blogstore.library_version(): return the version of the library. The
+ * extension's scripts compare it with their own version.
  */
 PGDLLEXPORT Datum
 blogstore_library_version(PG_FUNCTION_ARGS)

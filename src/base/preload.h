@@ -3,11 +3,11 @@
  *		Defines SQL functions that raise an error unless the library is
  *		preloaded.
  *
- * The library can also be loaded by a session, so that CREATE EXTENSION, DROP
- * EXTENSION, pg_restore and pg_upgrade work without shared_preload_libraries.
- * _PG_init() then registers nothing, and there is no shared memory. Every
- * function that reads or writes items, or concerns the worker, therefore
- * raises an error in such a session.
+ * A session can also load the library by itself, so that CREATE EXTENSION,
+ * DROP EXTENSION, pg_restore and pg_upgrade work without
+ * shared_preload_libraries. In such a session there are no settings, hooks or
+ * shared memory of blogstore. So every function that reads or writes items, or
+ * concerns the worker, raises an error there.
  */
 #ifndef BLOGSTORE_PRELOAD_H
 #define BLOGSTORE_PRELOAD_H
@@ -19,7 +19,6 @@
 /* true if the postmaster loaded the library (shared_preload_libraries) */
 extern bool library_preloaded;
 
-/* The hint of the errors that the library is not preloaded. */
 #define PRELOAD_HINT \
 	"Add blogstore to shared_preload_libraries, set wal_level = " COMPAT_DECODING_LEVEL ", and restart the server."
 
@@ -34,10 +33,9 @@ need_preload(void)
 }
 
 /*
- * Define an SQL function that needs the preload. The extension's script refers
- * to it by the symbol blogstore_NAME. The function's body follows this macro.
- * The macro makes the function raise an error (55000) if the library is not
- * preloaded.
+ * Define an SQL function that raises an error (55000) if the library is not
+ * preloaded. The function's body follows this macro. The extension's script
+ * refers to the function by the symbol blogstore_NAME.
  */
 #define SQL_FUNCTION(name) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \

@@ -1,10 +1,10 @@
 /*
  * remembered_table.c
- *		Invalidates cached information when the table changes that it was read
- *		from.
+ *		Tells a process when a cache of information about a table is no longer
+ *		valid.
  *
- * A cache becomes invalid before its information is read. It becomes valid
- * afterwards, unless an invalidation has arrived in between. So a change
+ * A cache is marked invalid before a caller reads the information for it, and
+ * valid afterwards, unless an invalidation has arrived in between. So a change
  * during the reading is not lost, and an error leaves the cache invalid.
  * Reading may nest.
  *
@@ -23,8 +23,8 @@
 static Remembered *all = NULL;
 
 /*
- * Relcache callback: invalidate the caches that depend on a table; InvalidOid:
- * invalidate all caches.
+ * Relcache callback: invalidate all caches that depend on the table "relid".
+ * If relid is InvalidOid, invalidate all caches.
  */
 static void
 remembered_invalidate(Oid relid)
@@ -36,8 +36,8 @@ remembered_invalidate(Oid relid)
 }
 
 /*
- * Add a cache to the list of caches that relcache invalidations reach. It
- * stays there for the life of the process.
+ * Add a cache to the list "all", which remembered_invalidate() goes through.
+ * The cache stays in the list for the life of the process.
  */
 static void
 remembered_list(Remembered *remembered)
@@ -50,9 +50,11 @@ remembered_list(Remembered *remembered)
 }
 
 /*
- * Mark a cache as invalid before the caller reads its information. relid: the
- * table on which the information depends; InvalidOid if it depends on all
- * tables. The caller passes the result to remembered_end().
+ * Mark a cache as invalid before the caller reads the information for it.
+ * Returns a number that the caller passes to remembered_end() after reading.
+ *
+ * relid: the table on which the information depends; InvalidOid if it depends
+ * on all tables.
  */
 uint64
 remembered_begin(Remembered *remembered, Oid relid)
@@ -67,8 +69,9 @@ remembered_begin(Remembered *remembered, Oid relid)
 }
 
 /*
- * Mark a cache as valid after the caller has read its information, unless an
- * invalidation has arrived since. began: the result of remembered_begin().
+ * Mark a cache as valid, after the caller has read the information for it. The
+ * cache stays invalid if an invalidation has arrived since remembered_begin().
+ * "began" is the result of remembered_begin().
  */
 void
 remembered_end(Remembered *remembered, uint64 began)
@@ -77,8 +80,8 @@ remembered_end(Remembered *remembered, uint64 began)
 }
 
 /*
- * Mark a cache as invalid. If a caller is just reading its information,
- * remembered_end() will not make it valid.
+ * Mark a cache as invalid. If a caller is reading the information for the
+ * cache at this moment, remembered_end() leaves the cache invalid.
  */
 void
 remembered_forget(Remembered *remembered)

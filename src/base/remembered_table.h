@@ -7,9 +7,9 @@
 #define BLOGSTORE_REMEMBERED_TABLE_H
 
 /*
- * The state of a cache that is valid until a table changes. The user of this
- * struct keeps the cached information itself in a static variable beside it.
- * Initially all fields are zero. Use:
+ * The state of a cache that is valid until a table changes. The file that has
+ * the cache declares a static variable of this type, with all fields zero, and
+ * keeps the cached information in variables of its own. Use:
  *
  *		if (!memory.valid)
  *		{
@@ -21,16 +21,15 @@
  */
 typedef struct Remembered
 {
-	bool		valid;			/* true while the cached information is
-								 * valid */
+	bool		valid;
 	/*
-	 * The table on which the cached information depends. InvalidOid: it
-	 * depends on all tables.
+	 * The table on which the cached information depends. InvalidOid: the
+	 * information depends on all tables.
 	 */
 	Oid			relid;
-	uint64		changes;		/* invalidations of this cache so far */
-	bool		listed;			/* true if the list contains this cache */
-	struct Remembered *next;	/* next element of that list */
+	uint64		changes;		/* how often this cache was invalidated */
+	bool		listed;			/* whether this cache is in the list */
+	struct Remembered *next;	/* next cache in the list of all caches */
 } Remembered;
 
 extern uint64 remembered_begin(Remembered *remembered, Oid relid);

@@ -2,8 +2,9 @@
  * settings.c
  *		The settings named blogstore.*.
  *
- * The settings on which the worker depends are PGC_SIGHUP: they are the same
- * in all processes, and are changed in postgresql.conf. Runs in any process.
+ * The settings on which the worker depends are PGC_SIGHUP: they have the same
+ * value in all processes, and are changed in postgresql.conf. Runs in any
+ * process.
  */
 #include "postgres.h"
 
@@ -45,7 +46,9 @@ is_uuid(const char *text)
 	return *form == *text;
 }
 
-/* Check hook of blogstore.current_user_id. */
+/*
+ * Check hook of blogstore.current_user_id: accept a uuid or an empty string.
+ */
 static bool
 check_current_user(char **value, void **extra, GucSource source)
 {
@@ -57,8 +60,9 @@ check_current_user(char **value, void **extra, GucSource source)
 }
 
 /*
- * The keys of properties in blogstore.short_form_properties. key contains n
- * strings, one after another, each with its terminating zero byte.
+ * The parsed value of blogstore.short_form_properties. "key" contains the n
+ * keys one after another, each with a terminating zero byte. "all" is true if
+ * one of the keys is *.
  */
 typedef struct ShortFormKeys
 {
@@ -70,8 +74,8 @@ typedef struct ShortFormKeys
 static const ShortFormKeys *keys = NULL;
 
 /*
- * Check hook of blogstore.short_form_properties, which is a list of keys. The
- * key * stands for all.
+ * Check hook of blogstore.short_form_properties: parse the list of keys, and
+ * pass it to assign_keys() as *extra. The key * means all keys.
  */
 static bool
 check_keys(char **value, void **extra, GucSource source)
@@ -114,7 +118,7 @@ assign_keys(const char *value, void *extra)
 	keys = extra;
 }
 
-/* Return whether the short form of a post keeps all keys of its properties. */
+/* Return whether posts in short form keep all keys of their properties. */
 bool
 short_form_keeps_all(void)
 {
@@ -122,8 +126,8 @@ short_form_keeps_all(void)
 }
 
 /*
- * Return whether the short form of a post keeps a key of its properties.
- * length: the length of the key in bytes.
+ * Return whether posts in short form keep one key of their properties. length:
+ * the length of the key in bytes.
  */
 bool
 short_form_keeps(const char *key, int length)
@@ -143,8 +147,8 @@ short_form_keeps(const char *key, int length)
 }
 
 /*
- * Return the nth key in blogstore.short_form_properties, counted from 0; NULL
- * if there are not so many.
+ * Return the key number n in the list blogstore.short_form_properties, counted
+ * from 0. Returns NULL if the list has n keys or fewer.
  */
 const char *
 short_form_key(int n)
@@ -161,9 +165,10 @@ short_form_key(int n)
 
 /*
  * Return a hash of the settings that determine the short form of posts, except
- * blogstore.short_form_length; 0 for the defaults. The worker stores the hash
- * beside the views, and rebuilds them when it finds another hash, even if the
- * settings changed while the server was down.
+ * blogstore.short_form_length. Returns 0 if these settings have their
+ * defaults. The worker stores the hash with the state of the views. It
+ * rebuilds the views when it finds another hash stored, even if the settings
+ * were changed while the server was down.
  */
 int64
 short_form_stamp(void)
@@ -179,7 +184,6 @@ short_form_stamp(void)
 	return (int64) (stamp >> 1) + 1;
 }
 
-/* Define the settings. Called once by _PG_init. */
 void
 settings_init(void)
 {
@@ -242,9 +246,9 @@ settings_init(void)
 }
 
 /*
- * Change a setting that any user may change. It gets its earlier value when
- * the caller's nesting level ends (NewGUCNestLevel(), AtEOXact_GUC()). Errors:
- * those of set_config_option().
+ * Change one of the settings that any user may change, until the caller's GUC
+ * nesting level ends (NewGUCNestLevel(), AtEOXact_GUC()). Errors: those of
+ * set_config_option().
  */
 void
 setting_change(const char *name, const char *value)
@@ -254,9 +258,9 @@ setting_change(const char *name, const char *value)
 }
 
 /*
- * Set the settings that affect the CREATE TABLE statements of blogstore, until
- * the caller's nesting level ends (AtEOXact_GUC()). This overrides what the
- * session, the role or the database has set.
+ * Set the settings that affect blogstore's CREATE TABLE statements, until the
+ * caller's GUC nesting level ends (AtEOXact_GUC()). The settings of the
+ * session, the role and the database are overridden.
  */
 void
 settings_for_tables(void)
@@ -264,15 +268,15 @@ settings_for_tables(void)
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	setting_change("default_table_access_method", "heap");
 	/*
-	 * the server refuses to create a partitioned table if this setting names
-	 * the database's own tablespace
+	 * The server refuses to create a partitioned table if default_tablespace
+	 * names the tablespace of the database itself.
 	 */
 	setting_change("default_tablespace", "");
 }
 
 /*
- * Change a setting that any user may change. It gets its earlier value when
- * the transaction ends. Errors: those of set_config_option().
+ * Change one of the settings that any user may change, until the transaction
+ * ends. Errors: those of set_config_option().
  */
 void
 setting_change_local(const char *name, const char *value)

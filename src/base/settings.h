@@ -6,17 +6,17 @@
 #ifndef BLOGSTORE_SETTINGS_H
 #define BLOGSTORE_SETTINGS_H
 
-#define MAX_DATABASES 64		/* at most so many databases can use
-								 * blogstore */
+#define MAX_DATABASES 64		/* the most databases that can use blogstore */
 
 /*
- * From what blogstore.short_form_length characters of a post's content are cut
- * for the short form, in which lists show posts.
+ * What the content of a post in short form is cut from, to
+ * blogstore.short_form_length characters. The value of
+ * blogstore.short_form_format.
  */
 typedef enum ShortFormFormat
 {
-	SHORT_FORM_RAW,				/* the content as it is stored */
-	SHORT_FORM_TEXT				/* the plain text of the content's HTML */
+	SHORT_FORM_RAW,				/* the stored content */
+	SHORT_FORM_TEXT				/* the content's HTML without its tags */
 } ShortFormFormat;
 
 extern int	blogstore_feed_size;
@@ -28,19 +28,15 @@ extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;
 extern char *blogstore_current_user;
 
-/*
- * settings.c: the top-level keys of a post's properties that its short form
- * keeps (blogstore.short_form_properties)
- */
 extern bool short_form_keeps_all(void);
 extern bool short_form_keeps(const char *key, int length);
 extern const char *short_form_key(int n);
 extern int64 short_form_stamp(void);
 
 /*
- * A search_path for statements of blogstore. Unqualified names find only the
- * server's objects in it. pg_temp comes last, because otherwise the server
- * would search it first, and temporary tables could hide the server's.
+ * A search_path for blogstore's own statements: unqualified names find only
+ * objects of the server. pg_temp is listed last because the server searches it
+ * first if it is not listed. Temporary tables could then hide system catalogs.
  */
 #define SAFE_SEARCH_PATH "pg_catalog, pg_temp"
 

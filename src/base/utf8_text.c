@@ -2,8 +2,8 @@
  * utf8_text.c
  *		Converts texts between the database's encoding and UTF-8.
  *
- * Uses the server's own conversions, even if a conversion that a user has
- * created comes first in search_path. Runs in backends and parallel workers.
+ * Uses the conversions in pg_catalog, even if search_path finds a conversion
+ * that a user has created first. Runs in backends and parallel workers.
  */
 #include "postgres.h"
 
@@ -14,13 +14,12 @@
 #include "mb/pg_wchar.h"
 
 /*
- * The text that replaces a code point which the database's encoding lacks, and
- * its length.
+ * The text that stands for a code point that the database's encoding does not
+ * have (see text_from_utf8()), and the length of this text in bytes.
  */
 #define LACKING_FORMAT "\x1a%06x"
 #define LACKING_LENGTH 7
 
-/* Return whether all bytes of a text are ASCII. */
 bool
 text_is_ascii(const char *text, int length)
 {
@@ -32,7 +31,7 @@ text_is_ascii(const char *text, int length)
 
 /*
  * Return whether texts in the database's encoding can be converted to UTF-8.
- * The exceptions are SQL_ASCII, which does not say what its bytes mean, and
+ * This is false only for SQL_ASCII, which does not say what bytes mean, and
  * MULE_INTERNAL, for which the server has no conversion.
  */
 bool
@@ -46,9 +45,11 @@ encoding_has_utf8(void)
 }
 
 /*
- * Convert a text up to the first character that the target encoding lacks.
- * Returns how many bytes of the source were converted. room: the size of the
- * buffer converted.
+ * Convert a text up to the first character that the target encoding does not
+ * have. Returns how many bytes of the text were converted.
+ *
+ * converted: the buffer for the result.
+ * room: the size of that buffer.
  */
 static int
 convert(Oid conversion, int from, int to, const char *text, int length,
@@ -61,10 +62,10 @@ convert(Oid conversion, int from, int to, const char *text, int length,
 }
 
 /*
- * Convert a text from the database's encoding to UTF-8, and set *text and
- * *length to the result, which is in the current memory context. Leaves both
- * unchanged if the text needs no conversion. Returns false if the text cannot
- * be converted; an ASCII text always can.
+ * Convert a text from the database's encoding to UTF-8. *text and *length
+ * become the converted text, in the current memory context; if the text needs
+ * no conversion, they stay unchanged. Returns false if the text cannot be
+ * converted. An ASCII text can always be converted.
  */
 bool
 text_to_utf8(const char **text, int *length)
@@ -89,11 +90,11 @@ text_to_utf8(const char **text, int *length)
 }
 
 /*
- * Convert a text from UTF-8 to the database's encoding, into the current
- * memory context. A code point that the encoding lacks becomes U+001A
+ * Convert a text from UTF-8 to the database's encoding, for which
+ * encoding_has_utf8() must be true. The result is in the current memory
+ * context. A code point that the encoding does not have becomes U+001A
  * (SUBSTITUTE) and six hexadecimal digits, so that different texts stay
- * different. The database's encoding must be one for which encoding_has_utf8()
- * is true.
+ * different.
  */
 char *
 text_from_utf8(const char *utf8, int length)

@@ -1,7 +1,7 @@
 /*
  * worker_hooks.c
- *		The pointers to functions of views/launcher/ that files in lower
- *		folders call.
+ *		The function pointers through which files in storage/ and model/ call
+ *		views/launcher/.
  *
  * Runs in any process.
  */

@@ -4,9 +4,10 @@
  *		or asks about the worker.
  *
  * The worker is a background process of each database that maintains the
- * views: the copies of posts in the table users, and the table feed. Files in
- * storage/ and model/ must not include headers of views/launcher/, which knows
- * the worker. They call views/launcher/ through this struct.
+ * views: the copies of posts in the table users, and the table feed.
+ * views/launcher/ starts and wakes the worker. Files in storage/ and model/
+ * must not include headers of views/launcher/, so they call it through the
+ * struct WorkerHooks.
  */
 #ifndef BLOGSTORE_WORKER_HOOKS_H
 #define BLOGSTORE_WORKER_HOOKS_H
@@ -18,33 +19,38 @@
 typedef struct WorkerHooks
 {
 	/*
-	 * The calling process has found blogstore's tables in its database. If the
-	 * database has no worker, this requests one.
+	 * Called when this process has found blogstore's tables in its database.
+	 * If the database has no worker, requests one.
 	 */
 	void		(*containers_found) (void);
 	/*
-	 * The calling transaction has created blogstore's tables. A worker is
-	 * started when the transaction commits.
+	 * Called when the current transaction has created blogstore's tables. When
+	 * the transaction commits, a worker is started.
 	 */
 	void		(*containers_created) (void);
 	/*
-	 * The calling transaction has written items. The worker is woken when it
-	 * commits. posts: the items are posts or counts of posts.
+	 * Called when the current transaction has written items. When the
+	 * transaction commits, the worker is woken. "posts" is true if the items
+	 * are posts or deltas.
 	 */
 	void		(*item_written) (bool posts);
 	/*
-	 * Return the id of the transaction since which a worker has kept the views
-	 * up to date without a break. A snapshot that shows this transaction may
-	 * read the views. InvalidTransactionId: no worker keeps them up to date.
+	 * Return the id of a transaction that the worker has recorded: the views
+	 * have been up to date ever since that transaction committed. A snapshot
+	 * may read the views only if it shows that transaction. Returns
+	 * InvalidTransactionId if no worker keeps the views up to date.
 	 */
 	TransactionId (*views_served) (void);
-	/* The calling transaction begins or ends the deletion of a user. */
+	/*
+	 * Called when the current transaction begins or ends the deletion of a
+	 * user. The deletion of one user takes several transactions.
+	 */
 	void		(*user_deletions_changing) (void);
 	/*
 	 * Set *stamp to the number of committed transactions that have begun or
-	 * ended the deletion of a user, so that a caller can tell whether its list
-	 * of these users is still right. Returns false while such a transaction is
-	 * committing.
+	 * ended the deletion of a user. A caller that has cached the list of users
+	 * being deleted reads the list again when this number has changed. Returns
+	 * false if such a transaction is committing at this moment.
 	 */
 	bool		(*user_deletions) (uint64 *stamp);
 } WorkerHooks;

@@ -3,8 +3,8 @@
  *		Items in memory, and the names of the containers' tables and columns.
  *
  * An item is a row of a container: a user, a post, a comment, a like, or a
- * delta (counts that are still to be added to a post's). The containers are
- * the tables users, posts and feed.
+ * delta (counts that are not yet added to the counts of a post). The
+ * containers are the tables users, posts and feed.
  *
  * Runs in any process.
  */
@@ -40,9 +40,10 @@ typedef struct TypeProperties
 } TypeProperties;
 
 /*
- * The properties of each item type. The first ones are those of the data model
- * in "Model and partition data using a real-world example" (Azure Cosmos DB),
- * in the order of that article. blogstore's own properties follow.
+ * The properties of each item type, in the order of the row types that queries
+ * return. The properties of the article "Model and partition data using a
+ * real-world example" (Azure Cosmos DB) come first, in the article's order.
+ * blogstore's own properties follow.
  */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
@@ -62,8 +63,8 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 };
 
 /*
- * Return the length of a property's values, as typlen of pg_type has it; -1
- * for a varlena type.
+ * Return the length of a property's values in bytes; -1 if the length varies,
+ * as in pg_type.typlen.
  */
 static int
 property_length(Property prop)
@@ -88,7 +89,6 @@ property_length(Property prop)
 	}
 }
 
-/* Return the SQL type of a property. */
 Oid
 property_type(Property prop)
 {
@@ -130,8 +130,9 @@ container_table(Container container)
 }
 
 /*
- * Return the property by which a container's table is hash-partitioned. The
- * feed has none, and is partitioned by PROP_TYPE alone.
+ * Return the property by whose hash a container's table is partitioned. The
+ * feed is not partitioned by hash, but by the column "type" alone. For the
+ * feed, the result is PROP_TYPE.
  */
 Property
 container_key(Container container)
@@ -149,8 +150,7 @@ container_key(Container container)
 }
 
 /*
- * Return what the column "type" contains in items of a type, for example
- * "post".
+ * Return the value of the column "type" for an item type, for example "post".
  */
 const char *
 item_type_name(ItemType type)
@@ -158,7 +158,6 @@ item_type_name(ItemType type)
 	return type_name[type];
 }
 
-/* Return the name of the column that stores a property. */
 const char *
 property_column(Property prop)
 {
@@ -167,7 +166,7 @@ property_column(Property prop)
 
 /*
  * Return the properties that items of a type have, and set *n to their number.
- * They are in the order of the row type that queries return.
+ * The order is that of the row types that queries return.
  */
 const Property *
 item_properties(ItemType type, int *n)
@@ -177,8 +176,8 @@ item_properties(ItemType type, int *n)
 }
 
 /*
- * Set up an item of a type. All properties but PROP_TYPE are NULL. The value
- * of PROP_TYPE is allocated in the current memory context.
+ * Initialize an item of a type. PROP_TYPE is set to a text in the current
+ * memory context. All other properties are NULL.
  */
 void
 item_init(BlogItem *item, ItemType type)
@@ -193,7 +192,7 @@ item_init(BlogItem *item, ItemType type)
 
 /*
  * Set a property of an item. A value that is passed by reference is not
- * copied, so the caller keeps it valid as long as the item.
+ * copied: the caller must keep it valid as long as the item is used.
  */
 void
 item_set(BlogItem *item, Property prop, Datum value)
@@ -215,7 +214,8 @@ item_copy(BlogItem *dst, const BlogItem *src)
 }
 
 /*
- * Return whether a value of an item is stored out of line, in a TOAST table.
+ * Return whether one of an item's values is stored out of line in a TOAST
+ * table.
  */
 bool
 item_has_external(const BlogItem *item)
@@ -228,8 +228,8 @@ item_has_external(const BlogItem *item)
 }
 
 /*
- * Return whether two items have equal values of a property, or both NULL.
- * Values are compared detoasted, byte by byte.
+ * Return whether a property has the same value in two items, or is NULL in
+ * both. Values are compared byte by byte, after detoasting.
  */
 bool
 item_same(const BlogItem *a, const BlogItem *b, Property prop)
@@ -252,9 +252,11 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 }
 
 /*
- * Read an item from a slot. attno: the column number of each property, 0 if
- * there is no column. Values stay in the slot. Returns the properties that are
- * NULL as a bit mask.
+ * Read an item from a slot. The item's values point into the slot. Returns the
+ * properties that are NULL, with a bit for each.
+ *
+ * attno: the column number of each property. If it is 0, there is no such
+ *     column, and the property becomes NULL.
  */
 uint32
 item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
@@ -280,15 +282,15 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 }
 
 /*
- * The fields of an error that concerns the id of a user, post or comment; see
- * err_fields().
+ * The fields of errors that concern the id of a user, post or comment, as
+ * err_fields() gets them.
  */
 typedef struct IdFields
 {
 	Container	container;
-	const char *argument;		/* the requests' argument that has the id */
-	const char *exists;			/* rule of "does not exist" errors */
-	const char *unique;			/* rule of "exists already" errors */
+	const char *argument;		/* the SQL functions' argument for the id */
+	const char *exists;			/* constraint of the error "does not exist" */
+	const char *unique;			/* constraint of the error "exists already" */
 } IdFields;
 
 static const IdFields id_fields[] = {
@@ -324,8 +326,8 @@ unknown_item(ItemType type, const pg_uuid_t *id)
 }
 
 /*
- * Raise the error that a user, post or comment cannot be created, because
- * another one with other values has this id. Errors: 23505.
+ * Raise the error that a user, post or comment cannot be created, because an
+ * item with this id exists and has other values. Errors: 23505.
  */
 void
 item_id_taken(ItemType type, const pg_uuid_t *id)

@@ -33,8 +33,9 @@ typedef enum ItemType
 	ITEM_COMMENT,
 	ITEM_LIKE,
 	/*
-	 * counts that are still to be added to those of a post; kept in rows of
-	 * their own, so that concurrent likes and comments need not update one row
+	 * a delta: counts that are not yet added to the counts of a post. Deltas
+	 * are rows of their own, so that concurrent likes and comments need not
+	 * all update the row of the post.
 	 */
 	ITEM_DELTA
 } ItemType;
@@ -42,8 +43,9 @@ typedef enum ItemType
 #define N_ITEM_TYPES (ITEM_DELTA + 1)
 
 /*
- * The properties of items, in the order of the columns of the containers'
- * tables. Each type of item has some of them; see item_properties().
+ * The properties of items, in the order of the columns in the containers'
+ * tables. An item type has only some of these properties (see
+ * item_properties()).
  */
 typedef enum Property
 {
@@ -59,16 +61,17 @@ typedef enum Property
 	PROP_LIKE_COUNT,
 	PROP_CREATION_DATE,
 	/*
-	 * the following are not in the article that the model is taken from; see
-	 * property_in_article()
+	 * The properties from here on are blogstore's own. The ones above come
+	 * from the article "Model and partition data using a real-world example"
+	 * (see property_in_article()).
 	 */
-	PROP_HIDDEN,				/* NULL if the item is shown */
-	PROP_PARENT_ID,				/* the comment to which a comment replies */
+	PROP_HIDDEN,				/* true or NULL; NULL: not hidden */
+	PROP_PARENT_ID,				/* the comment to which this comment replies */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	/*
-	 * of a reply: the comment to which it replies is gone. Not stored in a
-	 * column, but computed when the reply is read
+	 * Whether the comment to which a reply replies has been deleted. There is
+	 * no such column: the value is computed when the reply is read.
 	 */
 	PROP_PARENT_DELETED
 } Property;
@@ -77,8 +80,9 @@ typedef enum Property
 
 /*
  * An item in memory. Values that are passed by reference point into the tuple
- * from which the item was read. They are valid until the scan advances, or the
- * writer that locked the item is closed. item_copy() makes a copy that lasts.
+ * from which the item was read. A value that was read by a scan is valid until
+ * the scan advances. A value that was read by an ItemWriter is valid until the
+ * writer is closed. item_copy() makes a lasting copy.
  */
 typedef struct BlogItem
 {
@@ -87,17 +91,18 @@ typedef struct BlogItem
 } BlogItem;
 
 /*
- * The ways to find items in a leaf table, which has the items of one type in
- * one partition. Each way needs an index, which is recognized by its columns:
+ * The ways to find items in a leaf, each through an index of the leaf. The
+ * index is recognized by its columns.
  *
- *		PATH_KEY	the item's own key: user_id; post_id; (post_id, id) of a
+ *		PATH_KEY	by the item's own key: user_id; post_id; (post_id, id) of a
  *					comment or delta; (user_id, post_id) of a like
- *		PATH_LIST	the items of a partition key by (creation_date, id)
- *		PATH_USER	a user's items among posts, comments or likes; posts and
- *					comments by (creation_date, id)
- *		PATH_DATE	all posts of the table by (creation_date, id); a user's
- *					likes in that order, if the owner has created the index
- *		PATH_REPLIES	a comment's replies by (creation_date, id)
+ *		PATH_LIST	by partition key, in the order (creation_date, id)
+ *		PATH_USER	posts, comments or likes of a user; posts and comments in
+ *					the order (creation_date, id)
+ *		PATH_DATE	all posts of the leaf, in the order (creation_date, id);
+ *					likes of a user in that order, if the owner has created
+ *					the index
+ *		PATH_REPLIES	replies to a comment, in the order (creation_date, id)
  */
 typedef enum AccessPath
 {
@@ -110,13 +115,11 @@ typedef enum AccessPath
 
 #define N_PATHS (PATH_REPLIES + 1)
 
-/* blog_item.c: names of tables and columns */
 extern const char *container_table(Container container);
 extern Property container_key(Container container);
 extern const char *item_type_name(ItemType type);
 extern const char *property_column(Property prop);
 
-/* blog_item.c: items in memory */
 extern const Property *item_properties(ItemType type, int *n);
 extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);
@@ -127,17 +130,13 @@ extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 extern COMPAT_NORETURN void unknown_item(ItemType type, const pg_uuid_t *id);
 extern COMPAT_NORETURN void item_id_taken(ItemType type, const pg_uuid_t *id);
 
-/*
- * blog_item.c: reading an item from a tuple. attno has the column number of
- * each property.
- */
 struct TupleTableSlot;
 extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 							 const AttrNumber *attno);
 
 /*
- * Return whether a property occurs in the article that the model is taken
- * from. These properties come first in the enum.
+ * Return whether a property comes from the article "Model and partition data
+ * using a real-world example". These properties come first in the enum.
  */
 static inline bool
 property_in_article(Property prop)
@@ -145,7 +144,7 @@ property_in_article(Property prop)
 	return prop <= PROP_CREATION_DATE;
 }
 
-/* Copy a property, which may be NULL, from another item. */
+/* Set a property of an item to the value, or NULL, that another item has. */
 static inline void
 item_take(BlogItem *item, const BlogItem *other, Property prop)
 {
@@ -154,8 +153,8 @@ item_take(BlogItem *item, const BlogItem *other, Property prop)
 }
 
 /*
- * Return whether the item's author or an administrator has hidden the item, so
- * that lists and counts leave it out.
+ * Return whether an item is hidden, by the item's author or an administrator.
+ * Lists and counts leave hidden items out.
  */
 static inline bool
 item_hidden(const BlogItem *item)
@@ -164,7 +163,7 @@ item_hidden(const BlogItem *item)
 }
 
 /*
- * Mark an item as hidden, or as shown. A shown item has NULL in the column
+ * Hide an item, or show it again. A shown item has NULL in the column
  * "hidden".
  */
 static inline void
@@ -186,10 +185,7 @@ item_count(const BlogItem *item, Property prop)
 	return DatumGetInt64(item->value[prop]);
 }
 
-/*
- * Add to the comment_count and the like_count of a post, or of a delta, which
- * is a row of counts still to be added to a post.
- */
+/* Add to the comment_count and like_count of a post or of a delta. */
 static inline void
 item_add_counts(BlogItem *item, int64 comments, int64 likes)
 {

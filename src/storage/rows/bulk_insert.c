@@ -3,12 +3,12 @@
  *		Inserts many items of one type into any number of partitions.
  *
  * Rows are collected and inserted together by table_multi_insert(), as COPY
- * does (CopyMultiInsertInfoFlush()), which fills pages and writes WAL by the
- * page. Index entries are sorted, and inserted when all rows of a partition
- * are there (index_entries.c). If the table has triggers, rows are inserted
- * one at a time. A partition's table is closed before the next one is written,
- * so items should be passed in the order of partitions. A key that is taken is
- * an error, as with INSERT.
+ * does (CopyMultiInsertInfoFlush()), so that pages are filled and written to
+ * WAL as a whole. Index entries are sorted, and inserted after all rows of a
+ * partition (index_entries.c). If the table has triggers, rows are inserted
+ * one at a time. A partition's table is closed before the table of another
+ * partition is opened, so the caller should pass items in the order of
+ * partitions. A key that exists already is an error, as for INSERT.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -29,42 +29,39 @@
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
-/*
- * The collected rows are inserted when their number or their size reaches
- * these limits.
- */
+/* Collected rows are inserted when they reach this number or this size. */
 #define BULK_ITEMS 500
 #define BULK_BYTES (256 * 1024)
 
-/* The approximate size of an item without its title and content. */
+/* The assumed size of an item without the item's title and content. */
 #define ITEM_BYTES 128
 
 struct BulkInsert
 {
-	/* Holds this struct and all it points to. */
+	/* The memory context of this struct and of all that it points to. */
 	MemoryContext context;
 	Container	container;
 	ItemType	type;
 	/*
-	 * The writer of the partition that is being written; NULL if there is
-	 * none.
+	 * The writer of the current partition, the one into which items are
+	 * inserted at present; NULL if there is none.
 	 */
 	ItemWriter *writer;
 	/*
-	 * The index entries of the rows in this partition, to be sorted. NULL if
-	 * they are inserted together with each row.
+	 * The collected index entries of the current partition. NULL if each row's
+	 * index entries are inserted together with the row.
 	 */
 	IndexEntries *entries;
-	TupleDesc	desc;			/* the descriptor that all slots share */
+	TupleDesc	desc;			/* the descriptor of all elements of slot */
 	TupleTableSlot *slot[BULK_ITEMS];	/* created when needed */
-	int			n;				/* rows that are collected now */
+	int			n;				/* the number of collected rows in slot */
 	Size		bytes;			/* their approximate size */
 };
 
 /*
- * Begin to insert items of a type. A partition's table is locked in
- * RowExclusiveLock mode when the first item for it is passed, until the
- * transaction ends.
+ * Begin to insert items of a type. The table of each partition is locked in
+ * RowExclusiveLock mode when the first item for the partition is passed. These
+ * locks are held until the transaction ends.
  */
 BulkInsert *
 bulk_insert_begin(Container container, ItemType type)
@@ -80,7 +77,7 @@ bulk_insert_begin(Container container, ItemType type)
 	return bulk;
 }
 
-/* Insert the rows that were collected. Errors: 23505 if a key is taken. */
+/* Insert the collected rows. Errors: 23505 if a key exists already. */
 static void
 bulk_flush(BulkInsert *bulk)
 {
@@ -110,7 +107,7 @@ bulk_flush(BulkInsert *bulk)
 }
 
 /*
- * Close the table that is being written: insert the remaining rows and index
+ * Close the current partition's table: insert the remaining rows and index
  * entries, and fire AFTER triggers.
  */
 static void
@@ -134,8 +131,8 @@ bulk_close(BulkInsert *bulk)
 
 /*
  * Create a slot for a collected row. All slots share one tuple descriptor that
- * is not reference-counted, because searching a ResourceOwner for hundreds of
- * references is slow.
+ * is not reference-counted: a ResourceOwner with hundreds of references is
+ * slow to search.
  */
 static TupleTableSlot *
 bulk_make_slot(BulkInsert *bulk)
@@ -148,8 +145,8 @@ bulk_make_slot(BulkInsert *bulk)
 }
 
 /*
- * Form the row of an item, and collect it. Insert all collected rows if they
- * are enough.
+ * Form the row of an item, and add it to the collected rows. If these reach
+ * BULK_ITEMS or BULK_BYTES, insert them.
  */
 static void
 bulk_gather(BulkInsert *bulk, const BlogItem *item)
@@ -194,9 +191,9 @@ insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Insert an item, or collect its row to insert it later. Errors, which may
- * concern items that were passed earlier: 23505, and those of triggers and
- * constraints.
+ * Insert an item now, or collect its row to insert it later. Errors: 23505,
+ * and those of triggers and constraints. An error may concern an item that was
+ * passed in an earlier call.
  */
 void
 bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
@@ -220,8 +217,8 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 }
 
 /*
- * Insert the rows that remain, and free the state of a bulk insert. Errors:
- * those of bulk_insert_item().
+ * Insert the collected rows that remain, and free the state of a bulk insert.
+ * Errors: those of bulk_insert_item().
  */
 void
 bulk_insert_end(BulkInsert *bulk)

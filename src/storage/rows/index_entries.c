@@ -2,11 +2,11 @@
  * index_entries.c
  *		Inserts the index entries of many rows in the order of each index.
  *
- * Rows arrive in the order of one index at most. In the other indexes, each
- * entry would go to another page: pages would be read and split at random, and
- * stay two thirds full. So when a bulk insert writes to a table with several
- * indexes, the entries of each index are sorted first, and inserted when the
- * table has all its rows. An index that was empty is then as dense as a newly
+ * The rows of a bulk insert arrive in the order of one index at most. In every
+ * other index, consecutive entries would go to random pages. These would be
+ * read and split at random, and stay two thirds full. So when a table has
+ * several indexes, the entries of each index are sorted first, and inserted
+ * after the last row. An index that was empty is then as dense as a newly
  * built one. In any other index, each page is visited once.
  *
  * Runs in backends and in the worker, in a transaction with an active
@@ -28,16 +28,16 @@
 struct IndexEntries
 {
 	ItemWriter *writer;
-	int			n;				/* number of indexes, and elements of sort */
+	int			n;				/* the number of indexes */
 	Tuplesortstate *sort[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /*
- * Return whether index_insert() can insert sorted entries into an index,
- * without the other things that ExecInsertIndexTuples() does, and the entries
- * need no expressions. The index may have a predicate, which is evaluated for
- * each row: the caller has made sure that it is not the owner's code
- * (index_is_attached()).
+ * Return whether the sorted entries of an index can be inserted by
+ * index_insert() alone. This needs a B-tree index that is neither deferrable
+ * nor an exclusion constraint, and has no expressions. A predicate is allowed:
+ * has_entry() evaluates it for each row. The caller has made sure that the
+ * predicate contains no code of the owner (index_is_attached()).
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)
@@ -49,10 +49,13 @@ index_is_plain(Relation index, const IndexInfo *info)
 }
 
 /*
- * Begin to collect the index entries of rows that a writer inserts, in the
- * current memory context. Returns NULL if entries are not to be sorted. This
- * is so if there is only one index, in whose order the rows come, or if code
- * of the owner is attached to the table, or if an index does not allow it.
+ * Begin to collect the index entries of the rows that a writer inserts. The
+ * result is in the current memory context. Returns NULL if entries are not
+ * collected, but inserted with each row. This is so
+ *
+ *		if the table has a single index, because rows come in its order;
+ *		if the owner has attached code to the table;
+ *		if one of the indexes is not plain (index_is_plain()).
  */
 IndexEntries *
 index_entries_begin(ItemWriter *writer)
@@ -81,8 +84,8 @@ index_entries_begin(ItemWriter *writer)
 }
 
 /*
- * Return whether a row has an entry in an index, according to the index's
- * predicate.
+ * Return whether an index has an entry for a row. A partial index has entries
+ * only for rows that satisfy the index's predicate.
  */
 static bool
 has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
@@ -97,7 +100,7 @@ has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 	return ExecQual(info->ii_PredicateState, econtext);
 }
 
-/* Collect the entries of an inserted row for each index. */
+/* Collect the entries that an inserted row has in all indexes. */
 void
 index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 {
@@ -121,7 +124,7 @@ index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 
 /*
  * Sort the collected entries of one index, and insert them. Errors: 23505 if a
- * key is taken.
+ * unique index has an equal key already.
  */
 static void
 insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
@@ -149,8 +152,8 @@ insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
 }
 
 /*
- * Insert the collected entries of all indexes. Errors: 23505 if a key is
- * taken.
+ * Insert the collected entries of all indexes. Errors: 23505 if a unique index
+ * has an equal key already.
  */
 void
 index_entries_end(IndexEntries *entries)

@@ -14,9 +14,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * Read the one item that a query finds, and copy it to the current memory
+ * Read the only item that matches "query", and copy it to the current memory
  * context. Returns false if the snapshot shows no such item. Errors: 22004 if
- * the item lacks a value; 55000 if the table cannot be read.
+ * the item has NULL in a column that blogstore requires; 55000 if the table
+ * cannot be read.
  */
 bool
 item_get(const ItemQuery *query, BlogItem *out)
@@ -32,7 +33,7 @@ item_get(const ItemQuery *query, BlogItem *out)
 }
 
 /*
- * Return whether a user or a post exists, as a new snapshot shows it. Errors:
+ * Return whether a user or a post exists, according to a new snapshot. Errors:
  * those of item_get().
  */
 bool

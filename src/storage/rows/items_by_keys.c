@@ -3,18 +3,18 @@
  *		Reads items of one type by many keys.
  *
  * Opening a table and its index costs as much as reading two or three rows. So
- * the keys are sorted by partition, and each partition's table is opened once
- * for all of its keys. Within a table, one scan is restarted for each key, in
- * the order of the index. Items are copied, and no table is open when they are
- * returned.
+ * the keys are sorted by partition, and the table of each partition is opened
+ * once for all keys in that partition. Within a table, one scan is restarted
+ * for each key, in the order of the index. The items that are returned are
+ * copies, and no table is open any more.
  *
  * A copy can point to values that are stored out of line (TOAST). The snapshot
- * keeps these values, unless DDL rewrites the table. So if such an item was
- * copied, the lock on its table is kept until the transaction ends, like the
- * lock on a table of a query.
+ * keeps VACUUM from removing these values, but a rewrite of the table by DDL
+ * would remove them. So after such a copy the AccessShareLock on the table is
+ * kept until the transaction ends, as for a table of an SQL query.
  *
- * Each row is on another heap page. When a page was not in shared buffers, the
- * pages of the next rows are prefetched.
+ * Each item is on another heap page. When an item's page was not in shared
+ * buffers, the heap pages of the next items are prefetched.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -30,9 +30,12 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* maximum of columns in an item's key */
+#define MAX_COLUMNS 2			/* the most columns of an item's own key */
 
-/* One of the keys that the caller has passed, and its index among them. */
+/*
+ * One of the keys that the caller has passed. "number" is its index in the
+ * caller's array.
+ */
 typedef struct AskedKey
 {
 	const pg_uuid_t *key;
@@ -57,8 +60,8 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 #include "lib/sort_template.h"
 
 /*
- * Sort the caller's n keys by partition and key, and make an element of many
- * for each distinct key.
+ * Sort the caller's n keys by partition and key. Add an element to many->item
+ * for each distinct key, and set many->asked.
  */
 static void
 take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
@@ -87,8 +90,8 @@ take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
 }
 
 /*
- * Begin or restart the scan, so that it reads what the query finds by the key
- * of an item.
+ * Begin a scan of the items that match "query" and have the key item->key, or
+ * restart *scan for this key.
  */
 static void
 look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
@@ -105,9 +108,9 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * Prefetch the heap pages of items from the index "from" on, up to the number
- * of pages that may be prefetched at a time. Returns the index of the first
- * item that was not prefetched.
+ * Prefetch the heap pages of the elements of many->item from the index "from"
+ * on, as many as may be prefetched at a time. Returns the index of the first
+ * element that was not prefetched.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
@@ -127,9 +130,11 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 }
 
 /*
- * For each item that many_items_read() has found, call take with a scan that
- * reads what the query finds by the same key. query: has the values of all but
- * the last column of the key. Errors: those of item_scan_begin(), and of take.
+ * For each item that many_items_read() has found, call take() with a scan of
+ * the items that match "query" and have the same partition key. For example,
+ * many posts were read, and "query" finds each post's deltas. query->key has
+ * the values of all columns of the key but the last. Errors: those of
+ * item_scan_begin() and of take().
  */
 void
 many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
@@ -155,8 +160,9 @@ many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
 }
 
 /*
- * Copy the item that a scan finds, and keep the lock on its table if the copy
- * points to TOAST values. Called by many_items_scan().
+ * Copy the item that a scan finds. If the copy points to TOAST values, keep
+ * the lock on the item's table until the transaction ends. many_items_read()
+ * passes this function to many_items_scan().
  */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)
@@ -177,10 +183,11 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
 }
 
 /*
- * Read the items of n partition keys, which may contain duplicates. query: has
- * container, type, and the values of all but the last column of the items' own
- * keys. The result is in the current memory context. Errors: those of
- * item_scan_begin(), and 22004 if an item lacks a required value.
+ * Read the items that have one of n partition keys, which may contain
+ * duplicates. The result is in the current memory context. query->key has the
+ * values of all columns of an item's own key but the last, which is the
+ * partition key. Errors: 22004 if an item has NULL in a column that blogstore
+ * requires, and those of item_scan_begin().
  */
 ManyItems *
 many_items_read(const ItemQuery *query, const pg_uuid_t *key, int n)

@@ -1,19 +1,24 @@
 /*
  * key_lock.c
- *		Locks on all items of a type that belong to one partition key, for
- *		example on a post by its id.
+ *		Locks all items of a type that belong to one partition key, for
+ *		example a post by its id.
  *
- * The items of a key are not an object of the server, which it could lock. So
- * a number that the key hashes to stands for them. This number is used as a
- * block number of the items' table, in a range that no table grows to. A
- * heavyweight lock on a tuple of that block excludes other processes; pg_locks
- * shows it so. A predicate lock on that block as a page lets serializable
- * transactions detect conflicts; a predicate lock on a real page would also
- * cover the items of other keys. Two keys with the same number block each
- * other, and nothing worse happens.
+ * The server has no lock for such a set of items. So the key is hashed to a
+ * number, and the lock is taken on the block of that number in the items'
+ * table. The numbers are in a range that no table grows to. There are two
+ * kinds of lock:
  *
- * For the modes of the heavyweight lock see KeyLockMode. The lock is released
- * at the end of the transaction, or at a rollback to a savepoint that was set
+ * - A heavyweight lock on a tuple of that block makes other processes wait.
+ *   pg_locks shows it as a tuple lock.
+ * - A predicate lock on that block lets SERIALIZABLE transactions detect
+ *   conflicts. A predicate lock on a real page would also cover items of other
+ *   keys.
+ *
+ * If two keys have the same number, the only harm is that they wait for each
+ * other.
+ *
+ * KeyLockMode lists the modes of the heavyweight lock. The lock is released at
+ * the end of the transaction, or at a rollback to a savepoint that was set
  * before the lock was taken.
  *
  * Runs in any process. Backends and the worker take heavyweight locks.
@@ -37,8 +42,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the block number that stands for a key. It is in a range that no
- * table grows to.
+ * Return the block number to which a key is hashed, for locks. No table grows
+ * to such a number of blocks.
  */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key)
@@ -48,9 +53,9 @@ key_page(const pg_uuid_t *partition_key)
 }
 
 /*
- * Set up the lock on the items of a type that belong to a key, without taking
- * it. Errors: 55000 if the key's partition has no table for the type, or the
- * table cannot be used.
+ * Set up a KeyLock for the items of a type that belong to a partition key.
+ * Does not lock anything yet. Errors: 55000 if the key's partition has no
+ * table for the type, or the table cannot be used.
  */
 void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
@@ -61,8 +66,8 @@ key_lock_init(KeyLock *lock, Container container, ItemType type,
 }
 
 /*
- * Set tag to the lock of the server that stands for a key lock, and return the
- * server's mode for it.
+ * Set *tag to the server's lock tag for a KeyLock, and return the server's
+ * lock mode for a KeyLockMode.
  */
 static LOCKMODE
 key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
@@ -82,10 +87,12 @@ key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Take a lock on the items of a key, until the transaction ends. wait:
- * LockWaitBlock, or LockWaitSkip to return false if another transaction holds
- * the lock in a conflicting mode. Errors: 40P01 (deadlock), 55P03
- * (lock_timeout).
+ * Take the heavyweight lock of a KeyLock, until the transaction ends.
+ *
+ * wait: LockWaitBlock, or LockWaitSkip to return false if another transaction
+ * holds the lock in a conflicting mode.
+ *
+ * Errors: 40P01 (deadlock), 55P03 (lock_timeout).
  */
 bool
 key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
@@ -98,9 +105,9 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Release a lock on the items of a key before the transaction ends. If the
- * transaction has taken it several times, it stays locked until each is
- * released.
+ * Release the heavyweight lock of a KeyLock before the transaction ends. If
+ * the transaction has taken the lock several times in this mode, each call
+ * undoes one of them.
  */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
@@ -112,9 +119,9 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Record, in a serializable transaction, that what a scan reads depends on all
- * items of a key, by a predicate lock. Has no effect if the snapshot is not an
- * MVCC snapshot.
+ * Take a predicate lock on all items of a partition key. In a SERIALIZABLE
+ * transaction, it records that the result of a scan depends on all these
+ * items. Does nothing if "snapshot" is not an MVCC snapshot.
  */
 void
 key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
@@ -127,9 +134,9 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * Report, in a serializable transaction, that it has written an item of a key.
- * This conflicts with transactions that have called key_predicate_lock() for
- * this key. Errors: 40001.
+ * Report that a SERIALIZABLE transaction has written an item of a partition
+ * key. This is a conflict with concurrent transactions that have called
+ * key_predicate_lock() for this key. Errors: 40001.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
@@ -139,9 +146,9 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * Report, in a serializable transaction, that its snapshot does not show the
- * scan's current item. If the transaction that inserted the item is a
- * concurrent serializable one, this is a conflict (see
+ * Report that a SERIALIZABLE transaction's snapshot does not show the current
+ * item of a scan, which reads with another snapshot. If the item was inserted
+ * by a concurrent SERIALIZABLE transaction, this is a conflict (see
  * HeapCheckForSerializableConflictOut()). Errors: 40001.
  */
 void

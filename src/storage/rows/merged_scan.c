@@ -2,10 +2,10 @@
  * merged_scan.c
  *		Reads the items of one type in all partitions as one ordered list.
  *
- * Each partition is read by an index that has the order. A binary heap holds
- * the current item of each partition, and its first item is the next one of
- * the list. Beginning a scan costs one index lookup per partition; each
- * further item costs a few comparisons.
+ * One scan for each partition reads an index in the order of the list. A
+ * binary heap has the current item of each scan; the first of these items is
+ * the next one of the list. Beginning a merged scan costs one index lookup for
+ * each partition, and each further item a few comparisons.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -23,16 +23,21 @@
 
 struct MergedScan
 {
-	/* The memory context in which the scans allocate, as btgettuple() does. */
+	/*
+	 * The memory context in which the scans of the partitions allocate memory.
+	 */
 	MemoryContext context;
 	ItemOrder	order;
-	int			n;				/* number of scans: one per partition */
+	int			n;				/* the number of scans, one per partition */
 	ItemScan  **scan;
-	BlogItem   *item;			/* by scan: its current item */
-	binaryheap *heap;			/* numbers of scans, ordered by their items */
+	BlogItem   *item;			/* the current item of each scan */
+	binaryheap *heap;			/* indexes of scans, ordered by item */
 };
 
-/* Compare two items by (creation_date, id), newest first. */
+/*
+ * Compare two items for the order (creation_date, id), newest first. Returns a
+ * negative number if "a" comes first.
+ */
 int
 merged_newest_first(const BlogItem *a, const BlogItem *b)
 {
@@ -51,8 +56,8 @@ merged_oldest_first(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Compare the current items of two scans, for the heap. binaryheap has the
- * largest element first, so the order is reversed.
+ * Comparison function of the heap: compare the current items of two scans. The
+ * order is reversed because binaryheap puts the largest element first.
  */
 static int
 compare_inputs(Datum a, Datum b, void *arg)
@@ -64,9 +69,9 @@ compare_inputs(Datum a, Datum b, void *arg)
 }
 
 /*
- * Open a scan of each partition. Returns false if this process has read the
- * layout again meanwhile, because the numbers of partitions may have changed.
- * The caller then starts over.
+ * Begin a scan of each partition. Returns false if the layout was read again
+ * while the scans were begun. The numbers of partitions may have changed then,
+ * and the caller must begin again.
  */
 static bool
 open_inputs(MergedScan *merged, const ItemQuery *query)
@@ -101,8 +106,9 @@ close_inputs(MergedScan *merged)
 }
 
 /*
- * Prefetch the heap pages of the first items of several scans, beginning with
- * scan number from. Returns the number of the first scan that was left out.
+ * Prefetch the heap page of the first item of several scans: of
+ * merged->scan[from] and the following ones, as many as may be prefetched at a
+ * time. Returns the index of the first scan that was left out.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -117,8 +123,8 @@ ask_for_first(MergedScan *merged, int from)
 }
 
 /*
- * Read the first item of each scan. Once a page was not in shared buffers, the
- * pages for the following scans are prefetched together.
+ * Read the first item of each scan. As soon as a page was not in shared
+ * buffers, prefetch the pages for the following scans together.
  */
 static void
 read_first_items(MergedScan *merged)
@@ -137,11 +143,12 @@ read_first_items(MergedScan *merged)
 }
 
 /*
- * Begin to read the items of a query in all partitions, as one list in the
- * given order. The caller's lock on the container's root prevents changes of
- * the partitions, except by DETACH PARTITION ... CONCURRENTLY. Errors: 55000.
- * Locks: AccessShareLock on each partition's table and index, to the end of
- * the scan.
+ * Begin to read the items that match "query" in all partitions, as one list.
+ * The query's access path must return the items in the order "order". The
+ * caller must have locked the container's root table, so that no partition is
+ * added or removed, except by DETACH PARTITION ... CONCURRENTLY. Errors:
+ * 55000. Locks: AccessShareLock on each partition's table and index, to the
+ * end of the scan.
  */
 MergedScan *
 merged_scan_begin(const ItemQuery *query, ItemOrder order)
@@ -161,7 +168,7 @@ merged_scan_begin(const ItemQuery *query, ItemOrder order)
 	return merged;
 }
 
-/* Return the number of the scan whose item is the next one in the list. */
+/* Return the index of the scan that has the current item of the list. */
 static int
 present(const MergedScan *merged)
 {
@@ -169,8 +176,9 @@ present(const MergedScan *merged)
 }
 
 /*
- * Return the current item of the list, which is the first one initially; NULL
- * at the end.
+ * Return the current item of the list, which is valid until the next call of
+ * merged_scan_next(). Initially this is the first item. Returns NULL at the
+ * end of the list.
  */
 const BlogItem *
 merged_scan_item(const MergedScan *merged)
@@ -178,14 +186,14 @@ merged_scan_item(const MergedScan *merged)
 	return binaryheap_empty(merged->heap) ? NULL : &merged->item[present(merged)];
 }
 
-/* Return the partition's scan that has found the current item. */
+/* Return the scan that has the current item of the list. */
 ItemScan *
 merged_scan_source(const MergedScan *merged)
 {
 	return merged->scan[present(merged)];
 }
 
-/* Advance to the next item of the list. There must be a current item. */
+/* Advance to the next item of the list. The list must not be at its end. */
 void
 merged_scan_next(MergedScan *merged)
 {
@@ -199,7 +207,7 @@ merged_scan_next(MergedScan *merged)
 	MemoryContextSwitchTo(old);
 }
 
-/* End a scan of all partitions, and release its locks. */
+/* End the scans of all partitions, and release their locks. */
 void
 merged_scan_end(MergedScan *merged)
 {

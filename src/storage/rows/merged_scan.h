@@ -9,21 +9,16 @@
 
 typedef struct MergedScan MergedScan;
 
-/* compare two items; negative if a comes first */
+/*
+ * Comparison function for an order of items. Returns a negative number if "a"
+ * comes first.
+ */
 typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
 
-/* the orders by (creation_date, id) */
 extern int	merged_newest_first(const BlogItem *a, const BlogItem *b);
 extern int	merged_oldest_first(const BlogItem *a, const BlogItem *b);
 
-/*
- * begin a scan of all partitions; the query's access path must return items in
- * the order
- */
 extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
-/*
- * return the current item, which is valid until the next call; NULL at the end
- */
 extern const BlogItem *merged_scan_item(const MergedScan *merged);
 extern ItemScan *merged_scan_source(const MergedScan *merged);
 extern void merged_scan_next(MergedScan *merged);

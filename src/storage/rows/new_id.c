@@ -2,10 +2,10 @@
  * new_id.c
  *		Makes uuids of version 7 (RFC 9562, section 5.7).
  *
- * The time comes first in these, so ids that are made at about the same time
- * are close together in indexes. The 12 bits after the milliseconds contain
- * the fraction of the millisecond (the RFC's method 3); the rest is random.
- * Runs in any process.
+ * A uuid of version 7 begins with the time in milliseconds, so ids that are
+ * made at about the same time are close together in indexes. The next 12 bits
+ * contain the fraction of the millisecond (method 3 of the RFC). The rest is
+ * random. Runs in any process.
  */
 #include "postgres.h"
 
@@ -20,16 +20,16 @@
 PG_FUNCTION_INFO_V1(blogstore_new_id);
 
 /*
- * Random bytes are fetched for this number of ids at once, which costs hardly
- * more than fetching them for one.
+ * The number of ids for which random bytes are fetched at once. Fetching them
+ * for 64 ids costs hardly more than for one.
  */
 #define POOL_IDS 64
 
 #define RANDOM_BYTES (UUID_LEN - 6)
 
 /*
- * Get cryptographically strong random bytes for one id. They come from a pool,
- * which is filled when all of its bytes have been used once.
+ * Get cryptographically strong random bytes for one id. The bytes come from a
+ * pool, which is filled again when all of its bytes have been used.
  */
 static void
 random_bytes(unsigned char *out)
@@ -48,10 +48,7 @@ random_bytes(unsigned char *out)
 	memcpy(out, &pool[--left * RANDOM_BYTES], RANDOM_BYTES);
 }
 
-/*
- * Make an id, a uuid of version 7. Errors: XX000 if no random bytes are
- * available.
- */
+/* Make a uuid of version 7. Errors: XX000 if no random bytes are available. */
 void
 new_id(pg_uuid_t *id)
 {
@@ -72,7 +69,6 @@ new_id(pg_uuid_t *id)
 												 * prescribes */
 }
 
-/* SQL function blogstore.new_id(): make a uuid of version 7. */
 Datum
 blogstore_new_id(PG_FUNCTION_ARGS)
 {

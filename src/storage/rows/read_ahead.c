@@ -2,15 +2,17 @@
  * read_ahead.c
  *		Prefetches the heap pages of a scan's next rows.
  *
- * The items of a list were written at different times, so each is on another
- * heap page, and a plain index scan reads these pages one at a time. When a
- * scan has had to read a page that was not in shared buffers, it fetches the
- * next entries from the index and prefetches their heap pages, up to
- * effective_io_concurrency of them. It then reads the rows of these entries in
- * order. As long as all pages are in shared buffers, nothing is fetched ahead.
+ * The items of a list were written at different times, so each of them is on
+ * another heap page. A plain index scan reads these pages one at a time. When
+ * a scan has had to read a page into shared buffers, it fetches the next
+ * entries from the index, and prefetches the heap pages of these entries, up
+ * to effective_io_concurrency pages. It then reads the rows of these entries
+ * in order. As long as all pages are in shared buffers, no entry is fetched
+ * ahead.
  *
- * Entries are fetched ahead only with an MVCC snapshot, because only that
- * keeps VACUUM from reusing the line pointers of rows that the snapshot shows.
+ * Entries are fetched ahead only with an MVCC snapshot. With any other
+ * snapshot, VACUUM could reuse the line pointers of rows before the scan reads
+ * them.
  *
  * Runs in any process.
  */
@@ -30,9 +32,11 @@
 #include "utils/spccache.h"
 
 /*
- * Set up the prefetching state of a scan. rows: how many rows the scan is
- * expected to return, together with parts - 1 other scans of the same list; <
- * 0: all.
+ * Set up the prefetching state of a scan.
+ *
+ * rows: how many rows the caller expects to read from this scan; -1: all. If
+ * several scans are merged into one list: how many rows of the list.
+ * parts: how many scans are merged into the list.
  */
 void
 read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
@@ -45,7 +49,8 @@ read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
 }
 
 /*
- * Return how many heap pages of a scan may be prefetched at a time; 0 if none.
+ * Return how many heap pages may be prefetched at a time for a scan; 0 if no
+ * page may be prefetched.
  */
 int
 item_scan_ask_limit(const ItemScan *scan)
@@ -58,7 +63,8 @@ item_scan_ask_limit(const ItemScan *scan)
 
 /*
  * Fetch the next entry from a scan's index, if there is one, and prefetch the
- * heap page of its row. limit: the size of the ring buffer for such entries.
+ * heap page of the entry's row. limit: the most entries that are fetched
+ * ahead.
  */
 static void
 take_entry(ItemScan *scan, int limit)
@@ -83,7 +89,10 @@ take_entry(ItemScan *scan, int limit)
 	ahead->last = block;
 }
 
-/* Prefetch the heap page of a scan's first row, before the row is read. */
+/*
+ * Prefetch the heap page of a scan's first row. Called before the scan has
+ * read a row.
+ */
 void
 item_scan_ask(ItemScan *scan)
 {
@@ -95,10 +104,11 @@ item_scan_ask(ItemScan *scan)
 
 /*
  * Prefetch the heap pages of a scan's next rows. Called when a page had to be
- * read since the last row. Fetches no more rows than the caller of the scan is
- * expected to read. If the results of several scans are merged into one list,
- * each scan is expected to return an equal part of the list. When it has
- * returned that many rows, the expectation doubles.
+ * read into shared buffers since the scan returned its last row. Fetches no
+ * more index entries ahead than rows are expected from the scan. If several
+ * scans are merged into one list, each scan is first expected to return an
+ * equal part of the list. After a scan has returned that many rows, it is
+ * expected to return as many again.
  */
 void
 read_ahead(ItemScan *scan)
@@ -119,8 +129,8 @@ read_ahead(ItemScan *scan)
 }
 
 /*
- * Read the next row whose index entry was fetched ahead and that the snapshot
- * shows. Returns false if there is none.
+ * Read the row of the next index entry that was fetched ahead, and skip rows
+ * that the snapshot does not show. Returns false if no such entry is left.
  */
 bool
 read_ahead_next(ItemScan *scan)
@@ -145,8 +155,8 @@ read_ahead_next(ItemScan *scan)
 }
 
 /*
- * Discard the index entries that were fetched ahead, because the scan
- * restarts.
+ * Discard the index entries that were fetched ahead. Called when a scan is
+ * restarted.
  */
 void
 read_ahead_again(ReadAhead *ahead)
@@ -156,7 +166,6 @@ read_ahead_again(ReadAhead *ahead)
 	ahead->ended = false;
 }
 
-/* Free the prefetching state of a scan. */
 void
 read_ahead_end(ReadAhead *ahead)
 {

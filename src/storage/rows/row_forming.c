@@ -1,10 +1,11 @@
 /*
  * row_forming.c
- *		Forms the rows that a writer writes: from an item's properties, and
- *		from defaults of columns that the owner has added. Checks constraints.
+ *		Forms the rows that an ItemWriter writes, and checks their constraints.
  *
- * Rows are formed in the per-tuple memory context. What is prepared once for
- * all rows is in the writer's context. Called by writers (row_writer.c).
+ * A row consists of an item's properties, and of defaults in the columns that
+ * the owner has added. It is formed in the per-tuple memory context. What is
+ * prepared once for all rows is in the writer's memory context. Called by
+ * row_insert.c, row_writer.c, write_found_row.c and bulk_insert.c.
  */
 #include "postgres.h"
 
@@ -22,8 +23,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Store an item's properties in a slot. Other columns keep the values that
- * they have in the slot.
+ * Store an item's properties in a slot. Columns that belong to no property
+ * keep the values that the slot has.
  */
 static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
@@ -43,7 +44,7 @@ writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 }
 
 /*
- * Prepare the defaults of columns that the owner has added to the writer's
+ * Prepare the defaults of the columns that the owner has added to the writer's
  * table.
  */
 static void
@@ -58,7 +59,10 @@ writer_prepare_defaults(ItemWriter *writer)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 		Node	   *expr = NULL;
 
-		/* writing a view must not run the owner's code */
+		/*
+		 * Copies and the feed get no defaults: the worker writes them, and
+		 * must not execute the owner's expressions.
+		 */
 		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
 			!att->attgenerated && !shape_is_view(writer->container, writer->type))
 			expr = build_column_default(writer->leaf.rel, i + 1);
@@ -70,8 +74,8 @@ writer_prepare_defaults(ItemWriter *writer)
 }
 
 /*
- * Set all columns of a slot to their defaults, or to NULL. The item's
- * properties are stored over them afterwards.
+ * Set all columns of a slot to their defaults, or to NULL. The caller then
+ * stores an item's properties in the slot.
  */
 static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
@@ -92,10 +96,10 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Compute the generated columns of a new row, and check NOT NULL and CHECK
- * constraints and the partition bound. If the partition was found by the row's
- * key, the bound needs no check, unless a BEFORE trigger may have changed the
- * row.
+ * Compute the generated columns of a new row. Check NOT NULL and CHECK
+ * constraints, and the partition bound. The partition bound needs no check if
+ * the writer was opened by a partition key and no BEFORE trigger can have
+ * changed the row.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -113,8 +117,8 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Raise the error that a BEFORE trigger returned NULL, and so suppressed a
- * change on which the caller relies. Errors: 09000.
+ * Raise an error because a BEFORE trigger has returned NULL, and so suppressed
+ * a change that blogstore must make. Errors: 09000.
  */
 void
 writer_suppressed(ItemWriter *writer)
@@ -128,9 +132,9 @@ writer_suppressed(ItemWriter *writer)
 }
 
 /*
- * Fire BEFORE INSERT triggers for the row in slot. The executor caches the
- * trigger functions in the current memory context, so this must be the
- * writer's.
+ * Fire BEFORE INSERT triggers for the row in a slot. The executor caches the
+ * trigger functions in the current memory context. So this function switches
+ * to the writer's context, which is not reset for each row.
  */
 static void
 writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
@@ -143,8 +147,8 @@ writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Form the row to insert for an item in slot, in the per-tuple memory context,
- * and fire BEFORE triggers.
+ * Form the row to insert for an item, in "slot" and the per-tuple memory
+ * context, and fire BEFORE triggers.
  */
 void
 writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
@@ -157,9 +161,9 @@ writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 }
 
 /*
- * Return the columns that differ between the locked tuple and the new values
- * of the item. The server needs them to fire UPDATE OF triggers, and to tell
- * an index that its columns are unchanged.
+ * Return the columns in which an item differs from the old version of its row,
+ * writer->found. The server fires UPDATE OF triggers according to these
+ * columns, and tells index access methods which columns are unchanged.
  */
 static Bitmapset *
 changed_columns(ItemWriter *writer, const BlogItem *item)
@@ -180,8 +184,9 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Form the new version of the locked item's row in slot. The columns that an
- * UPDATE changes are known to the executor until the per-tuple memory context
+ * Form the new version of a row in "slot": the old version, writer->found,
+ * with the properties of an item. The changed columns are recorded in the
+ * executor state, in memory that is valid until the per-tuple memory context
  * is reset.
  */
 void
@@ -196,9 +201,9 @@ writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
 	writer_fill(writer, slot, item);
 	/*
-	 * ExecGetExtraUpdatedCols() prepares generated columns at its first call,
-	 * for the changed columns only. No columns are set yet, so it prepares all
-	 * of them.
+	 * The first call of ExecGetExtraUpdatedCols() prepares the generated
+	 * columns that depend on the updated columns. No updated columns are set
+	 * yet, so it prepares all generated columns.
 	 */
 	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
 	compat_set_updated_columns(writer->estate, changed_columns(writer, item));

@@ -1,12 +1,13 @@
 /*
  * row_holders.c
  *		Finds out which transactions have written or locked an item, and
- *		whether the item exists, without taking a lock for which other
- *		transactions would wait.
+ *		whether the item exists. Takes no row lock, so no other transaction
+ *		has to wait.
  *
- * The snapshot of the query is ignored: the answer describes this moment, and
- * may be wrong at the next. A caller that needs it to stay true holds another
- * lock that excludes changes.
+ * The functions ignore the snapshot of the query: their results describe the
+ * moment of the call, and may be wrong a moment later. A caller that needs a
+ * lasting result holds a lock that excludes changes, for example the post
+ * lock.
  *
  * Runs in backends and in the worker.
  */
@@ -30,12 +31,15 @@
 #include "utils/snapmgr.h"
 
 /*
- * How often item_look() tries to find the newest version of an item that other
- * transactions are updating.
+ * How many scans item_look() makes to find an item while concurrent updates
+ * hide the item from scans.
  */
 #define LOOKS 3
 
-/* Begin a scan of a query, but with another snapshot. */
+/*
+ * Begin a scan of the items that match "query", with the given snapshot
+ * instead of query->snapshot.
+ */
 static ItemScan *
 scan_by(const ItemQuery *query, Snapshot snapshot)
 {
@@ -46,9 +50,10 @@ scan_by(const ItemQuery *query, Snapshot snapshot)
 }
 
 /*
- * Begin a scan of a query that also finds uncommitted items. For each item
- * that the scan returns, *dirty has the transactions that are inserting or
- * deleting it (HeapTupleSatisfiesDirty()).
+ * Begin a scan of the items that match "query", including uncommitted ones.
+ * Whenever the scan returns an item, HeapTupleSatisfiesDirty() has set *dirty:
+ * xmin to the other running transaction that is inserting the item, and xmax to
+ * the one that is deleting or updating it, or to InvalidTransactionId.
  */
 static ItemScan *
 scan_dirty(const ItemQuery *query, SnapshotData *dirty)
@@ -62,8 +67,8 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
  * ------------------------------------------------------------------------ */
 
 /*
- * Copy the tuple header of a row version. Returns false if the table access
- * method is not heap.
+ * Copy the tuple header of the row version in a slot. Returns false if the
+ * table access method is not heap.
  */
 static bool
 version_header(TupleTableSlot *slot, HeapTupleHeader header)
@@ -79,14 +84,16 @@ version_header(TupleTableSlot *slot, HeapTupleHeader header)
 }
 
 /*
- * Return whether a row version was updated or deleted, by a transaction that
- * has committed or is in progress. *next becomes the link to the following
- * version, which points to the version itself if it was deleted. *ender
- * becomes the transaction that updated or deleted it.
+ * Return whether a row version was updated or deleted by a transaction that
+ * has committed or is running. With a table access method other than heap, the
+ * result is always false.
  *
- * HeapTupleSatisfiesDirty() does not tell this if the transaction that
- * inserted the version is in progress, too. With a table access method other
- * than heap, the result is always false.
+ * next: set to the version's t_ctid. It points to the following version, or to
+ *     this version itself if the row was deleted.
+ * ender: set to the transaction that updated or deleted the version.
+ *
+ * HeapTupleSatisfiesDirty() cannot replace this function: it reports no update
+ * or deletion if the transaction that inserted the version is running, too.
  */
 static bool
 version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
@@ -106,13 +113,16 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 }
 
 /*
- * Return whether the current item of a scan exists in its newest version. The
- * newest version is found by following t_ctid, not by the index, because a
- * version that is not HOT gets its index entry only after it was linked. After
- * an aborted update, t_ctid still points to the place of the aborted version,
- * which VACUUM may have given to another item. So a version belongs to the
- * chain only if its xmin is the xmax of the version before (as in
- * heap_lock_updated_tuple_rec()).
+ * Return whether the newest version of a scan's current item exists.
+ *
+ * The newest version is found by following t_ctid. The index does not suffice:
+ * a version that is not HOT gets its index entry only after t_ctid of the
+ * previous version points to it.
+ *
+ * After an aborted update, t_ctid points to the aborted version, whose place
+ * VACUUM may have given to another item. So the version at t_ctid is the next
+ * version of the item only if its xmin is the xmax of the previous version (as
+ * in heap_lock_updated_tuple_rec()).
  */
 static ItemLife
 follow_versions(ItemScan *scan)
@@ -123,7 +133,7 @@ follow_versions(ItemScan *scan)
 	TransactionId ender = InvalidTransactionId;
 	ItemLife	life = ITEM_UNSEEN;
 
-	/* usually, the version that the scan has found is the newest */
+	/* the version that the scan has found is usually the newest */
 	if (!version_ended(item_scan_slot(scan), &(ItemPointerData) {{0}}, &ender))
 		return ITEM_LIVE;
 	ender = InvalidTransactionId;
@@ -149,8 +159,9 @@ follow_versions(ItemScan *scan)
 }
 
 /*
- * Look once whether the item that a query finds exists. *hidden becomes
- * whether its last committed version is hidden.
+ * Make one scan for the item that matches "query", and return whether the
+ * item's newest version exists. *hidden becomes whether the last committed
+ * version is hidden.
  */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
@@ -162,7 +173,7 @@ look_once(const ItemQuery *query, bool *hidden)
 
 	scan = scan_dirty(query, &dirty);
 	while (life == ITEM_UNSEEN && item_scan_next(scan, &item))
-		/* skip a version whose inserting transaction is in progress */
+		/* skip a version that a running transaction has inserted */
 		if (!TransactionIdIsValid(dirty.xmin))
 		{
 			*hidden = item_hidden(&item);
@@ -173,10 +184,12 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Return whether the item that a query finds exists in its newest version.
- * *hidden becomes whether the item is hidden, without regard to uncommitted
- * changes of other transactions; it is not set if no item is found. Concurrent
- * updates can hide an item from a scan, so up to LOOKS scans are made.
+ * Return whether the item that matches "query" exists in its newest version.
+ * Concurrent updates can hide an item from a scan, so up to LOOKS scans are
+ * made.
+ *
+ * hidden: set to whether the last committed version of the item is hidden. Has
+ *     no meaning if the result is ITEM_UNSEEN.
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)
@@ -192,14 +205,14 @@ item_look(const ItemQuery *query, bool *hidden)
  * Transactions that hold an item
  * ------------------------------------------------------------------------ */
 
-/* The running transactions that have written an item, or have it locked. */
+/* The running transactions that have written or locked an item. */
 typedef struct Holders
 {
-	bool		me;				/* this transaction is one of them */
+	bool		me;				/* the current transaction is one of them */
 	int			n;
 	/*
-	 * The other ones. If there are more, the caller finds them when it calls
-	 * again after these have ended.
+	 * The transactions other than the current one. If there are more than 16,
+	 * the rest is left out.
 	 */
 	TransactionId xid[16];
 } Holders;
@@ -215,8 +228,8 @@ add_holder(Holders *holders, TransactionId xid)
 }
 
 /*
- * Add the transactions that have inserted, are updating, or have locked a row
- * version.
+ * Add to *holders the transactions that have inserted, updated, deleted or
+ * locked a row version, if they are running.
  */
 static void
 list_holders(TupleTableSlot *slot, Holders *holders)
@@ -242,8 +255,8 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 }
 
 /*
- * Collect the running transactions that have written, or have locked, an item
- * that a query finds.
+ * Collect the running transactions that have written or locked an item that
+ * matches "query".
  */
 static void
 find_holders(const ItemQuery *query, Holders *holders)
@@ -260,8 +273,8 @@ find_holders(const ItemQuery *query, Holders *holders)
 }
 
 /*
- * Return whether this transaction has written or locked an item that a query
- * finds.
+ * Return whether the current transaction has written or locked an item that
+ * matches "query".
  */
 bool
 item_held_here(const ItemQuery *query)
@@ -280,8 +293,9 @@ await_holders(const Holders *holders)
 }
 
 /*
- * Wait for the end of other transactions that have written, or have locked, an
- * item that a query finds. Errors: 40P01 (deadlock).
+ * Wait for the end of other transactions that have written or locked an item
+ * that matches "query". Waits for at most 16 of them. Errors: 40P01
+ * (deadlock).
  */
 void
 item_await_free(const ItemQuery *query)
@@ -293,9 +307,9 @@ item_await_free(const ItemQuery *query)
 }
 
 /*
- * Wait for the end of other transactions that have written, or have locked,
- * the current item of a scan. Returns false if there were none. Errors: 40P01
- * (deadlock).
+ * Wait for the end of other transactions that have written or locked the
+ * current item of a scan. Waits for at most 16 of them. Returns false if there
+ * were none. Errors: 40P01 (deadlock).
  */
 bool
 item_scan_await_free(ItemScan *scan)
@@ -312,7 +326,10 @@ item_scan_await_free(ItemScan *scan)
  * Transactions that have written items
  * ------------------------------------------------------------------------ */
 
-/* Return whether this transaction has written an item that a query finds. */
+/*
+ * Return whether the current transaction has written an item that matches
+ * "query". A deletion does not count.
+ */
 bool
 item_written_here(const ItemQuery *query)
 {
@@ -327,8 +344,8 @@ item_written_here(const ItemQuery *query)
 }
 
 /*
- * Return whether a running transaction, other than this one, is inserting,
- * updating or deleting an item that a query finds.
+ * Return whether another running transaction is inserting, updating or
+ * deleting an item that matches "query".
  */
 bool
 item_written_elsewhere(const ItemQuery *query)
@@ -346,20 +363,20 @@ item_written_elsewhere(const ItemQuery *query)
 	return written;
 }
 
-/* A running transaction that has inserted an item. */
+/* A running transaction that has inserted an item, or a new version of one. */
 typedef struct Inserter
 {
 	TransactionId xid;
 	/*
-	 * The token of its speculative insertion, while the item can still be
-	 * withdrawn; otherwise 0.
+	 * If the insertion is speculative, and not yet confirmed or withdrawn: its
+	 * token. Otherwise 0.
 	 */
 	uint32		token;
 } Inserter;
 
 /*
- * List the other running transactions that have inserted an item that a query
- * finds.
+ * List the other running transactions that have inserted an item that matches
+ * "query", or a new version of one.
  */
 static List *
 list_inserters(const ItemQuery *query)
@@ -388,8 +405,8 @@ list_inserters(const ItemQuery *query)
 }
 
 /*
- * Return whether a running transaction, other than this one, has inserted an
- * item that a query finds, or a new version of one.
+ * Return whether another running transaction has inserted an item that matches
+ * "query", or a new version of one.
  */
 bool
 item_inserted_elsewhere(const ItemQuery *query)
@@ -398,10 +415,10 @@ item_inserted_elsewhere(const ItemQuery *query)
 }
 
 /*
- * Wait for other running transactions that have inserted an item that a query
- * finds, or a new version of one. Of a speculative insertion, wait only until
- * it is confirmed or withdrawn. Returns false if there were none. Errors:
- * 40P01 (deadlock).
+ * Wait for the end of other running transactions that have inserted an item
+ * that matches "query", or a new version of one. If an insertion is
+ * speculative, wait only until it is confirmed or withdrawn. Returns false if
+ * there were no such transactions. Errors: 40P01 (deadlock).
  */
 bool
 item_await_inserters(const ItemQuery *query)

@@ -1,8 +1,8 @@
 /*
  * row_insert.c
- *		Inserts items, unless their keys are taken.
+ *		Inserts an item, unless an item with the same key exists.
  *
- * If a key is taken, the insert returns false and raises no error, so that a
+ * If the key exists, the insert returns false and raises no error, so that a
  * repeated command can return the existing item. Items are inserted
  * speculatively, as ExecInsert() does for ON CONFLICT DO NOTHING.
  *
@@ -29,8 +29,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Begin a scan of the writer's table for the item with a key. The scan takes
- * no predicate locks.
+ * Begin a scan of the writer's table for the item with the given key. The scan
+ * takes no predicate locks.
  */
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
@@ -45,8 +45,9 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 }
 
 /*
- * Return whether the row version that a scan has found is the newest one, and
- * no running transaction has inserted, updated or deleted it.
+ * Return whether the row version that the scan "found" has returned is the
+ * newest version of the item with the given key, and no running transaction
+ * has inserted, updated or deleted it.
  */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
@@ -68,13 +69,14 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 }
 
 /*
- * Return whether the transaction's snapshot shows an item with the key of a
- * new item. A unique index does not suffice: if such an item was deleted after
- * the snapshot was taken, the index would accept the key, and the transaction
- * would then see two items with one key. Errors: 40001 in this case.
+ * Return whether the transaction's snapshot shows an item with the same key as
+ * a new item. Called under REPEATABLE READ and SERIALIZABLE. There the unique
+ * index does not suffice: it accepts the key if the old item was deleted after
+ * the snapshot was taken, and the transaction would see two items with one
+ * key. This function raises an error (40001) in that case.
  *
- * An item that no transaction is changing is not locked, because the lock
- * would block transactions that want to delete it.
+ * The item that the snapshot shows is locked only if another transaction is
+ * changing it. Otherwise the lock would block transactions that delete it.
  */
 static bool
 key_in_snapshot(ItemWriter *writer, const BlogItem *item)
@@ -98,13 +100,15 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Find the unique indexes that tell whether the key of an item is taken, which
- * ExecInsert() calls arbiters. These are the indexes on just the columns of
- * the key, and those on further columns, which can conflict only with a row
- * that has the same key. All other unique indexes and exclusion constraints
- * are the owner's, and their conflicts are errors.
+ * Find the arbiters, as ExecInsert() calls them: the unique indexes that tell
+ * whether an item's key exists already. They are
  *
- * Errors: 55000 if no unique index is on just the columns of the key.
+ *		the unique indexes on exactly the columns of the key (key_arbiters);
+ *		the unique indexes on these columns and further ones.
+ *
+ * All other unique indexes and exclusion constraints are the owner's, and a
+ * conflict in them is an error. Errors: 55000 if there is no unique index on
+ * exactly the columns of the key.
  */
 static void
 find_arbiters(ItemWriter *writer)
@@ -143,8 +147,8 @@ find_arbiters(ItemWriter *writer)
 }
 
 /*
- * Prepare the arbiters, the indexes that tell whether a key is taken, so that
- * they can be checked before a row is inserted.
+ * Prepare the arbiters (see find_arbiters()) for checking a key before a row
+ * is inserted.
  */
 static void
 prepare_arbiters(ItemWriter *writer)
@@ -165,12 +169,13 @@ prepare_arbiters(ItemWriter *writer)
 }
 
 /*
- * Return whether no row has the key of the new row in slot. Waits for
- * transactions that are inserting or deleting such a row.
+ * Return whether no row has the key of the new row in "slot". Waits for
+ * transactions that are inserting or deleting a row with this key.
  *
- * An arbiter that has further columns can conflict with a row of another key,
- * if another program than blogstore has written a row. *arbiters then becomes
- * the arbiters on the key alone, so that the insertion raises an error.
+ * An arbiter with further columns can be in conflict although no row has this
+ * key, if a row was written by another program than blogstore. Then *arbiters
+ * is set to writer->key_arbiters, so that the insertion raises a unique
+ * violation.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
@@ -186,16 +191,19 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
 }
 
 /*
- * Insert an item. Returns false, and writes nothing, if its key is taken by a
- * committed row, or by a transaction that commits while this one waits for it.
+ * Insert an item. Returns false, and writes nothing, if the item's key exists
+ * already. Waits for transactions that are inserting or deleting an item with
+ * this key.
  *
- * stands may be NULL. It is called before the insertion is final, when other
- * transactions can already find the item. It must not wait. If it returns
- * false, the insertion is undone, and the result is false.
+ * stands: NULL, or a function that is called when other transactions can find
+ *     the new item, but the insertion can still be undone. If it returns
+ *     false, the insertion is undone, and the result is false. The function
+ *     must not wait.
  *
  * Errors: 40001 if the transaction's snapshot shows an item with this key that
- * was deleted since; 23505 and 23P01 if a unique index or exclusion constraint
- * of the owner rejects the row; and those of other constraints and triggers.
+ * has been deleted since; 23505 and 23P01 if a unique index or exclusion
+ * constraint of the owner rejects the row; and those of other constraints and
+ * triggers.
  */
 bool
 item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
@@ -249,10 +257,7 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/*
- * Insert an item, without a function that can undo it; see
- * item_writer_insert_if().
- */
+/* Insert an item like item_writer_insert_if(), without a function "stands". */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

@@ -3,11 +3,12 @@
  *		Reads items of one type in one partition through an index, by key and
  *		as a list.
  *
- * A scan opens the partition's table for the type and one of its indexes, and
- * reads tuples by the access methods of both. A list is read backward (newest
- * first) or forward, starting at a cursor. The cursor is passed to the index
- * as a row comparison, (creation_date, id) < (date, id) or >, so that the cost
- * of a page does not depend on how many items precede it.
+ * A scan opens the table for the item type in the partition, and one index of
+ * that table. It reads tuples by the table's and the index's access methods. A
+ * list is read backward (newest first) or forward, starting at a cursor. The
+ * cursor is passed to the index as a row comparison, (creation_date, id) < or
+ * > (cursor's date, cursor's id). So the cost of a page does not depend on how
+ * many items precede it.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -32,8 +33,9 @@
 #include "utils/timestamp.h"
 
 /*
- * Set a scan's keys for the first index columns, which must equal the given
- * values. These columns are uuids, except for the creation date.
+ * Set the scan keys of the first nkeys index columns: each column must equal
+ * the given value. The creation date is a timestamptz, and every other column
+ * a uuid. Returns the number of scan keys.
  */
 static int
 scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
@@ -51,8 +53,8 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Make keys[n] of a scan a row comparison of the index columns from n + 1 on
- * with the given values, as ExecIndexBuildScanKeys() does.
+ * Set scan->keys[n] to a row comparison of nmembers index columns, beginning
+ * with column n + 1, with the given values, as ExecIndexBuildScanKeys() does.
  */
 static void
 scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
@@ -79,8 +81,9 @@ scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
 }
 
 /*
- * Make keys[n] of a scan the condition (creation_date, id) < cursor, or > in a
- * forward scan, on the index columns n + 1 and n + 2.
+ * Set scan->keys[n] to the condition that (creation_date, id), which are the
+ * index columns n + 1 and n + 2, come after a cursor: < for a backward scan,
+ * and > for a forward scan.
  */
 static void
 scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
@@ -94,8 +97,9 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Let a scan accept items that lack values, except those that identify an item
- * and those of the access path. The caller rewrites or deletes such an item.
+ * Let a scan return items that have NULL in a column that blogstore requires.
+ * The columns that identify the item and those of the access path must not be
+ * NULL. For callers that rewrite or delete such items.
  */
 static void
 scan_identity(ItemScan *scan, Container container)
@@ -107,7 +111,7 @@ scan_identity(ItemScan *scan, Container container)
 	scan->needed &= needed;
 }
 
-/* Create a scan of an open table: open its index, and make a slot. */
+/* Create a scan of a table that is open: open the index, and make a slot. */
 static ItemScan *
 scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
@@ -134,7 +138,10 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan;
 }
 
-/* Open the table that a query reads, and create a scan of it. */
+/*
+ * Open the table in which the items that match "query" are, and create a scan
+ * of that table.
+ */
 static ItemScan *
 scan_open(const ItemQuery *query)
 {
@@ -150,10 +157,10 @@ scan_open(const ItemQuery *query)
 
 /*
  * Return a snapshot with which a scan takes no predicate locks. In a
- * serializable transaction, index and table scans take them if they read with
- * an MVCC snapshot (SerializationNeededForRead()). So the scan reads all row
- * versions with SnapshotAny, and skips those that the MVCC snapshot does not
- * show (scan->filter).
+ * SERIALIZABLE transaction, index and table scans take predicate locks if they
+ * read with an MVCC snapshot (SerializationNeededForRead()). So the scan reads
+ * all row versions with SnapshotAny, and skips those that the MVCC snapshot
+ * does not show (scan->filter).
  */
 static Snapshot
 scan_without_locks(ItemScan *scan, Snapshot snapshot)
@@ -165,8 +172,8 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * Set keys[n] of a scan to the comparison that the index columns n + 1 and
- * following, counted from 1, are greater than the values of "after".
+ * Set scan->keys[n] to the condition that the index columns from n + 1 on are
+ * greater than the values of the position "after".
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
@@ -178,7 +185,9 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
 			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
-	/* a single column, which is always a uuid, needs no row comparison */
+	/*
+	 * A single remaining column needs no row comparison. It is always a uuid.
+	 */
 	if (scan->ncolumns - n == 1)
 		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
 					value[n]);
@@ -187,7 +196,7 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
-/* Set the scan keys of a query, and start the index scan. */
+/* Set the scan keys for a query, and start the index scan. */
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {
@@ -208,9 +217,9 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan of what a query describes. Errors: 55000 if the table cannot be
- * read. Locks: AccessShareLock on the table and the index, to the end of the
- * scan.
+ * Begin a scan of the items that match "query". Errors: 55000 if the table
+ * cannot be read. Locks: AccessShareLock on the table and the index, to the
+ * end of the scan.
  */
 ItemScan *
 item_scan_begin(const ItemQuery *query)
@@ -219,8 +228,8 @@ item_scan_begin(const ItemQuery *query)
 }
 
 /*
- * Restart a scan with other values for the same key columns. The items must be
- * in the same table.
+ * Restart a scan with other values for the same key columns. The caller makes
+ * sure that the items with these values are in the table that the scan reads.
  */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
@@ -232,9 +241,10 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Restart a scan that is kept for the keys of several queries, if the query's
- * key is in the same partition; otherwise end it, and begin another one. *scan
- * is NULL before the first query. The queries may differ only in their keys.
+ * Make *scan read the items that match "query", which differs only in the key
+ * from the queries of earlier calls. The scan is restarted if the key is in
+ * the partition that the scan reads. Otherwise the scan is ended, and a new
+ * one begun. *scan is NULL before the first call.
  */
 void
 item_scan_look(ItemScan **scan, const ItemQuery *query)
@@ -257,8 +267,9 @@ item_scan_look(ItemScan **scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan of a table that is open already and stays open. The lock on the
- * index is kept until the transaction ends, like the one on the table.
+ * Begin a scan of a table that the caller has open, and keeps open until the
+ * scan ends. AccessShareLock on the index is kept until the transaction ends,
+ * like the lock on the table.
  */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
@@ -273,8 +284,9 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 }
 
 /*
- * Raise an error (22004) if an item lacks a required value. For items of a
- * scan that accepts such items (ItemQuery.identity).
+ * Raise an error (22004) if an item has NULL in a column that blogstore
+ * requires. Called for an item of a scan that does not check this
+ * (ItemQuery.identity).
  */
 void
 item_scan_require(const ItemScan *scan, const BlogItem *item)
@@ -283,7 +295,8 @@ item_scan_require(const ItemScan *scan, const BlogItem *item)
 }
 
 /*
- * Get the position of a scan's current item, from which a later scan goes on.
+ * Set *place to the position of a scan's current item. A later scan can start
+ * after this position (ItemQuery.after).
  */
 void
 item_scan_place(const ItemScan *scan, ItemPlace *place)
@@ -301,7 +314,10 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/* Get the table and the index that a scan reads. EXPLAIN shows them. */
+/*
+ * Set *leaf and *index to the table and the index that a scan reads, for
+ * EXPLAIN.
+ */
 void
 item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 {
@@ -310,8 +326,8 @@ item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 }
 
 /*
- * Return whether a scan must skip its current item, because the item is hidden
- * and the query does not want hidden items.
+ * Return whether a scan must skip its current item: the item is hidden, and
+ * the query asks for shown items only.
  */
 static inline bool
 scan_passes_by(const ItemScan *scan)
@@ -326,8 +342,9 @@ scan_passes_by(const ItemScan *scan)
 }
 
 /*
- * Advance a scan to the next row version that its snapshot shows, without
- * checking that the item has all values. Returns false at the end.
+ * Advance a scan to the next row version that the scan's snapshot shows.
+ * Returns false at the end. The row may have NULL in columns that blogstore
+ * requires.
  */
 bool
 item_scan_advance(ItemScan *scan)
@@ -349,7 +366,8 @@ item_scan_advance(ItemScan *scan)
 
 /*
  * Get the next item of a scan. The item is valid until the next call. Returns
- * false at the end. Errors: 22004 if the item lacks a required value.
+ * false at the end. Errors: 22004 if the item has NULL in a column that the
+ * query requires.
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
@@ -371,14 +389,13 @@ item_scan_shown(ItemScan *scan, Snapshot snapshot)
 	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
 }
 
-/* Return the slot that contains the tuple of a scan's current item. */
+/* Return the slot with the tuple of a scan's current item. */
 TupleTableSlot *
 item_scan_slot(ItemScan *scan)
 {
 	return scan->slot;
 }
 
-/* Return the table that a scan reads. */
 Relation
 item_scan_relation(ItemScan *scan)
 {

@@ -1,6 +1,6 @@
 /*
  * row_scan.h
- *		The state of a scan, which reads items through one index. For the
+ *		The state of a scan, which reads items through one index. Only for
  *		files of storage/rows/ that read through a scan.
  */
 #ifndef BLOGSTORE_ROW_SCAN_H
@@ -16,31 +16,33 @@
 #define MAX_KEYS 3
 
 /*
- * Row pointers that a scan has fetched from its index, and whose heap pages it
- * has prefetched, before it reads the rows (read_ahead.c).
+ * The state of prefetching for a scan (read_ahead.c): pointers to rows that
+ * the scan has not read yet, but has fetched from its index, and whose heap
+ * pages it has prefetched.
  */
 typedef struct ReadAhead
 {
-	int64		rows;			/* rows that the scan is expected to return */
+	int64		rows;			/* the rows that the caller expects to read */
 	/*
-	 * If several scans together are expected to return these rows: one scan's
-	 * part of them. Otherwise all.
+	 * The part of "rows" that is expected from this scan, if several scans are
+	 * merged into one list. Otherwise the same as "rows".
 	 */
 	int64		share;
-	int64		given;			/* rows that the scan has returned so far */
+	int64		given;			/* the rows that the scan has returned */
 	/*
-	 * How many pages this backend had read when read_ahead() last looked. If
-	 * it has read more since, a page of the scan was not in shared buffers.
+	 * The number of pages that this process had read into shared buffers when
+	 * read_ahead() was last called. If the process has read more since, a page
+	 * of the scan was not in shared buffers.
 	 */
 	int64		reads;
-	BlockNumber last;			/* the page that was prefetched last */
-	/* The state by which the rows behind the pointers are read. */
+	BlockNumber last;			/* the heap page that was prefetched last */
+	/* The table access method's state for fetching rows by pointer. */
 	struct IndexFetchTableData *fetch;
-	ItemPointer row;			/* ring buffer of pointers; NULL at first */
-	int			size;			/* the size of the ring buffer */
-	int			first;			/* index of the first of the n pointers */
+	ItemPointer row;			/* ring buffer of pointers to rows, or NULL */
+	int			size;			/* the number of elements of "row" */
+	int			first;			/* the index in "row" of the next pointer */
 	int			n;
-	bool		ended;			/* the index has no further entries */
+	bool		ended;			/* true if the index has no further entries */
 } ReadAhead;
 
 struct ItemScan
@@ -51,33 +53,36 @@ struct ItemScan
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	/*
-	 * The partition that the scan reads, and the value of layout_stamp() when
-	 * it was looked up. Only for scans that item_scan_look() has begun.
+	 * Set only in scans that item_scan_look() has begun. partition: the
+	 * partition that the scan reads. stamp: the value of layout_stamp() when
+	 * this partition was looked up.
 	 */
 	int			partition;
 	uint64		stamp;
 	/*
-	 * If not NULL: the scan reads all row versions, and skips those that this
-	 * snapshot does not show.
+	 * If not NULL, the scan reads all row versions (SnapshotAny), and skips
+	 * those that this snapshot does not show.
 	 */
 	Snapshot	filter;
 	ReadAhead	ahead;
 	/*
-	 * The number of the column "hidden", if hidden items are skipped;
-	 * otherwise 0.
+	 * The number of the column "hidden" if the scan skips hidden items.
+	 * Otherwise 0.
 	 */
 	AttrNumber	hidden;
 	ItemType	type;
-	/* The properties that each item must have, with a bit for each. */
+	/*
+	 * The properties that must not be NULL in any item, with a bit for each.
+	 */
 	uint32		needed;
 	AccessPath	path;
-	const Property *column;		/* the access path's columns */
+	const Property *column;		/* the properties of the path's columns */
 	int			ncolumns;
-	/* A copy of ItemQuery.after, to which keys point. */
+	/* A copy of ItemQuery.after. The scan keys point to the values in it. */
 	ItemPlace	after;
 	ScanKeyData keys[MAX_KEYS];
-	ScanKeyData row[MAX_PATH_COLUMNS];	/* the parts of a row comparison in
-										 * keys */
+	/* The parts of a row comparison, to which an element of "keys" points. */
+	ScanKeyData row[MAX_PATH_COLUMNS];
 };
 
 /* read_ahead.c */

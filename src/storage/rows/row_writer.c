@@ -1,15 +1,16 @@
 /*
  * row_writer.c
- *		Locks, updates and deletes items through a writer, which has the table
- *		for the items of one type in one partition open. row_insert.c inserts
- *		items.
+ *		Locks, updates and deletes items through an ItemWriter. row_insert.c
+ *		inserts items.
  *
+ * An ItemWriter has the table for the items of one type in one partition open.
  * The table is written directly, as the logical replication apply worker does
- * it (execReplication.c). User triggers, generated columns, constraints and
- * all indexes are handled.
+ * it (execReplication.c). Triggers, generated columns, constraints and all
+ * indexes are handled.
  *
- * Writers nest, and must be closed in reverse order. Runs in backends and in
- * the worker, in a transaction with an active snapshot.
+ * Several writers can be open at a time. They must be closed in reverse order.
+ * Runs in backends and in the worker, in a transaction with an active
+ * snapshot.
  */
 #include "postgres.h"
 
@@ -41,7 +42,9 @@ open_index(ResultRelInfo *rri, Oid relid)
 }
 
 /*
- * Open the indexes of the writer's table, like ExecOpenIndices(), except one.
+ * Open the indexes of the writer's table, except "closed", like
+ * ExecOpenIndices(). writer->closed is set to "closed" if the table has this
+ * index.
  */
 static void
 open_indexes_but(ItemWriter *writer, Oid closed)
@@ -63,8 +66,10 @@ open_indexes_but(ItemWriter *writer, Oid closed)
 }
 
 /*
- * Open the indexes of the writer's table, except the one on replies. Only
- * comments that are replies have entries there.
+ * Open the indexes of the writer's table, except the index on replies
+ * (PATH_REPLIES). Only comments that are replies have entries in that index.
+ * It is opened when the first reply is written (see
+ * writer_open_indexes_for()).
  */
 void
 writer_open_indexes(ItemWriter *writer)
@@ -79,9 +84,9 @@ writer_open_indexes(ItemWriter *writer)
 }
 
 /*
- * Open the indexes in which the new row version in slot needs entries. This
- * includes the index on replies only if the row is a reply. slot NULL: open
- * all indexes.
+ * Open the indexes in which the row version in "slot" needs entries. The index
+ * on replies is needed only if the row is a reply. If slot is NULL, open all
+ * indexes.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
@@ -100,8 +105,9 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Open a writer for the items of a type in the partition of a key or, if
- * partition_key is NULL, in the partition with a number.
+ * Open a writer for the items of a type in one partition. The partition is
+ * that of partition_key; if partition_key is NULL, it is the one with the
+ * number "partition".
  */
 static ItemWriter *
 writer_open(Container container, ItemType type,
@@ -137,7 +143,7 @@ writer_open(Container container, ItemType type,
 
 	writer->rri = makeNode(ResultRelInfo);
 	InitResultRelInfo(writer->rri, writer->leaf.rel, 1, NULL, 0);
-	/* ExecGetTriggerResultRel() looks here when AFTER triggers fire */
+	/* ExecGetTriggerResultRel() finds the table in this list */
 	writer->estate->es_opened_result_relations = list_make1(writer->rri);
 	writer->found = table_slot_create(writer->leaf.rel, NULL);
 	writer->fresh = MakeSingleTupleTableSlot(RelationGetDescr(writer->leaf.rel),
@@ -150,9 +156,10 @@ writer_open(Container container, ItemType type,
 }
 
 /*
- * Open a writer for the items of a type in a partition. Errors: 55000 if their
- * table cannot be written. Locks: RowExclusiveLock on this table and on the
- * container's root, to the end of the transaction.
+ * Open a writer for the items of a type in the partition with a number.
+ * Errors: 55000 if the items' table cannot be written. Locks: RowExclusiveLock
+ * on this table and on the container's root table, to the end of the
+ * transaction.
  */
 ItemWriter *
 item_writer_open_partition(Container container, ItemType type, int partition)
@@ -161,8 +168,8 @@ item_writer_open_partition(Container container, ItemType type, int partition)
 }
 
 /*
- * Open a writer for the items of a type that belong to a partition key. Errors
- * and locks: those of item_writer_open_partition().
+ * Open a writer for the items of a type in the partition of a key. Errors and
+ * locks: those of item_writer_open_partition().
  */
 ItemWriter *
 item_writer_open(Container container, ItemType type,
@@ -172,8 +179,9 @@ item_writer_open(Container container, ItemType type,
 }
 
 /*
- * Let a writer lock items that lack values, except those that identify them.
- * Its caller only deletes the items or keeps them locked.
+ * Let a writer lock items that have NULL in a column that blogstore requires.
+ * Only the columns that identify an item must not be NULL. For callers that
+ * delete the items, or only lock them.
  */
 void
 item_writer_identity(ItemWriter *writer)
@@ -181,7 +189,6 @@ item_writer_identity(ItemWriter *writer)
 	writer->identity = true;
 }
 
-/* Return the table that a writer writes. */
 Relation
 item_writer_relation(ItemWriter *writer)
 {
@@ -189,8 +196,8 @@ item_writer_relation(ItemWriter *writer)
 }
 
 /*
- * Return whether a writer's table is the one that holds the items of a key.
- * Errors: 55000 if no table holds them.
+ * Return whether the items of a partition key are in the writer's table.
+ * Errors: 55000 if there is no table for them.
  */
 bool
 item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
@@ -199,7 +206,7 @@ item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
 		leaf_of_key(writer->container, writer->type, key);
 }
 
-/* Return whether a scan reads the table that a writer writes. */
+/* Return whether a scan reads the writer's table. */
 bool
 item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 {
@@ -208,12 +215,16 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 }
 
 /*
- * Lock the newest version of the current item of a scan, which reads the
- * writer's table, and read it into out. Returns ITEM_LOCKED if wait is
- * LockWaitSkip and another transaction has the item locked; ITEM_NOT_FOUND if
- * the item was deleted. Errors: 40001 under REPEATABLE READ and SERIALIZABLE
- * if the item has changed since the snapshot, as for UPDATE; 22004 if the item
- * lacks a value.
+ * Take a row lock on the newest version of a scan's current item, and read
+ * that version into *out. The scan must read the writer's table. Returns
+ *
+ *		ITEM_LOCKED	if wait is LockWaitSkip and another transaction has a
+ *					conflicting row lock on the item
+ *		ITEM_NOT_FOUND	if the item was deleted
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
+ * after the snapshot was taken, as for UPDATE; 22004 if the item has NULL in a
+ * column that blogstore requires.
  */
 ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
@@ -230,7 +241,10 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 	Assert(item_writer_has_scan(writer, scan));
 	if (!IsolationUsesXactSnapshot())
 		flags |= TUPLE_LOCK_FLAG_FIND_LAST_VERSION;
-	/* without this, a shared lock would ignore an update in progress */
+	/*
+	 * Without this flag, a key share lock would cover only the old version of
+	 * an item that another transaction is updating.
+	 */
 	if (wait == LockWaitBlock)
 		flags |= TUPLE_LOCK_FLAG_LOCK_UPDATE_IN_PROGRESS;
 	result = table_tuple_lock(writer->leaf.rel, &tid, GetActiveSnapshot(),
@@ -257,7 +271,8 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 					 errmsg("could not serialize access due to concurrent update")));
 			break;
 		case TM_SelfModified:
-			return ITEM_NOT_FOUND;	/* deleted earlier in this command */
+			/* the current command has deleted the item */
+			return ITEM_NOT_FOUND;
 		default:
 			elog(ERROR, "unexpected result of table_tuple_lock: %d", result);
 	}
@@ -265,9 +280,9 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 }
 
 /*
- * Find an item by its key, as the active snapshot shows it, and lock it, so
- * that item_writer_update() and item_writer_delete() change it. out is valid
- * until the writer is closed. Results and errors: those of
+ * Find an item by its key, with the active snapshot, and take a row lock on
+ * it. After that, item_writer_update() and item_writer_delete() change this
+ * item. *out is valid until the writer is closed. Results and errors: those of
  * item_writer_lock_found().
  */
 ItemResult
@@ -292,9 +307,9 @@ item_writer_lock(ItemWriter *writer, const Datum *key, int nkeys,
 }
 
 /*
- * Rewrite the item that the writer has locked. Columns that the owner has
- * added keep their values. Errors: 09000 if a BEFORE trigger suppresses the
- * update, and those of constraints and triggers.
+ * Update the item that the writer has locked. Columns that the owner has added
+ * to the table keep their values. Errors: 09000 if a BEFORE trigger suppresses
+ * the update, and those of constraints and triggers.
  */
 void
 item_writer_update(ItemWriter *writer, const BlogItem *item)
@@ -303,9 +318,8 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	TupleTableSlot *slot = writer->fresh;
 
 	writer_form_update(writer, slot, item);
-	/* a BEFORE trigger may set any column */
+	/* open all indexes if there are triggers, which may set any column */
 	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
-	/* the executor caches trigger functions in the current memory context */
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationUpdate(writer->rri, writer->estate, &writer->epqstate,
@@ -318,7 +332,10 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	ResetPerTupleExprContext(writer->estate);
 }
 
-/* Return whether the item that the writer has locked still exists. */
+/*
+ * Return whether the item that the writer has locked still exists, to detect a
+ * deletion that a BEFORE trigger has suppressed.
+ */
 static bool
 found_is_there(ItemWriter *writer)
 {
@@ -341,7 +358,6 @@ item_writer_delete(ItemWriter *writer)
 	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(writer->estate));
 
 	writer->estate->es_snapshot = GetActiveSnapshot();
-	/* the executor caches trigger functions in the current memory context */
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
 	ExecSimpleRelationDelete(writer->rri, writer->estate, &writer->epqstate,
@@ -355,9 +371,8 @@ item_writer_delete(ItemWriter *writer)
 }
 
 /*
- * Close a writer: fire AFTER triggers, and increment the command counter, so
- * that snapshots of this transaction that are taken from now on show the
- * changes.
+ * Close a writer. Fires AFTER triggers, and increments the command counter:
+ * later snapshots of the current transaction show what was written.
  */
 void
 item_writer_close(ItemWriter *writer)

@@ -1,7 +1,7 @@
 /*
  * row_writer.h
- *		The state of a writer, which writes items of one type to one
- *		partition. For the files of storage/rows/ only.
+ *		The state of an ItemWriter, which writes items of one type to one
+ *		partition. Only for files of storage/rows/.
  */
 #ifndef BLOGSTORE_ROW_WRITER_H
 #define BLOGSTORE_ROW_WRITER_H
@@ -17,47 +17,48 @@
 
 struct ItemWriter
 {
-	MemoryContext context;		/* holds this struct and all it points to */
+	MemoryContext context;		/* contains all memory of the writer */
 	Container	container;
 	ItemType	type;
 	OpenLeaf	leaf;
 	EState	   *estate;
 	EPQState	epqstate;
 	ResultRelInfo *rri;
-	TupleTableSlot *found;		/* the tuple that was locked last */
-	TupleTableSlot *fresh;		/* the tuple to be written */
+	TupleTableSlot *found;		/* the row version to update or delete */
+	TupleTableSlot *fresh;		/* the row version to write */
 	/*
-	 * By column: the prepared default of a column that the owner has added, or
-	 * NULL. The array is NULL until the first insert.
+	 * For each column: the prepared default, or NULL. Only columns that the
+	 * owner has added have defaults. The array is NULL before the first
+	 * insert.
 	 */
 	ExprState **default_of;
 	/*
-	 * The unique indexes that tell whether the key of an item is taken. They
-	 * contain all columns of the key.
+	 * OIDs of the unique indexes that tell whether an item's key exists
+	 * already (see find_arbiters()). Each of them has all columns of the key.
 	 */
 	List	   *arbiters;
 	/*
-	 * Those of the arbiters that have no further columns. NIL until the first
-	 * insert.
+	 * OIDs of the indexes in "arbiters" that have no other columns than those
+	 * of the key. NIL before the first insert.
 	 */
 	List	   *key_arbiters;
-	bool		indexes;		/* the indexes of the table are open */
+	bool		indexes;		/* true if the table's indexes are open */
 	/*
-	 * The index on replies if it is not open, because no written item is a
-	 * reply so far; otherwise InvalidOid.
+	 * The index on replies if it is left closed because the writer has written
+	 * no reply yet. Otherwise InvalidOid.
 	 */
 	Oid			closed;
-	bool		by_key;			/* the partition was found by a key */
-	bool		triggers;		/* the table has triggers */
+	bool		by_key;			/* true if the writer was opened by a key */
+	bool		triggers;
 	/*
-	 * The guard in which code runs that the owner has attached to the table
-	 * (guard.c); NULL if there is no such code.
+	 * The guard around code that the owner has attached to the table, such as
+	 * triggers (see guard_enter()). NULL if there is no such code.
 	 */
 	Guard	   *guard;
 	bool		wrote;
 	/*
-	 * true if items that are locked may lack required values, except those
-	 * that identify them.
+	 * true if the writer may lock items that have NULL in a column that
+	 * blogstore requires (see item_writer_identity()).
 	 */
 	bool		identity;
 };

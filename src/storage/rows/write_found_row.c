@@ -4,11 +4,11 @@
  *		locking the row first.
  *
  * A row lock writes a WAL record of its own. It is needed only to wait for
- * other transactions, or to see the newest version. A caller that needs
- * neither changes the version that its scan has found: table_tuple_update()
- * and table_tuple_delete() make sure that no version is changed twice. If the
- * table has triggers, the row is locked nevertheless, because triggers need
- * the newest version.
+ * other transactions, or to read the newest version of the row. A caller that
+ * needs neither changes the version that its scan has found:
+ * table_tuple_update() and table_tuple_delete() make sure that no version is
+ * changed twice. If the table has triggers, the row is locked nevertheless,
+ * because triggers need the newest version.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -31,9 +31,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * Begin a scan of the writer's table with the active snapshot, by the first
- * columns of the key that identifies items. Items may lack values, except
- * those that identify them.
+ * Begin a scan of the writer's table with the active snapshot. "key" has
+ * values for the first columns of the key that identifies an item. The items
+ * may have NULL in a column that blogstore requires, except in the columns of
+ * that key.
  */
 ItemScan *
 item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
@@ -48,9 +49,9 @@ item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
 }
 
 /*
- * Return TM_Ok if a row version is the newest one, and no transaction is
- * changing or locking it. Returns TM_BeingModified, too, if the table access
- * method is not heap, so that this cannot be checked.
+ * Return TM_Ok if the row version in a slot is the newest one, and no
+ * transaction is changing or locking it. If the table access method is not
+ * heap, this cannot be checked, and the result is TM_BeingModified.
  */
 static TM_Result
 version_state(TupleTableSlot *slot)
@@ -68,8 +69,8 @@ version_state(TupleTableSlot *slot)
 }
 
 /*
- * Translate the result of table_tuple_update() or table_tuple_delete(). If the
- * row was changed, note that the writer has written.
+ * Translate the result of table_tuple_update() or table_tuple_delete() to an
+ * ItemResult. If it is TM_Ok, set writer->wrote.
  */
 static ItemResult
 changed(ItemWriter *writer, TM_Result result)
@@ -87,8 +88,8 @@ changed(ItemWriter *writer, TM_Result result)
 }
 
 /*
- * Compute the generated columns of a new row version, and check constraints
- * and the partition bound.
+ * Compute the generated columns of a new row version. Check constraints and
+ * the partition bound.
  */
 static void
 check_update(ItemWriter *writer, TupleTableSlot *slot)
@@ -105,8 +106,7 @@ check_update(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Update the row version in writer->found, without firing triggers. The caller
- * has checked that the table has none.
+ * Update the row version in writer->found. The table must not have triggers.
  */
 static ItemResult
 update_version(ItemWriter *writer, const BlogItem *item)
@@ -135,15 +135,18 @@ update_version(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Update the current item of a scan of the writer's table. Columns that the
- * owner has added keep their values. Returns ITEM_LOCKED if another
- * transaction is changing or locking the item, and ITEM_NOT_FOUND if the item
- * was changed or deleted after the scan had found it. Nothing is written in
- * these cases. Errors: those of constraints and triggers.
+ * Update a scan's current item, without a row lock. The scan must read the
+ * writer's table. Columns that the owner has added keep their values. Writes
+ * nothing in these cases:
  *
- * If another transaction locks the row after it was checked here,
- * heap_update() waits for that transaction. So the caller must either hold a
- * lock that excludes other writers of blogstore, or accept a wait.
+ *		ITEM_LOCKED	another transaction is changing or locking the item
+ *		ITEM_NOT_FOUND	the item was changed or deleted after the scan had
+ *					found it
+ *
+ * If another transaction locks the row after this function has checked it,
+ * heap_update() waits for that transaction. So the caller either has a lock
+ * that excludes other writers, or accepts the wait. Errors: those of
+ * constraints and triggers.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,
@@ -174,8 +177,8 @@ item_writer_update_found(ItemWriter *writer, ItemScan *scan,
 }
 
 /*
- * Delete the current item of a scan of the writer's table. Does not wait.
- * Results and errors: those of item_writer_update_found().
+ * Delete a scan's current item, without a row lock. Does not wait. Results and
+ * errors: those of item_writer_update_found().
  */
 ItemResult
 item_writer_delete_found(ItemWriter *writer, ItemScan *scan)
