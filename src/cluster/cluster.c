@@ -37,7 +37,7 @@ static const ClusterCalls calls = {
 	.begin_query = remote_begin_query,
 	.find_post_of_user = remote_find_post_of_user,
 
-	/* views and the worker */
+	/* views, the worker */
 	.refresh_batch = deliver_batch,
 	.build_copies = deliver_missing_copies,
 	.make_feed = deliver_feed,
@@ -61,9 +61,10 @@ static const ClusterCalls calls = {
 };
 
 /*
- * Make ClusterCalls known to the other areas. Called once, when the library is
- * loaded, even if it is not preloaded: any session that decodes a slot may
- * load the output plugin.
+ * Register ClusterCalls in storage/layout/cluster_calls.h. Called once in each
+ * process, when the library is loaded. This is needed even where the library
+ * is not preloaded, because any session that decodes a slot may load the
+ * output plugin.
  */
 void
 cluster_init(void)

@@ -24,51 +24,52 @@
 
 #include "utils/uuid.h"
 
-/* A shard of a distributed table. */
 typedef struct Shard
 {
 	int64		id;
 
-	/* The first and the last hash value that the shard takes. */
+	/* The shard has the keys whose hash is from first to last. */
 	int32		first;
 
 	int32		last;
 
-	/* The node group on which the shard is placed; -1 if there is none. */
+	/*
+	 * The group of the node that has the shard; -1 if Citus's catalogs name
+	 * none.
+	 */
 	int			group;
 
 	/*
-	 * The full xid of the transaction that placed the shard there. Snapshots
-	 * that do not show that transaction may lack rows of the shard.
+	 * The full xid of the transaction that placed the shard on that group; 0
+	 * if every snapshot shows that transaction. A snapshot that does not show
+	 * it may lack rows of the shard.
 	 */
 	uint64		by;
 
-	/* The position of the shard in ShardMap.shard. */
+	/* the index of this Shard in ShardMap.shard */
 	int			number;
 
 	/* The shard's table; InvalidOid if the shard is on another node. */
 	Oid			table;
 } Shard;
 
-/* How a table is distributed, read by shard_map_read(). */
 typedef struct ShardMap
 {
 	bool		everywhere;		/* true for a reference table */
 	int			colocation;
 
 	/*
-	 * The full xid of the transaction that distributed the table; 0 if the
-	 * catalog's row is frozen.
+	 * The full xid of the transaction that distributed the table; 0 if every
+	 * snapshot shows that transaction.
 	 */
 	uint64		by;
 
 	int			n;
-	Shard	   *shard;			/* n shards, in the order of their ranges */
+	Shard	   *shard;			/* array of n, ordered by Shard.first */
 } ShardMap;
 
 #define NO_SHARD (-1)
 
-/* A node of the cluster and its address. */
 typedef struct ClusterNode
 {
 	int			id;
@@ -77,7 +78,7 @@ typedef struct ClusterNode
 	int			port;
 } ClusterNode;
 
-/* shards.c: reading Citus's catalogs, locking shards */
+/* shards.c */
 extern bool cluster_has_citus(void);
 extern bool shard_map_read(ShardMap *map, Oid table);
 #define ALL_GROUPS (-2)
@@ -86,7 +87,6 @@ extern int	shard_of_key(const ShardMap *map, const pg_uuid_t *key);
 extern bool shard_has_name_of(const char *name, const char *table);
 extern void shard_hold(const ShardMap *map, int shard);
 extern void shard_let_go(const ShardMap *map, int shard);
-/* The C function of Citus that cluster_writes_here() calls. */
 #define CITUS_PREPARE_FIRST "Use2PCForCoordinatedTransaction"
 
 extern void *cluster_function(const char *name);
@@ -96,7 +96,7 @@ extern bool cluster_has_nodes(void);
 extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
-/* held_shards.c: finding and holding the shards of a container */
+/* held_shards.c */
 extern bool container_is_spread(Container container);
 extern const ShardMap *container_shards(Container container);
 extern bool container_shard(Container container, const pg_uuid_t *key,
@@ -113,10 +113,12 @@ extern bool container_is_held_by_caller(void);
 extern void container_require_cluster(const char *caller);
 
 /*
- * Define an SQL function that nodes of a cluster call on each other. Otherwise
- * like SQL_FUNCTION() (base/preload.h). caller is the function that users
- * call, for the hint. Errors: 55000 if the containers are not distributed over
- * a cluster.
+ * Define an SQL function that nodes of a cluster call on each other. It is
+ * like SQL_FUNCTION() (base/preload.h), but raises 55000 if the containers are
+ * not distributed over a cluster.
+ *
+ * name: the function's name
+ * caller: the function that users call instead, for the hint of that error
  */
 #define NODE_FUNCTION(name, caller) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -132,13 +134,13 @@ extern void container_require_cluster(const char *caller);
 
 extern void cluster_one_connection(void);
 
-/* held_shards.c: members of ClusterCalls */
+/* held_shards.c: functions of ClusterCalls */
 extern bool shards_read(Oid table, SpreadTable *spread);
 extern int	shards_of_key(const void *map, const pg_uuid_t *key);
 extern void shards_hold(const void *map, int number);
 extern bool shards_hold_copies(const pg_uuid_t *user_id);
 
-/* node_statement.c: running statements on other nodes */
+/* node_statement.c */
 extern void cluster_require_functions(void);
 extern bool cluster_send(const ClusterNode *node, const char *user, const char *sql);
 

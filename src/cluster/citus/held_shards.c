@@ -55,19 +55,19 @@ shards_of_key(const void *map, const pg_uuid_t *key)
 
 /*
  * True while this process serves a part of a request that began on another
- * node.
+ * node. This process then takes no locks on shards, because the node where the
+ * request began has locked them all.
  *
- * The node where a request begins holds the shards that the request uses, as
- * Citus does for a statement. A move of a shard locks the shard on all nodes.
- * It may already have locked it on this node while it waits for the node where
- * the request began. If this process waited for the shard, it would deadlock
- * with the move. So it does not lock shards.
+ * If this process took such locks, it could deadlock with a move of a shard. A
+ * move locks the shard on every node. It may have locked the shard on this
+ * node already, and be waiting for the lock on the node where the request
+ * began.
  */
 static bool held_by_caller = false;
 
 /*
- * Set whether this process serves another node's request, which holds the
- * shards. Returns the previous value, which the caller restores afterwards.
+ * Set held_by_caller, and return its previous value. The caller restores that
+ * value when the request ends.
  */
 bool
 container_held_by_caller(bool held)
@@ -78,10 +78,6 @@ container_held_by_caller(bool held)
 	return before;
 }
 
-/*
- * Return whether this process serves another node's request, which holds the
- * shards.
- */
 bool
 container_is_held_by_caller(void)
 {
@@ -89,11 +85,14 @@ container_is_held_by_caller(void)
 }
 
 /*
- * Hold a shard before a write to it, and prepare Citus for a local write
- * (cluster_writes_here()). Does nothing if this process serves another node's
- * request. While it waits for the lock, the shard may be moved, so the caller
- * must look up its place again. Errors: 55000. Locks: the shard in share mode,
- * until the transaction ends.
+ * Lock a shard against being moved or split, before a write to it, and prepare
+ * Citus for a local write (cluster_writes_here()). Does nothing while
+ * held_by_caller is true.
+ *
+ * The shard may move to another node while this function waits for the lock.
+ * So the caller must look up again afterwards whether the shard is on this
+ * node. Errors: 55000. Locks: the shard in share mode (shard_hold()), until
+ * the transaction ends.
  */
 void
 shards_hold(const void *map, int number)
@@ -108,9 +107,9 @@ shards_hold(const void *map, int number)
 }
 
 /*
- * If the shard of "users" with the copies of a user's posts is on this node,
- * lock it, so that it stays on this node until the transaction ends. Returns
- * whether the shard is on this node.
+ * Find out whether this node has the shard of "users" that holds the copies of
+ * a user's posts. If so, lock that shard by container_hold_here(), so that it
+ * is not moved before the transaction ends, and return true.
  */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)
@@ -118,13 +117,12 @@ shards_hold_copies(const pg_uuid_t *user_id)
 	return container_hold_here(CONTAINER_USERS, user_id);
 }
 
-/* ------------------------------------------------------------------------
- * Functions for other files of the cluster
- * ------------------------------------------------------------------------ */
-
 /*
- * Throw an error unless the containers are distributed over a cluster. caller
- * is the function that users call, for the hint. Errors: 55000.
+ * Throw an error unless the containers are distributed over a cluster.
+ *
+ * caller: the function that users call, for the hint
+ *
+ * Errors: 55000.
  */
 void
 container_require_cluster(const char *caller)
@@ -148,8 +146,8 @@ container_is_spread(Container container)
 }
 
 /*
- * Return the shards of a container on all nodes. If the container is not
- * distributed, the result is an empty map. It is valid until the next
+ * Return the map of a container's shards on all nodes; an empty map if the
+ * container is not distributed. The map is valid until the next relcache
  * invalidation.
  */
 const ShardMap *
@@ -175,10 +173,10 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Lock the shard that takes a key against being moved or split, and set *shard
- * to what the catalogs say of it once the lock is held. Errors: 55000 if there
- * is no such shard. Locks: the shard in share mode, until the transaction ends
- * or container_let_go().
+ * Lock the shard that has a key against being moved or split, and set *shard
+ * to what Citus's catalogs say about that shard once it is locked. Errors:
+ * 55000 if no shard has the key. Locks: the shard in share mode, until the
+ * transaction ends or container_let_go() is called.
  */
 void
 container_hold(Container container, const pg_uuid_t *key, Shard *shard)
@@ -199,11 +197,14 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 		if (container_shard(container, key, shard) &&
 			shard_of_key(container_shards(container), key) == number)
 			return;
-		shard_let_go(&map, number); /* the shard was split while this waited */
+		shard_let_go(&map, number);
 	}
 }
 
-/* Release a held shard to which the transaction has not written. */
+/*
+ * Release the lock of container_hold() on a shard. The transaction must not
+ * have written to the shard.
+ */
 void
 container_let_go(Container container, const Shard *shard)
 {
@@ -211,9 +212,9 @@ container_let_go(Container container, const Shard *shard)
 }
 
 /*
- * Hold the shard that takes a key, if that shard is on this node. Returns
- * whether it is there. If this process serves another node's request, that
- * node holds the shard, and this function does not lock it.
+ * Return whether the shard that has a key is on this node. If so, lock the
+ * shard in share mode until the transaction ends; take no lock while
+ * held_by_caller is true.
  */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)
@@ -232,10 +233,13 @@ container_hold_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Return whether the shard that takes a key is on this node. Another node
- * holds the shard and has called this one. If this node seems not to have the
- * shard, wait for the lock of a move: the move may have committed on the
- * calling node, but not on this one yet.
+ * Return whether the shard that has a key is on this node. The caller serves a
+ * request of another node, which has locked the shard.
+ *
+ * That node may have sent the request because it has already seen the commit
+ * of a move to this node. This node may not have seen that commit yet. So if
+ * the shard seems to be elsewhere, this function waits until no move holds the
+ * shard's lock, and looks again.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)
@@ -251,8 +255,8 @@ container_is_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Lock all shards of a container against being moved or split. Returns their
- * number.
+ * Lock all shards of a container against being moved or split, in share mode
+ * until the transaction ends. Returns the number of shards.
  */
 int
 container_hold_all(Container container)
@@ -266,12 +270,12 @@ container_hold_all(Container container)
 			shard_hold(&map, i);
 		if (shards_number(container_shards(container), ALL_GROUPS) == number)
 			return map.n;
-		/* A shard was split or moved during the wait. */
+		/* A shard was split while shard_hold() waited. */
 		container_let_go_all(container, map.n);
 	}
 }
 
-/* Release the locks of the first n shards of a container. */
+/* Release the locks that container_hold_all() has taken on n shards. */
 void
 container_let_go_all(Container container, int n)
 {
@@ -280,9 +284,9 @@ container_let_go_all(Container container, int n)
 }
 
 /*
- * In a transaction block, make the next statements use only one connection to
- * each node. Later statements of the block must use the same connections. The
- * caller restores the setting.
+ * If this is a transaction block, make Citus use one connection to each node
+ * for the following statements. Later statements of the block have to use the
+ * same connections as these. The caller's GUC nest level restores the setting.
  */
 void
 cluster_one_connection(void)

@@ -51,10 +51,14 @@ cluster_require_functions(void)
 }
 
 /*
- * Run a statement on a node, as a user. The database there has the name of the
- * current one. Returns false if the node could not be reached or the statement
- * failed; Citus logs the error. The caller must be in a transaction. Errors:
- * 55000 if Citus lacks a function.
+ * Run a statement on a node.
+ *
+ * user: the role as which the statement runs
+ *
+ * The statement runs in the database of that node that has the same name as
+ * the current one. Returns false if the node could not be reached or the
+ * statement failed. Citus logs the error then. The caller must be in a
+ * transaction. Errors: 55000 if Citus lacks a C function.
  */
 bool
 cluster_send(const ClusterNode *node, const char *user, const char *sql)

@@ -32,8 +32,7 @@
 #include "utils/rel.h"
 
 /*
- * The class of the advisory locks by which Citus keeps a shard from being
- * moved.
+ * The class of the advisory locks by which Citus protects a shard from moves.
  */
 #define CITUS_SHARDS_METADATA_LOCK 8
 
@@ -42,12 +41,11 @@
  */
 #define CITUS_PLACEMENT_ACTIVE 1
 
-/* A scan of one of Citus's catalogs. */
 typedef struct CatalogScan
 {
 	Relation	rel;
 	SysScanDesc scan;
-	HeapTuple	tuple;			/* the row that catalog_next() has found */
+	HeapTuple	tuple;			/* the current row, set by catalog_next() */
 } CatalogScan;
 
 static Oid
@@ -64,9 +62,13 @@ cluster_has_citus(void)
 }
 
 /*
- * Begin a scan of a catalog of Citus. If column is not NULL, the scan returns
- * only rows where that column equals value, by the function equal. index is an
- * index on the column, or NULL. Errors: 55000 if Citus has no such catalog.
+ * Begin a scan of a catalog of Citus. Errors: 55000 if Citus has no such
+ * catalog.
+ *
+ * catalog: the name of the catalog
+ * index: the name of an index on the column, or NULL
+ * column: return only rows where this column equals "value"; NULL for all rows
+ * equal: the function that compares the column with "value"
  */
 static void
 catalog_begin(CatalogScan *scan, const char *catalog, const char *index,
@@ -126,7 +128,7 @@ catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 
 /*
  * Return a bound of a shard's range of hash values, which Citus stores as
- * text. Returns none if it is NULL.
+ * text. If the bound is NULL, return the argument "none".
  */
 static int32
 catalog_bound(const CatalogScan *scan, const char *column, int32 none)
@@ -204,7 +206,6 @@ compare_shards(const void *a, const void *b)
 	return first_a < first_b ? -1 : first_a > first_b;
 }
 
-/* Read the shards of a table and their ranges into *map. */
 static void
 read_shards(ShardMap *map, Oid table)
 {
@@ -237,8 +238,9 @@ read_shards(ShardMap *map, Oid table)
 }
 
 /*
- * Read on which node group a shard is placed. If it has several placements,
- * one on this node is preferred.
+ * Set shard->group and shard->by to the group on which a shard is placed. If
+ * the shard has several placements, prefer the one on the group "here", this
+ * node.
  */
 static void
 read_placement(Shard *shard, int here)
@@ -263,9 +265,10 @@ read_placement(Shard *shard, int here)
 }
 
 /*
- * Read into *map how a table is distributed, and its shards, in the current
- * memory context. Shards on other nodes get no table. Returns false if the
- * table is neither distributed by hash nor a reference table.
+ * Read into *map how a table is distributed, and the table's shards. Memory is
+ * allocated in the current context. For a shard on another node, Shard.table
+ * is InvalidOid. Returns false if the table is neither distributed by hash nor
+ * a reference table.
  */
 bool
 shard_map_read(ShardMap *map, Oid table)
@@ -314,9 +317,10 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * Return a hash of the ids of a table's shards on one node group, or on all
- * (ALL_GROUPS). It changes when a shard is moved, split or added. It is never
- * 0.
+ * Return a hash of the ids of a table's shards on one node group, or of all
+ * shards (ALL_GROUPS). The hash is never 0. It changes when a shard is split
+ * or added, and that of a group also when a shard is moved to or from the
+ * group.
  */
 int64
 shards_number(const ShardMap *map, int group)
@@ -344,8 +348,8 @@ shard_has_name_of(const char *name, const char *table)
 }
 
 /*
- * Return the tag of the lock that keeps a shard from being moved or split. The
- * shards that are colocated with it have the same lock.
+ * Return the tag of the lock that protects a shard from being moved or split.
+ * All colocated shards share this lock.
  */
 static LOCKTAG
 lock_of(const ShardMap *map, int shard)
@@ -359,10 +363,11 @@ lock_of(const ShardMap *map, int shard)
 
 /*
  * Lock a shard of a hash-distributed table in share mode until the transaction
- * ends, as Citus does for its own writes. A move or a split of the shard takes
- * this lock exclusively on every node before it changes the catalogs. It may
- * have done so while this function waited, so the caller must look up again
- * where the shard is.
+ * ends, as Citus does for its own writes. A move or a split takes the same
+ * lock in exclusive mode on every node before it changes the catalogs.
+ *
+ * Such a move may commit while this function waits for the lock. So the caller
+ * must look up again afterwards where the shard is.
  */
 void
 shard_hold(const ShardMap *map, int shard)
@@ -374,8 +379,8 @@ shard_hold(const ShardMap *map, int shard)
 }
 
 /*
- * Release a shard that shard_hold() has locked and to which the transaction
- * has not written.
+ * Release the lock of shard_hold() on a shard. The transaction must not have
+ * written to the shard.
  */
 void
 shard_let_go(const ShardMap *map, int shard)
@@ -481,11 +486,12 @@ cluster_function(const char *name)
 }
 
 /*
- * Prepare for writing to a local shard without Citus. If the transaction also
- * writes to other nodes through Citus, these writes must not commit there
- * unless the local commit succeeds. So this function tells Citus to use
- * two-phase commit. The worker does without it: if its transaction fails, it
- * repeats all writes. Errors: 55000 if Citus lacks the C function.
+ * Prepare for a write to a local shard that does not go through Citus. The
+ * transaction may also write to other nodes through Citus, and those writes
+ * must not be committed if the local commit fails. So this function makes
+ * Citus use two-phase commit. In the worker it does nothing, because the
+ * worker repeats all writes of a failed transaction. Errors: 55000 if Citus
+ * lacks the C function.
  */
 void
 cluster_writes_here(void)

@@ -5,9 +5,9 @@
  * A leaf is a table that holds items of one type. It is scanned with
  * SnapshotAny, which returns all row versions. A row version that only the
  * older snapshot sees is "gone", and one that only the newer snapshot sees has
- * "come". An updated row has one of each. While the older snapshot is
- * registered, VACUUM removes no row version that it sees. So other
- * transactions need not record what they change.
+ * "come". An update makes one row version "gone" and another one "come". While
+ * the older snapshot is registered, VACUUM removes no row version that it
+ * sees. So other transactions need not record what they change.
  *
  * Runs in a backend.
  */
@@ -31,8 +31,8 @@
 #include "utils/uuid.h"
 
 /*
- * Find out whether a row version is gone or has come between the snapshots
- * before and now.
+ * Set *gone to whether only the older snapshot ("before") sees the row version
+ * in the slot. Set *come to whether only the newer snapshot ("now") sees it.
  */
 static void
 look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot now,
@@ -52,7 +52,7 @@ look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot no
 }
 
 /*
- * Create an empty list for keys of rows of a leaf, in the current memory
+ * Return an empty ChangedKeys for rows of a leaf, in the current memory
  * context.
  */
 ChangedKeys *
@@ -69,8 +69,9 @@ changed_keys_make(const SpreadSource *source)
 }
 
 /*
- * Add the key of a row to a list. column[] has the numbers of the key's
- * columns.
+ * Append the key of the row in the slot.
+ *
+ * column: for each column of the key, its number in the leaf
  */
 static void
 add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
@@ -102,13 +103,15 @@ add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 }
 
 /*
- * Find the rows of a leaf that have changed between two snapshots. *gone
- * receives the keys of row versions that only the older snapshot, before,
- * sees. *come receives the keys of those that only the newer snapshot, now,
- * sees. An updated row's key is added to both.
+ * Find the rows of a leaf that have changed between two snapshots.
  *
- * Both snapshots must be registered. The older one must have been registered
- * since it was taken, so that VACUUM has removed no row version that it sees.
+ * before: the older snapshot, registered since it was taken, so that VACUUM
+ *	has removed no row version that it sees
+ * now: the newer snapshot, registered
+ * gone: receives the keys of row versions that only the older snapshot sees
+ * come: receives the keys of row versions that only the newer snapshot sees
+ *
+ * The key of an updated row is appended to both lists.
  */
 void
 changes_find(const SpreadSource *source, Snapshot before, Snapshot now,

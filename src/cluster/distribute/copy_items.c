@@ -1,17 +1,17 @@
 /*
  * copy_items.c
  *		Copying the items of a single server to the tables of a cluster, and
- *		copying those again that have changed since.
+ *		then bringing the new tables up to date with later changes.
  *
  * The statements are INSERT ... SELECT, which Citus runs as COPY to the
- * shards. They lock the old tables as readers do. No other transaction can use
- * the new tables before this one commits. So other transactions do not wait
- * for these statements.
+ * shards. They take only AccessShareLock on the old tables, and no other
+ * transaction sees the new tables before this one commits. So no other
+ * transaction waits for these statements.
  *
  * The copies of posts in "users" are not copied. The worker of each node makes
  * them for the posts that the node has.
  *
- * Runs in a backend, in SPI.
+ * Runs in a backend. The caller has called SPI_connect().
  */
 #include "postgres.h"
 
@@ -36,10 +36,7 @@ sql_name(Oid relid)
 									  get_rel_name(relid));
 }
 
-/*
- * Run a statement that reads with a given snapshot. Returns the number of
- * rows.
- */
+/* Run a statement by SPI with a given snapshot. Returns the number of rows. */
 static int64
 run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
 {
@@ -76,27 +73,25 @@ spread_copy(Spread *spread, Snapshot snapshot)
  * ------------------------------------------------------------------------ */
 
 /*
- * When more keys of changed rows than this are collected, the rows are copied
- * before another leaf is scanned.
+ * If more keys of changed rows are collected than this, flush() is called
+ * before the next leaf is scanned.
  */
 #define MANY_KEYS 200000
 
 /*
- * Changed rows that still have to be copied. All are of leaves that are copied
- * to the same table.
+ * Changed rows that flush() still has to apply to one new table. Several
+ * leaves may have that table as their target.
  */
 typedef struct Pending
 {
 	MemoryContext context;
-	ChangedKeys *gone;			/* keys of rows that are gone, of all leaves */
+	ChangedKeys *gone;			/* the keys to delete, of all leaves */
 
-	/*
-	 * A list of ChangedKeys: for each leaf, the keys of rows that have come.
-	 */
+	/* The keys to insert: a list of ChangedKeys, one for each leaf. */
 	List	   *come;
 
 	int64		n;
-	int64		rows;			/* number of changed rows already copied */
+	int64		rows;			/* changed rows that flush() has applied */
 } Pending;
 
 static void
@@ -109,9 +104,10 @@ begin_pending(Pending *pending)
 }
 
 /*
- * Convert n keys to arrays, one for each column of the key. The arrays become
- * the arguments of a statement. which[] has the indexes of the keys; if which
- * is NULL, the keys are the first n.
+ * Convert n keys to the arguments of a statement: one array for each column of
+ * the key.
+ *
+ * which: the indexes of these keys in "keys"; NULL for the first n
  */
 static void
 make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
@@ -134,7 +130,10 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 	pfree(value);
 }
 
-/* Return the SQL condition that a row of table o has a key of the list c. */
+/*
+ * Return the SQL condition that the key of a row of table "o" equals the key
+ * in a row of UNNEST(), "c".
+ */
 static char *
 same_key(const SpreadSource *source)
 {
@@ -147,9 +146,10 @@ same_key(const SpreadSource *source)
 	 "unnest($1, $2) AS c (first, second)")
 
 /*
- * Delete n rows from the new table. which[] has the indexes of their keys in
- * "gone"; if which is NULL, the keys are the first n. If the table is
- * distributed, all rows must be in one shard.
+ * Delete from the new table the rows with n of the keys in "gone". If the new
+ * table is distributed, all of these keys must belong to one shard.
+ *
+ * which: the indexes of the n keys in "gone"; NULL for the first n
  */
 static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
@@ -161,7 +161,7 @@ delete_some(const ChangedKeys *gone, const int *which, int n)
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
-	/* Citus finds the shard by the condition with ANY. */
+	/* The condition with ANY lets Citus find the shard. */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
 									   source->target, UNNEST(source),
 									   source->key[0], same_key(source)),
@@ -198,7 +198,10 @@ delete_gone(const ChangedKeys *gone)
 	}
 }
 
-/* Copy the rows of a leaf whose keys have come to the new table. */
+/*
+ * Insert into the new table the rows of a leaf that have the keys in "come",
+ * as the snapshot "now" shows them.
+ */
 static int64
 copy_come(const ChangedKeys *come, Snapshot now)
 {
@@ -216,8 +219,8 @@ copy_come(const ChangedKeys *come, Snapshot now)
 }
 
 /*
- * Make the collected changes in the new table: delete what is gone, copy what
- * has come.
+ * Apply the collected changes to the new table: delete the rows with the keys
+ * in pending->gone, then insert the rows with the keys in pending->come.
  */
 static void
 flush(Pending *pending, Snapshot now)
@@ -234,7 +237,7 @@ flush(Pending *pending, Snapshot now)
 	begin_pending(pending);
 }
 
-/* Collect the changes of a leaf between two snapshots. */
+/* Collect in *pending the changes of a leaf between two snapshots. */
 static void
 add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 			Snapshot now)
@@ -266,9 +269,7 @@ spread_repeat(Spread *spread, Snapshot before, Snapshot now)
 	int			nest = NewGUCNestLevel();
 	ListCell   *lc;
 
-	/*
-	 * Make the planner use the indexes of keys, whatever the statistics say.
-	 */
+	/* Make the planner use the primary keys, whatever the statistics say. */
 	setting_change("enable_hashjoin", "off");
 	setting_change("enable_mergejoin", "off");
 	setting_change("enable_seqscan", "off");

@@ -46,20 +46,20 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * Once a pass has copied no more changed rows than this, the next pass may be
- * the last one, for which writers wait.
+ * copy_all() stops repeating pass() once a pass has copied at most this many
+ * changed rows. One more pass follows, for which writers wait.
  */
 #define FEW_ROWS 2000
 
 /*
- * This many attempts at the last pass let readers continue. Later attempts
- * make readers wait as well.
+ * After this many failed calls of try_last_step(), the next calls lock out
+ * readers together with writers.
  */
 #define BESIDE_READERS 3
 
 /*
- * How long to try to begin the last step, in ms, and how long to pause after a
- * failed attempt, in us.
+ * How long copy_all() repeats try_last_step(), in ms, and how long it pauses
+ * after each failed call, in us.
  */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000
@@ -112,9 +112,11 @@ require_one_machine(void)
 }
 
 /*
- * Prevent changes of the tables' definitions until the transaction ends. If
- * keep is false, the old tables will be dropped. Then their leaves are locked
- * so that VACUUM cannot run on them either, because it would block the DROP.
+ * Prevent other transactions from altering the old tables until this
+ * transaction ends. If "keep" is false, the old tables will be dropped, and
+ * VACUUM on one of their leaves would block the DROP. So the leaves are then
+ * locked against VACUUM, too. Locks: ShareUpdateExclusiveLock on the old
+ * tables; on their leaves the same, or AccessShareLock if "keep" is true.
  */
 static void
 hold_layout(bool keep)
@@ -159,7 +161,7 @@ refuse_names(void)
 
 /*
  * Create the new tables, with the columns, indexes and grants that the owner
- * has added to the old ones. In SPI.
+ * has added to the old ones. The caller has called SPI_connect().
  */
 static void
 make_tables(Spread *spread)
@@ -175,7 +177,8 @@ make_tables(Spread *spread)
 }
 
 /*
- * Return whether the renaming or deletion of some user is in progress. In SPI.
+ * Return whether a user is being renamed or deleted. The caller has called
+ * SPI_connect().
  */
 static bool
 users_are_changing(void)
@@ -184,9 +187,13 @@ users_are_changing(void)
 }
 
 /*
- * Throw an error because the last step could not begin in time. If jobs is
- * true, renames or deletions of users were in progress, otherwise other
- * transactions had locked the containers. Errors: 55P03.
+ * Throw the error that distribute_containers() has failed to lock the
+ * containers in time.
+ *
+ * jobs: whether renames or deletions of users were the reason. Otherwise other
+ *	transactions had locked the containers.
+ *
+ * Errors: 55P03.
  */
 static COMPAT_NORETURN void
 give_up(bool jobs)
@@ -201,7 +208,8 @@ give_up(bool jobs)
 }
 
 /*
- * Tell the caller that the last step cannot begin yet and will be tried again.
+ * Send the client a NOTICE that distribute_containers() waits for other
+ * transactions, and for renames and deletions.
  */
 static void
 tell_waiting(void)
@@ -212,8 +220,9 @@ tell_waiting(void)
 }
 
 /*
- * Copy the rows that have changed since the snapshot *before. *before becomes
- * a new snapshot, up to which they are copied. Returns the number of rows.
+ * Apply to the new tables the changes since the snapshot *before. Then set
+ * *before to the newer snapshot up to which changes are applied. Returns the
+ * number of changed rows.
  */
 static int64
 pass(Spread *spread, Snapshot *before)
@@ -227,13 +236,15 @@ pass(Spread *spread, Snapshot *before)
 }
 
 /*
- * Try to lock the containers for the last step. Lock out writers, copy the
- * rows that have changed since *before, and lock out readers. If readers is
- * true, lock out readers together with writers.
+ * Try to lock all other transactions out of the containers. First lock out
+ * writers, then apply the changes since the snapshot *before, then lock out
+ * readers.
+ *
+ * readers: whether to lock out readers together with writers
+ * jobs: set to whether a rename or deletion of a user is in progress
  *
  * Returns false, with all locks released, if other transactions have locked
- * the containers, or if renames or deletions of users are in progress. In the
- * latter case *jobs is true.
+ * the containers or *jobs is true.
  */
 static bool
 try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
@@ -253,8 +264,9 @@ try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
 }
 
 /*
- * Copy all items, and lock the containers for the last step. Returns the time
- * since when writers have been waiting.
+ * Copy all items to the new tables, then lock the containers in
+ * AccessExclusiveLock mode for the renaming. Returns the time since which
+ * writers have been waiting. Errors: 55P03.
  */
 static TimestampTz
 copy_all(Spread *spread)
@@ -283,8 +295,8 @@ copy_all(Spread *spread)
 		pg_usleep(PAUSE);
 		CHECK_FOR_INTERRUPTS();
 		/*
-		 * Copy what has changed during the pause. Writers do not wait for that
-		 * yet.
+		 * Apply the changes of the pause, so that the next try_last_step() has
+		 * less to do while writers wait.
 		 */
 		(void) pass(spread, &before);
 		began = GetCurrentTimestamp();
@@ -334,7 +346,10 @@ distribute_containers(PG_FUNCTION_ARGS)
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 
-	/* Note that the views cannot be used. The nodes will build new ones. */
+	/*
+	 * The views of a single server are of no use to the nodes, which build new
+	 * ones.
+	 */
 	owner_begin(&scope);
 	views_abandon();
 	owner_end(&scope);

@@ -21,16 +21,10 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/*
- * Appended to the names of the new tables while the old tables still have
- * these names.
- */
+/* The new tables have this suffix until spread_swap() renames them. */
 #define NEW_SUFFIX "_spread"
 
-/*
- * Appended to the names of the old tables once the new tables have these
- * names.
- */
+/* The suffix that spread_swap() appends to the names of the old tables. */
 #define OLD_SUFFIX "_one_machine"
 
 /*
@@ -40,45 +34,47 @@
 typedef struct SpreadSource
 {
 	Oid			leaf;
-	const char *target;			/* quoted name, for SQL */
-	char	   *columns;		/* list of column names, for SQL */
+	const char *target;			/* quoted name of the new table */
+	char	   *columns;		/* column names, as an SQL list */
 	int			nkeys;
 	const char *key[2];
 	Oid			key_type;
 
-	/* True if the target is distributed. Its distribution column is key[0]. */
+	/*
+	 * True if the new table is distributed. Its distribution column is key[0].
+	 */
 	bool		spread;
 } SpreadSource;
 
-/* What distribute_containers() knows and has done. */
 typedef struct Spread
 {
 	Creation	creation;
 
-	/* True if the old tables are kept, under other names. */
+	/* whether the old tables are kept, renamed */
 	bool		keep;
 
-	List	   *sources;		/* what is copied, a list of SpreadSource */
-	int64		copied;			/* rows that the first pass has copied */
-	int64		repeated;		/* rows that later passes have copied */
+	List	   *sources;		/* list of SpreadSource */
+	int64		copied;			/* rows copied by spread_copy() */
+	int64		repeated;		/* changed rows copied by spread_repeat() */
 } Spread;
 
-/* distribution_plan.c; called in SPI */
+/* distribution_plan.c */
 extern void spread_refuse_obstacles(void);
 extern void spread_plan_sources(Spread *spread);
 extern void spread_carry_columns(void);
 extern void spread_carry_indexes(void);
 extern void spread_carry_rights(void);
 
-/* copy_items.c; called in SPI */
+/* copy_items.c */
 extern void spread_copy(Spread *spread, Snapshot snapshot);
 extern int64 spread_repeat(Spread *spread, Snapshot before, Snapshot now);
 
 /* changed_rows.c */
 
 /*
- * The keys of n rows of a leaf, or of all leaves with the same target. room is
- * the length of the arrays key[].
+ * The keys of n rows of one leaf, or of several leaves with the same target.
+ * key[i] is an array of the values of the key's column i; it has room for
+ * "room" values.
  */
 typedef struct ChangedKeys
 {
@@ -93,7 +89,7 @@ extern ChangedKeys *changed_keys_make(const SpreadSource *source);
 extern void changes_find(const SpreadSource *source, Snapshot before, Snapshot now,
 						 ChangedKeys *gone, ChangedKeys *come);
 
-/* table_swap.c; the caller is connected to SPI */
+/* table_swap.c */
 extern bool spread_lock(const Spread *spread, bool readers);
 extern bool spread_lock_readers(const Spread *spread);
 extern void spread_unlock(const Spread *spread, bool readers);

@@ -9,7 +9,8 @@
  * would run on the nodes with the rights of the superuser who calls
  * distribute_containers().
  *
- * Runs in a backend, in SPI, with only pg_catalog in search_path.
+ * Runs in a backend. The caller has called SPI_connect(), and search_path is
+ * pg_catalog.
  */
 #include "postgres.h"
 
@@ -53,7 +54,7 @@ run_each(const char *sql)
 }
 
 /*
- * Throw the error that something cannot be carried over to a cluster. Errors:
+ * Throw the error that "what" cannot be carried over to a cluster. Errors:
  * 0A000.
  */
 static COMPAT_NORETURN void
@@ -66,8 +67,8 @@ refuse(const char *what)
 }
 
 /*
- * Throw an error if a query returns a row. Its first column says what cannot
- * be carried over to a cluster. Errors: 0A000.
+ * Throw an error if a query returns a row. The first column of that row says
+ * what cannot be carried over to a cluster. Errors: 0A000.
  */
 static void
 refuse_any(const char *sql)
@@ -78,15 +79,18 @@ refuse_any(const char *sql)
 		refuse(linitial(found));
 }
 
-/* Begins a query: t contains all tables whose rows are moved. */
+/*
+ * Begins a query. It defines t, the OIDs of the containers "posts" and
+ * "users", of their partitions, and of the table "usernames".
+ */
 #define OLD_TABLES \
 	"WITH t AS (SELECT relid FROM pg_partition_tree('" POSTS_SQL "')" \
 	" UNION SELECT relid FROM pg_partition_tree('" USERS_SQL "')" \
 	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
 
 /*
- * Selects the objects of a catalog that depend on the tables whose rows are
- * moved. Such objects would keep using the old tables.
+ * Selects the objects of one catalog that depend on a table of OLD_TABLES.
+ * After the distribution they would still use the old table.
  */
 #define DEPENDENT(class) \
 	"pg_depend AS d WHERE d.classid = '" class "'::regclass" \
@@ -117,9 +121,9 @@ static const char *const obstacles[] = {
 	" OR (contype = 'c' AND conrelid IN ('" USERS_SQL "'::regclass, '" USERNAMES_SQL "'::regclass))",
 
 	/*
-	 * A CHECK constraint that uses a function of the owner's would run with
-	 * the rights of the superuser who distributes the tables. The same is true
-	 * of an index, a default, and the functions of a type.
+	 * Functions of the owner must not be carried over. A CHECK constraint, an
+	 * index, a default or a type that calls one would run it with the rights
+	 * of the superuser who distributes the tables.
 	 */
 	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
 	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"
@@ -151,9 +155,9 @@ static const char *const obstacles[] = {
 };
 
 /*
- * Throw an error if the view posts_with_counts has other columns than
- * blogstore creates it with. The view is replaced, and a view can only be
- * replaced by one with the same columns. Errors: 0A000.
+ * Throw an error if the columns of the view posts_with_counts are not those
+ * that blogstore creates it with. The distribution replaces the view, which
+ * requires the same columns. Errors: 0A000.
  */
 static void
 refuse_other_counts_view(void)
@@ -167,7 +171,7 @@ refuse_other_counts_view(void)
 
 	if (!OidIsValid(view))
 		return;
-	/* the statement is only analyzed, to get the columns of its result */
+	/* Only analyze the query, to get the columns of its result. */
 	plan = SPI_prepare(create_counts_view_sql + strlen(CREATE_COUNTS_VIEW), 0, NULL);
 	if (plan == NULL)
 		elog(ERROR, "could not prepare the query of %s", COUNTS_VIEW);
@@ -198,10 +202,6 @@ spread_refuse_obstacles(void)
 	refuse_other_counts_view();
 }
 
-/* ------------------------------------------------------------------------
- * What the new tables get from the old ones
- * ------------------------------------------------------------------------ */
-
 /*
  * Add to the new tables the columns that the owner has added to the old ones,
  * and the CHECK constraints of posts.
@@ -228,8 +228,8 @@ spread_carry_columns(void)
 }
 
 /*
- * Begins a query: o contains the indexes of the old leaves that the new tables
- * lack. o.target is the name of the new table.
+ * Begins a query. It defines o, the indexes of the old leaves that the new
+ * tables lack. The column o.target is the name of the new table.
  */
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
@@ -249,7 +249,7 @@ spread_carry_columns(void)
 
 /*
  * Create on the new tables the indexes that the owner has added to the old
- * ones. Errors: 0A000 if a unique one lacks the distribution column.
+ * ones. Errors: 0A000 if a unique index lacks the distribution column.
  */
 void
 spread_carry_indexes(void)
@@ -311,7 +311,10 @@ add_source(Spread *spread, Oid leaf, const char *target, const char *first,
 	spread->sources = lappend(spread->sources, source);
 }
 
-/* Plan to copy all leaves of a container that hold items of a type. */
+/*
+ * Add to spread->sources all leaves of a container that hold items of the
+ * given type.
+ */
 static void
 add_leaves(Spread *spread, Container container, ItemType type,
 		   const char *target, const char *first, const char *second)

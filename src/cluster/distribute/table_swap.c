@@ -6,14 +6,15 @@
  * A request locks the table of posts before any other table
  * (cluster/remote/await_distribution.c). So once this transaction has locked
  * the table of posts, only the worker can hold locks of the others. But a
- * request keeps its lock until its transaction ends, and later requests queue
- * behind a waiting lock. So this transaction waits for the table of posts for
- * a tenth of a second only, and holds nothing meanwhile for which other
- * transactions could wait. If it does not get the lock, it lets the other
- * transactions continue, and tries again later. No deadlock can arise in this
- * way, neither on this server nor between nodes.
+ * request keeps its lock on that table until its transaction ends, and later
+ * requests queue behind any transaction that waits for a stronger lock. So
+ * this transaction waits for its lock on the table of posts for a tenth of a
+ * second only, and holds no lock meanwhile for which another transaction could
+ * wait. If it does not get the lock, it gives up and tries again after a
+ * pause, in which the other transactions continue. So no deadlock can arise,
+ * neither on this server nor between nodes.
  *
- * Runs in a backend, in SPI.
+ * Runs in a backend. The caller has called SPI_connect().
  */
 #include "postgres.h"
 
@@ -33,30 +34,28 @@
 #include "utils/resowner.h"
 #include "utils/timestamp.h"
 
-/*
- * How long, in ms, this transaction waits for the lock of the table of posts
- * in that lock's queue.
- */
+/* lock_timeout, in ms, for the lock on the table of posts. */
 #define LOCK_WAIT "100"
 
 /*
- * How long, in ms, this transaction tries to take the other locks without
- * waiting in their queues: TRY_REST after it has locked the table of posts,
- * TRY_READERS to lock out readers after writers.
+ * How long, in ms, lock_while_free() tries to take the locks on all tables:
+ * TRY_REST if the table of posts was locked just before, TRY_READERS if
+ * writers are already locked out and readers still have to be.
  */
 #define TRY_REST 100
 #define TRY_READERS 1000
 
-/* The tables that are replaced. The table of posts is locked first. */
+/* The tables that are replaced. "posts" comes first, and is locked first. */
 static const char *const replaced[] = {"posts", "users", "usernames"};
 
 /*
- * Return the tables that the last step locks in a mode. If the old tables are
- * to be dropped, their partitions are among them.
+ * Return the tables that the last step locks in the given mode. In
+ * AccessExclusiveLock mode, the partitions are included if the old tables are
+ * to be dropped.
  *
- * The view posts_with_counts, which is replaced, is among them, too. A reader
- * of the view locks it before the table of posts. If this transaction waited
- * for the view while it holds the table of posts, the two could deadlock.
+ * The view posts_with_counts, which is replaced, is included as well. A reader
+ * locks the view before the table of posts. If this transaction waited for the
+ * view while it has the table of posts locked, the two could deadlock.
  */
 static List *
 tables_to_lock(const Spread *spread, LOCKMODE mode)
@@ -78,9 +77,9 @@ tables_to_lock(const Spread *spread, LOCKMODE mode)
 }
 
 /*
- * Lock a table, and wait for that in the lock's queue for at most LOCK_WAIT
- * ms. Returns false if the lock is not free by then. The lock is taken in a
- * subtransaction, so that an error releases it.
+ * Lock a table, waiting at most LOCK_WAIT ms. Returns whether the table is
+ * locked now. The lock is taken in a subtransaction, because a lock timeout is
+ * an error.
  */
 static bool
 lock_for_a_moment(Oid relid, LOCKMODE mode)
@@ -119,8 +118,8 @@ lock_for_a_moment(Oid relid, LOCKMODE mode)
 }
 
 /*
- * Unlock the tables of a list that come before a cell; all of them if the cell
- * is NULL.
+ * Unlock the tables of a list up to a cell, without that cell's table. If the
+ * cell is NULL, unlock all tables of the list.
  */
 static void
 unlock_until(List *tables, ListCell *until, LOCKMODE mode)
@@ -136,9 +135,9 @@ unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 }
 
 /*
- * Lock all tables of a list, without waiting in the locks' queues. A lock that
- * is not free is tried again until ms milliseconds have passed. Returns false,
- * with none of them locked, if that was not enough.
+ * Lock all tables of a list without waiting in a lock's queue. A table that is
+ * locked by another transaction is tried again until "ms" milliseconds have
+ * passed. Returns false, with no table locked, if the time was not enough.
  */
 static bool
 lock_while_free(List *tables, LOCKMODE mode, int ms)
@@ -161,10 +160,14 @@ lock_while_free(List *tables, LOCKMODE mode, int ms)
 }
 
 /*
- * Lock all tables of a list. If wait is true, first wait a moment for the
- * first one. Returns false, with none of them locked, if one is not free. The
- * locks belong to the resource owner of the transaction, not to that of the
- * caller, so that spread_unlock() can release them.
+ * Lock all tables of a list in the given mode. Returns false, with no table
+ * locked, if other transactions prevent that.
+ *
+ * wait: whether to queue for the lock on the first table for LOCK_WAIT ms
+ *
+ * The locks belong to the transaction's resource owner, so that
+ * spread_unlock(), which may run under another resource owner, can release
+ * them.
  */
 static bool
 lock_tables(List *tables, LOCKMODE mode, bool wait)
@@ -179,8 +182,9 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
 		/*
-		 * lock_while_free() has locked the first table again, or has failed.
-		 * Release one lock of that table.
+		 * lock_for_a_moment() and lock_while_free() have both locked the first
+		 * table. Release one of the two locks. If lock_while_free() has
+		 * failed, this releases the only one.
 		 */
 		UnlockRelationOid(first, mode);
 	CurrentResourceOwner = owner;
@@ -188,9 +192,10 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 }
 
 /*
- * Lock the containers so that no other transaction can write them, or if
- * readers is true, read them. Returns false, with no lock held, if other
- * transactions have locked them.
+ * Lock the containers so that no other transaction can write them. If
+ * "readers" is true, no other transaction can read them either. Returns false,
+ * with no lock held, if another transaction prevents that. Locks:
+ * ExclusiveLock, or AccessExclusiveLock if "readers" is true.
  */
 bool
 spread_lock(const Spread *spread, bool readers)
@@ -201,8 +206,9 @@ spread_lock(const Spread *spread, bool readers)
 }
 
 /*
- * Lock the containers so that no other transaction can read them, once none
- * can write them. Returns false if there were always readers.
+ * Lock the containers in AccessExclusiveLock mode, after spread_lock() has
+ * locked out writers. Returns false if some reader had a table locked during
+ * the whole attempt.
  */
 bool
 spread_lock_readers(const Spread *spread)
@@ -243,16 +249,17 @@ renew_counts_view(const Creation *creation)
 	{
 		(void) create_run_sql(psprintf("CREATE OR REPLACE %s", create_cluster_view_sql));
 		/*
-		 * Citus has created the view on the nodes with the caller as its
-		 * owner.
+		 * On the other nodes, Citus has made the caller the owner of the view.
+		 * Make it the containers' owner.
 		 */
 		create_give_counts_view(creation);
 	}
 }
 
 /*
- * Give the new tables the names of the old ones, and drop the old ones unless
- * they are kept. The caller has locked all of them, and the table of jobs.
+ * Give the new tables the names of the old ones. Drop the old tables unless
+ * spread->keep is true. The caller has locked all these tables, and the table
+ * "jobs", in AccessExclusiveLock mode.
  */
 void
 spread_swap(const Spread *spread)
