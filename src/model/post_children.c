@@ -6,18 +6,19 @@
  * partition, and the writing transaction adds it to the post's counts.
  * child_insert() does this in four steps:
  *
- *	1. Check that the post exists. Wait for a transaction that is deleting it.
+ *	1. Check that the post exists. Wait for a transaction that is deleting the
+ *	   post.
  *	2. Open the leaf, read the author's name, and insert the child
  *	   speculatively. The transaction holds no lock yet that a deletion of the
  *	   post needs.
- *	3. Before the insert is completed, lock the post in share mode. If a
- *	   deletion has the post locked, undo the insert, wait for the lock, and
- *	   begin again.
- *	4. Add the child to the post's counts, and unlock the post.
+ *	3. Before the insert is completed, take the post lock in share mode. If a
+ *	   deleting transaction holds the post lock in exclusive mode, undo the
+ *	   insert, wait for the lock, and begin again at step 1.
+ *	4. Add the child to the post's counts, and release the post lock.
  *
- * In this order neither transaction waits for the other while it holds a lock
- * that the other needs. The head of post_counts/post_count.c explains the post
- * lock and the count.
+ * The inserting and the deleting transaction therefore never wait for each
+ * other at the same time. The head of post_counts/post_count.c explains the
+ * post lock and the counts.
  *
  * Runs in backends, as the containers' owner.
  */
@@ -40,25 +41,30 @@ typedef struct ChildInsert
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* the acting user, who must not learn of other
-								 * users' hidden posts; NULL: all posts may be
-								 * seen */
+	const pg_uuid_t *author;	/* the acting user, to whom hidden posts of
+								 * other users must look absent; NULL: the
+								 * caller may see all posts */
 	PostLock	lock;
-	bool		locked_out;		/* was the last insert undone because a
-								 * deletion has the post locked? */
+	bool		locked_out;		/* whether try_insert() undid its insert,
+								 * because a deleting transaction holds the
+								 * post lock */
 
 	/*
-	 * stamp is the number of changes so far to the list of users being
-	 * deleted, read before the post's author. stamped is false if it could not
-	 * be read, because a transaction with such a change was committing.
+	 * stamp: the number of changes to the list of users being deleted, read
+	 *		before require_post() checks the post's author. It tells later
+	 *		whether the check is still valid.
+	 * stamped: false if stamp could not be read, because a transaction that
+	 *		has changed the list was committing.
 	 */
 	bool		stamped;
 	uint64		stamp;
 } ChildInsert;
 
 /*
- * Return a query that finds a comment or like by its key. key has room for two
- * values, and must live as long as the query.
+ * Return a query that finds a comment or like by its key.
+ *
+ * other: the id of the comment, or the user of the like.
+ * key: room for two values, which the query points to.
  */
 static ItemQuery
 child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
@@ -71,10 +77,6 @@ child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
 	};
 }
 
-/*
- * Read an item with the transaction's snapshot. Returns whether that shows the
- * item.
- */
 static bool
 get_now(const ItemQuery *query, BlogItem *item)
 {
@@ -87,9 +89,11 @@ get_now(const ItemQuery *query, BlogItem *item)
 }
 
 /*
- * Return whether a post exists and the author may learn that. Only its own
- * author may learn of a hidden post. If author is NULL, the caller may see all
- * posts.
+ * Return whether a post exists and the user may know of it. A hidden post is
+ * known to its author only. If "author" is NULL, no check is made, and the
+ * result is true.
+ *
+ * author: the acting user.
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -106,8 +110,8 @@ author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
 }
 
 /*
- * Do step 1 of child_insert(): check that the post exists, and that its author
- * is not being deleted. Errors: 23503 if not.
+ * Check that the post exists, and that its author is not being deleted: step 1
+ * of child_insert(). Errors: 23503 if the check fails.
  */
 static void
 require_post(ChildInsert *insert)
@@ -118,10 +122,10 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * For a hidden post, check that the comment or like exists already. If so, the
- * command is a repetition of one that succeeded before the post was hidden,
- * and returns the existing comment or like. Errors: 23514 if it does not
- * exist; 23503 if the author may not learn of the post.
+ * The post is hidden. Accept the command only if the comment or like exists
+ * already: the command then repeats one that succeeded before the post was
+ * hidden. Errors: 23514 if the comment or like does not exist; 23503 if the
+ * post is hidden from the acting user.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -147,8 +151,9 @@ require_repetition(const ChildInsert *insert)
 }
 
 /*
- * Do step 3 of child_insert(): lock the post in share mode, while the insert
- * can still be undone. Returns false if a deletion has the post locked.
+ * Callback of item_writer_insert_if(): take the post lock in share mode, while
+ * the insert can still be undone (step 3 of child_insert()). Returns false
+ * if a deleting transaction holds the post lock.
  */
 static bool
 lock_post(void *arg)
@@ -160,8 +165,9 @@ lock_post(void *arg)
 }
 
 /*
- * Do steps 2 and 3 of child_insert(). Returns false, with nothing written or
- * locked, if an item with the key exists or a deletion has the post locked.
+ * Insert the comment or like and take the post lock in share mode: steps 2 and
+ * 3 of child_insert(). Returns false, with nothing written or locked, if an
+ * item with the key exists, or a deleting transaction holds the post lock.
  */
 static bool
 try_insert(ChildInsert *insert)
@@ -183,10 +189,11 @@ try_insert(ChildInsert *insert)
 }
 
 /*
- * Do steps 1 to 3 of child_insert(). If a deletion has the post locked, wait
- * for it, and repeat them. Returns false, with nothing written or locked, if
- * an item with the key exists. Errors: 23503 if the post does not exist; 23514
- * or 23503 if it is hidden.
+ * Check the post, insert the comment or like, and take the post lock: steps 1
+ * to 3 of child_insert(). Repeat this while a deleting transaction holds the
+ * post lock. Returns false, with nothing written or locked, if an item with
+ * the key exists. Errors: 23503 if the post does not
+ * exist; 23514 or 23503 if the post is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)
@@ -210,8 +217,8 @@ insert_and_lock(ChildInsert *insert)
 }
 
 /*
- * Return whether the list of users being deleted may have changed since the
- * post's author was read.
+ * Return whether the list of users being deleted may have changed since
+ * require_post() checked the post's author.
  */
 static bool
 deletions_since(const ChildInsert *insert)
@@ -223,8 +230,8 @@ deletions_since(const ChildInsert *insert)
 }
 
 /*
- * Do step 4 of child_insert(): add the comment or like to the post's counts,
- * and unlock the post. Errors: 23503 if the post was deleted meanwhile.
+ * Add the comment or like to the post's counts, and release the post lock:
+ * step 4 of child_insert(). Errors: 23503 if the post was deleted meanwhile.
  */
 static void
 count_and_unlock(ChildInsert *insert)
@@ -242,13 +249,14 @@ count_and_unlock(ChildInsert *insert)
 
 /*
  * Write a comment or like with its author's name, and add it to its post's
- * counts. If author is not NULL, the error for a hidden post of another user
- * is the one for a post that does not exist. Returns false, with nothing
- * written, if an item with the key exists.
+ * counts. Returns false, with nothing written, if an item with the key exists.
+ *
+ * author: the acting user, for whom a hidden post of another user does not
+ *		exist. NULL: the caller may see all posts.
  *
  * Errors: 23503 if the post or the user does not exist; 23514 if the post is
- * hidden; 40001. Locks: the post, in share mode, until the comment or like is
- * counted.
+ * hidden; 40001. Locks: the post lock, in share mode, until the comment or
+ * like is counted.
  */
 bool
 child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
@@ -263,7 +271,7 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 		return false;
 	/*
 	 * The insert may have waited for a transaction that deleted the post's
-	 * author.
+	 * author, so check the author again.
 	 */
 	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
 		unknown_item(ITEM_POST, insert.post_id);
@@ -272,8 +280,10 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 }
 
 /*
- * Return whether a comment or like is visible: neither its author nor the
- * author of its post is being deleted.
+ * Return whether requests show a comment or like. They do not if its author,
+ * or the author of its post, is being deleted.
+ *
+ * other: the id of the comment, or the user of the like.
  */
 static bool
 child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
@@ -292,13 +302,16 @@ child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
 }
 
 /*
- * Delete a comment (other: its id) or a like (other: its user), if it is by
- * the author (NULL: any), and subtract it from its post's counts. Returns
- * whether the comment or like existed. If its author or the author of its post
- * is being deleted, it counts as deleted already.
+ * Delete a comment or like, and subtract it from its post's counts. Returns
+ * false if there is no such comment or like. Requests show no items of a user
+ * who is being deleted, so the result is also false if the author, or the
+ * author of the post, is being deleted.
  *
- * Errors: 40001, 55000. Locks: the post, in share mode, while the item is
- * deleted; the comment or like, FOR UPDATE.
+ * other: the id of the comment, or the user of the like.
+ * author: delete only an item by this user; NULL: by any user.
+ *
+ * Errors: 40001, 55000. Locks: the post lock, in share mode, until the item is
+ * deleted; the item's row, FOR UPDATE.
  */
 bool
 child_take_back(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,

@@ -2,13 +2,13 @@
  * child_deletion.c
  *		Deleting comments, likes and deltas, and hiding comments.
  *
- * The post no longer counts what was deleted or hidden.
+ * Deleted and hidden items are subtracted from the post's counts.
  *
- * A caller that deletes all items of a user finds an item and its author
- * first, and calls this file then. Until the item is locked, another
- * transaction may delete it, and give its id to an item of another user. The
- * caller therefore passes the author, who is compared again once the item is
- * locked.
+ * The deletion of a user finds the user's items first, and then deletes them
+ * one by one with the functions of this file. Before an item is locked,
+ * another transaction may delete it, and another user may write an item with
+ * the same id. The functions therefore take the author as an argument, and
+ * compare it with the author of the locked item.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -29,19 +29,21 @@ typedef struct Child
 {
 	ItemQuery	query;			/* finds the item by its key */
 	Datum		key[2];
-	const pg_uuid_t *author;	/* act only if the item is by this author;
-								 * NULL: by any author */
-	PostLock   *lock;			/* lock of the post whose counts to change;
-								 * NULL: leave them unchanged */
-	bool		hide;			/* for comment_hide(): true to hide, false to
-								 * show */
-	BlogItem   *out;			/* for comment_hide(): where to return the
+	const pg_uuid_t *author;	/* delete only an item by this user; NULL: by
+								 * any user */
+	PostLock   *lock;			/* the post lock of the post whose counts to
+								 * change; NULL: do not change the counts */
+	bool		hide;			/* comment_hide() only: true to hide the
+								 * comment, false to show it */
+	BlogItem   *out;			/* comment_hide() only: receives the changed
 								 * comment */
 } Child;
 
 /*
- * Initialize a Child. It contains the pointers post_id, other and author, not
- * copies of the ids.
+ * Initialize a Child. The Child points to post_id, other and author, which
+ * must live as long.
+ *
+ * other: the id of the comment or delta, or the user of the like.
  */
 static void
 child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
@@ -57,10 +59,7 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 	child->lock = NULL;
 }
 
-/*
- * PostPartAct callback: delete the locked item, unless it is by another author
- * than the one in *arg.
- */
+/* PostPartAct callback: delete the locked item, if child->author wrote it. */
 static ItemResult
 delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -84,7 +83,9 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 	return ITEM_NOT_FOUND;
 }
 
-/* PostPartAct callback: hide or show the locked comment, as *arg says. */
+/*
+ * PostPartAct callback: hide or show the locked comment, as child->hide says.
+ */
 static ItemResult
 hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -106,10 +107,6 @@ hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 	return ITEM_OK;
 }
 
-/*
- * Lock an item and delete it. Returns ITEM_NOT_FOUND if the item does not
- * exist or is by another author.
- */
 static ItemResult
 delete_child(Child *child, LockWaitPolicy wait)
 {
@@ -119,9 +116,13 @@ delete_child(Child *child, LockWaitPolicy wait)
 
 /*
  * Delete a comment, like or delta without changing its post's counts. Returns
- * DELETE_NOT_FOUND if there is no such item by the author. Errors: 40001 under
- * REPEATABLE READ and SERIALIZABLE if the item was changed after the snapshot.
- * Locks: the item, FOR UPDATE.
+ * DELETE_NOT_FOUND if there is no such item.
+ *
+ * other: the id of the comment or delta, or the user of the like.
+ * author: delete only an item by this user; NULL: by any user.
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
+ * after the snapshot. Locks: the item's row, FOR UPDATE.
  */
 DeleteResult
 child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
@@ -136,18 +137,20 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
 
 /*
  * Delete a comment or like, and subtract it from its post's counts. Returns
- * DELETE_NOT_FOUND if there is no such item by the author, or no such post.
- * The post of a user who is being deleted counts as existing.
+ * DELETE_NOT_FOUND if there is no such item or no such post. Items and posts
+ * of users who are being deleted are found too.
+ *
+ * other: the id of the comment, or the user of the like.
+ * author: delete only an item by this user; NULL: by any user.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item or the post
- * was changed after the snapshot. Locks: the post, in share mode, while the
- * item is deleted; the item, FOR UPDATE.
+ * was changed after the snapshot. Locks: the post lock, in share mode, until
+ * the item is deleted; the item's row, FOR UPDATE.
  *
- * A transaction that deletes the post waits for the post lock, and holds locks
- * on the post's comments and likes afterwards. So while this function holds
- * the post lock, it does not wait for the item. If another transaction has the
- * item locked, the function unlocks the post, waits for the item, and begins
- * again.
+ * While the function holds the post lock, it does not wait for the lock on the
+ * item's row: a transaction that deletes the post may have locked that row,
+ * and wait for the post lock. If another transaction has locked the row, the
+ * function releases the post lock, waits for the row, and begins again.
  */
 DeleteResult
 child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
@@ -174,12 +177,14 @@ child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /*
- * Hide a comment and subtract it from its post's counts, or show it and add
- * it. *comment becomes the resulting comment, copied to the current memory
- * context. Returns ITEM_NOT_FOUND if the comment or its post does not exist.
+ * Hide a comment and subtract it from its post's counts, or show a hidden
+ * comment and add it to them. Returns ITEM_NOT_FOUND if the comment or its
+ * post does not exist.
  *
- * Locks, waits and errors: as child_delete(), but the comment is locked FOR NO
- * KEY UPDATE.
+ * comment: receives the changed comment, copied to the current memory context.
+ *
+ * Locks, waits and errors are those of child_delete(), but the comment's row
+ * is locked FOR NO KEY UPDATE.
  */
 ItemResult
 comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -209,8 +214,8 @@ comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 }
 
 /*
- * Delete a comment or like as child_delete() does. If its post does not exist,
- * delete the item nevertheless.
+ * Delete a comment or like as child_delete() does. If the post of the comment
+ * or like does not exist, delete the item nevertheless.
  */
 DeleteResult
 child_delete_anyway(ItemType type, const pg_uuid_t *post_id,

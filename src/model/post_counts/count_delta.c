@@ -3,8 +3,9 @@
  *		Deltas: rows beside a post item that hold amounts to add to the post's
  *		counts.
  *
- * A reader of a post adds up its deltas (post_item.c). Deltas lie in the
- * post's logical partition. There are three kinds, which differ by their ids:
+ * A reader of a post adds up the post's deltas (post_item.c). Deltas lie in
+ * the post's logical partition. There are three kinds, which differ by their
+ * ids:
  *
  *	- The counter. Each post has one. All processes update it, one at a time
  *	  (post_has_counter()).
@@ -12,18 +13,18 @@
  *	  and again while other processes use the counter. A post that many users
  *	  like at once has therefore at most one stripe for each process, and its
  *	  index range holds few dead entries for readers to step over.
- *	- A delta with a new id, inserted by a transaction that can update neither
- *	  of these without waiting or failing.
+ *	- A delta with a new id. A transaction inserts one if updating the counter
+ *	  or the stripe would mean waiting, or would fail.
  *
  * Folding deletes stripes and other deltas, and adds their amounts to the
  * counter or to one new delta, in the same transaction. Every snapshot
- * therefore shows the same sum before and after. A folding transaction takes
- * only deltas whose newest version it has deleted itself, so no delta is
- * folded twice.
+ * therefore shows the same sum before and after. A folding transaction adds
+ * the amounts only of deltas that it has deleted itself, so no delta is folded
+ * twice.
  *
- * Deltas also tell a deletion of the post which transactions it has to wait
- * for (post_count.c). The transaction that writes a delta has made sure that
- * no other transaction can delete the post.
+ * A transaction that deletes the post waits for the transactions that have
+ * inserted deltas (post_count.c). A delta is written only by a transaction
+ * that excludes a concurrent deletion of the post.
  *
  * A serializable transaction that reads counts takes a predicate lock on the
  * post's key (post_item.c). A transaction that inserts a delta checks for that
@@ -45,7 +46,6 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* the id of every post's counter: all zeros */
 const pg_uuid_t counter_id = {{0}};
 
 /* ------------------------------------------------------------------------
@@ -53,8 +53,9 @@ const pg_uuid_t counter_id = {{0}};
  * ------------------------------------------------------------------------ */
 
 /*
- * Set *id to the id of this process's stripe on any post: a UUID of version 8,
- * which other deltas do not have, that contains the process's number.
+ * Set *id to the id of this process's stripe, which is the same on all posts:
+ * a UUID of version 8 that contains the process's number. No other delta has a
+ * UUID of this version.
  */
 static void
 stripe_id(pg_uuid_t *id)
@@ -69,8 +70,8 @@ stripe_id(pg_uuid_t *id)
 }
 
 /*
- * Return whether another transaction, which has not ended, is inserting,
- * updating or deleting the delta with this id.
+ * Return whether another transaction in progress has inserted, updated or
+ * deleted the delta with this id.
  */
 static bool
 delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -85,16 +86,14 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * How many posts this process remembers as having a busy counter. For a
- * remembered post, it does not try to update the counter, but at once updates
- * its stripe, the delta that no other process updates. A post that is
- * forgotten costs one vain try.
+ * How many posts with a busy counter this process remembers. On these posts it
+ * adds to its own stripe at once, and does not try to update the counter.
  */
 #define STRIPED_POSTS 16
 
 /*
- * For how many milliseconds a counter is remembered as busy. The worker waits
- * as long before it folds the stripes of such a post.
+ * For how many milliseconds a process remembers that a post's counter was
+ * busy. The worker folds the stripes of the post only after this time.
  */
 #define STRIPED_FOR 1000
 
@@ -117,8 +116,8 @@ find_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether this process has recently found the post's counter busy, and
- * has written to its stripe instead.
+ * Return whether this process remembers that the post's counter was busy. It
+ * then adds to its own stripe (see STRIPED_POSTS).
  */
 bool
 delta_striped(const pg_uuid_t *post_id)
@@ -130,9 +129,9 @@ delta_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Remember that the post's counter was busy, so that this process has written
- * to its stripe. Counts of zero do not show that: post_keep() writes them to
- * the stripe in any case.
+ * Remember that the post's counter was busy. Called after this process has
+ * added counts to its stripe on the post. Counts of zero do not mean that the
+ * counter was busy: post_keep() always adds them to a stripe.
  */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)
@@ -152,8 +151,8 @@ remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Add counts to the counter or stripe that the scan has found. Returns ITEM_OK
- * or ITEM_LOCKED, as delta_add() does.
+ * Do the work of delta_add(), once the scan has found the counter or stripe.
+ * Returns ITEM_OK or ITEM_LOCKED.
  */
 static ItemResult
 add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
@@ -162,7 +161,8 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 	ItemResult	result;
 
 	/*
-	 * A folding transaction may be deleting the stripe, so lock the row first.
+	 * Lock the stripe's row first: a folding transaction may be deleting the
+	 * stripe.
 	 */
 	if (kind == DELTA_STRIPE)
 	{
@@ -182,12 +182,13 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 }
 
 /*
- * Add counts to a post's counter or to this process's stripe. For the counter,
- * the caller has checked post_has_counter(). Called under READ COMMITTED only.
+ * Add counts to a post's counter, or to this process's stripe on the post. For
+ * the counter, the caller has checked post_has_counter(). Called under READ
+ * COMMITTED only.
  *
- * Returns ITEM_NOT_FOUND if the row does not exist. Returns ITEM_LOCKED if
- * another transaction is changing the row or has just changed it. Errors:
- * 22004 if the counter lacks a value.
+ * Returns ITEM_NOT_FOUND if the post has no such delta. Returns ITEM_LOCKED,
+ * with nothing added, if another transaction is changing the delta or has just
+ * changed it. Errors: 22004 if the counter has a null amount.
  */
 ItemResult
 delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
@@ -213,8 +214,8 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 }
 
 /*
- * Set the values of a delta. It contains the pointers to the ids, not copies
- * of the ids.
+ * Set the values of a delta. The delta points to post_id and id, which must
+ * live as long.
  */
 static void
 delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
@@ -228,8 +229,8 @@ delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 }
 
 /*
- * Set the values of a counter with counts of zero. It contains the pointer to
- * post_id, not a copy of the id.
+ * Set the values of a counter with counts of zero. The counter points to
+ * post_id, which must live as long.
  */
 void
 counter_init(BlogItem *counter, const pg_uuid_t *post_id)
@@ -237,9 +238,6 @@ counter_init(BlogItem *counter, const pg_uuid_t *post_id)
 	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
 }
 
-/*
- * Insert a delta. Returns false if the post already has a delta with this id.
- */
 static bool
 delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 {
@@ -254,7 +252,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	inserted = item_writer_insert(writer, &delta);
 	/*
 	 * Detect a conflict with serializable transactions that have read the
-	 * counts without this delta.
+	 * post's counts without this delta.
 	 */
 	if (!delta_is_empty(&delta))
 		key_predicate_check(writer, post_id);
@@ -264,8 +262,8 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 }
 
 /*
- * Insert a delta with a new id. The caller has made sure that no other
- * transaction can delete the post.
+ * Insert a delta with a new id. The caller has excluded a concurrent deletion
+ * of the post.
  */
 void
 delta_insert(const pg_uuid_t *post_id, PostCounts counts)
@@ -282,10 +280,9 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Insert this process's stripe on a post that has none. If another
- * transaction, which has not ended, has written or deleted such a stripe,
- * insert a delta with a new id instead. The caller has made sure that no other
- * transaction can delete the post.
+ * Insert this process's stripe on a post. If the post has one already, or
+ * another transaction in progress has deleted it, insert a delta with a new id
+ * instead. The caller has excluded a concurrent deletion of the post.
  */
 void
 delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -304,8 +301,8 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Return whether another transaction, which has not ended, is inserting,
- * updating or deleting the post's counter.
+ * Return whether another transaction in progress has inserted, updated or
+ * deleted the post's counter.
  */
 bool
 delta_counter_pending(const pg_uuid_t *post_id)
@@ -314,8 +311,8 @@ delta_counter_pending(const pg_uuid_t *post_id)
 }
 
 /*
- * Insert a post's counter. Only one process at a time may, see
- * post_has_counter(). Returns false if the post has a counter already.
+ * Insert a post's counter. The caller has checked post_has_counter(). Returns
+ * false if the post has a counter already.
  */
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
@@ -350,10 +347,13 @@ delta_any(const pg_uuid_t *post_id)
 }
 
 /*
- * Delete deltas of a post, at most limit, that the active snapshot shows.
- * Leaves the counter, and deltas that another transaction is writing or
- * deleting. Adds the counts of the deleted deltas to *counts, and returns
- * their number. Sets *left if deltas other than the counter are left.
+ * Delete deltas of a post that the active snapshot shows, except the counter.
+ * Deltas that another transaction is writing or deleting are left. Returns the
+ * number of deleted deltas.
+ *
+ * limit: the most deltas to delete.
+ * counts: the amounts of the deleted deltas are added to it.
+ * left: set to true if deltas other than the counter are left.
  */
 int64
 delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,

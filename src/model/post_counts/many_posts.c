@@ -3,11 +3,11 @@
  *		Reading many posts and their counts by key, in any order.
  *
  * For each partition, a ManyPosts keeps one scan of posts and one scan of
- * deltas open, and restarts it with the key of the next post. (A delta is a
+ * deltas open, and restarts them with the key of the next post. (A delta is a
  * row that holds amounts to add to a post's counts; see count_delta.c.)
  * item_get() and post_add_up() would open the leaf and its index for each
  * post. At most MAX_OPEN scans of each kind are open. If there are more
- * partitions, some share a slot, and each closes the other's scan.
+ * partitions, opening a scan of one partition closes the scan of another.
  *
  * Runs in the worker, and in a backend for repair(). A ManyPosts must be used
  * in the subtransaction in which it was begun.
@@ -22,14 +22,14 @@
 #include "access/xact.h"
 #include "utils/memutils.h"
 
-#define MAX_OPEN 128			/* how many scans of posts, and as many of
-								 * deltas, may be open; each scan holds locks
-								 * on a leaf and its index */
+#define MAX_OPEN 128			/* The largest number of open scans of posts,
+								 * and of open scans of deltas. It is bounded
+								 * because an open scan holds a lock on a leaf
+								 * and one on an index. */
 
 struct ManyPosts
 {
-	MemoryContext context;		/* memory for the scans, and for what they
-								 * allocate while they run */
+	MemoryContext context;
 	Snapshot	snapshot;
 	ItemScan   *posts[MAX_OPEN];	/* indexed by partition modulo MAX_OPEN;
 									 * NULL: no scan is open */
@@ -37,9 +37,9 @@ struct ManyPosts
 };
 
 /*
- * Begin to read posts as the snapshot shows them. The caller's transaction
- * must not be SERIALIZABLE. The result is allocated in the current memory
- * context.
+ * Prepare to read posts with the given snapshot. The caller's transaction must
+ * not be SERIALIZABLE. The result is allocated in the current memory context,
+ * and must be freed with many_posts_end().
  */
 ManyPosts *
 many_posts_begin(Snapshot snapshot)
@@ -53,9 +53,9 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * Return a scan that finds a post, or its deltas, by the post's key. The scan
- * is one that was open already and has been restarted, or a new one. Returns
- * NULL if the partition lies on another node of the cluster.
+ * Return a scan that finds a post, or the deltas of a post, by the post's key:
+ * an open scan that was restarted, or a new one. Returns NULL if the partition
+ * lies on another node of the cluster.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
@@ -78,10 +78,10 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Read a post. Its counts are those in the post item, without the deltas;
- * many_posts_add_up() completes them. Returns false if the snapshot does not
- * show the post, or the post lies on another node. The values in *post are
- * valid until the next call.
+ * Read a post. Its counts do not contain the amounts of its deltas, which
+ * many_posts_add_up() adds. Returns false if the snapshot does not show the
+ * post, or the post lies on another node. The values in *post are valid until
+ * the next call of this function.
  */
 bool
 many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
@@ -94,7 +94,10 @@ many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
 	return found;
 }
 
-/* Complete the counts of a post by adding those in its deltas. */
+/*
+ * Add the amounts of a post's deltas to its counts. The post was read by
+ * many_posts_find().
+ */
 void
 many_posts_add_up(ManyPosts *many, BlogItem *post)
 {
@@ -108,7 +111,6 @@ many_posts_add_up(ManyPosts *many, BlogItem *post)
 	MemoryContextSwitchTo(old);
 }
 
-/* Close all scans, and free the ManyPosts. */
 void
 many_posts_end(ManyPosts *many)
 {

@@ -15,79 +15,87 @@
  * they are repaired.
  *
  * The worker folds the other deltas into the counter: it deletes them and adds
- * their amounts to it (views/worker/folding.c). Without a worker, each process
- * that counts under READ COMMITTED leaves at most one stripe on a post, and
- * each transaction that counts under a higher isolation level leaves one
- * delta.
+ * their amounts to the counter (views/worker/folding.c). Without a worker,
+ * each process that counts under READ COMMITTED leaves at most one stripe on a
+ * post, and each transaction that counts under a higher isolation level leaves
+ * one delta.
  *
  * A delta is a row of its own, so inserting one does not lock the post item
  * against deletion. The post lock closes that gap. It is a heavyweight lock
  * named by the post's key (key_lock.c). The counting transaction takes the
- * lock in share mode before other transactions can find the comment or like,
- * and releases it when they can find the delta, or the new version of the
- * counter. It waits for no lock meanwhile, but the AFTER triggers that the
- * tables' owner has put on comments and likes run in that time. The deleting
- * transaction takes the lock in exclusive mode (post_deletion.c), waits for
- * the transactions that have inserted deltas, deletes the post item, and
- * releases the lock. Several transactions can hold the lock in exclusive mode.
- * The row lock on the post item excludes all but one of them.
+ * post lock in share mode before other transactions can find its comment or
+ * like, and releases it when they can find its delta, or the new version of
+ * the counter. It waits for no lock in between. (AFTER triggers that the
+ * tables' owner has put on comments and likes run in between, however.)
  *
- * What a transaction holds of a post, as its PostLock says:
+ * The deleting transaction takes the post lock in exclusive mode
+ * (post_deletion.c), waits for the transactions that have inserted deltas,
+ * deletes the post item, and releases the post lock. Several transactions can
+ * hold the post lock in exclusive mode. The row lock on the post item excludes
+ * all but one of them.
+ *
+ * The fields "locked", "mode" and "safe" of a PostLock tell how far its
+ * transaction has come:
  *
  *	locked, mode	safe  | meaning
  *	----------------------+------------------------------------------------
- *	no				no	  | nothing; other transactions can delete the post
+ *	no				no	  | no lock; other transactions can delete the post
  *	share mode		no	  | locked to count; a deletion that began earlier
- *						  | may be under way, so look at the post before use
+ *						  | may be under way, so look at the post item first
  *	share mode		yes	  | locked to count, and seen to exist since then
- *	exclusive mode	yes	  | locked to delete; the post item is locked too
+ *	exclusive mode	yes	  | locked to delete; the post item's row is locked
+ *						  | too
  *	no				yes	  | this transaction has written a delta or locked
  *						  | the post item; a deletion waits for its end
  *
- * What the counting transaction holds at each step, what a deleting
- * transaction does then, and what is left if the counting transaction aborts:
+ * The steps of a counting transaction: what it has locked or written so far,
+ * how a deleting transaction then treats it, and what its abort leaves:
  *
- *	holds					| deleting transaction		| after abort
+ *	counting transaction	| deleting transaction		| after abort
  *	------------------------+---------------------------+----------------------
- *	nothing; finds the post	| does not wait				| nothing
- *	and inserts the comment	|							|
- *	or like					|							|
- *	lock, share mode; the	| waits for the lock, which	| nothing
- *	comment or like can be	| is held for a moment		|
- *	found					|							|
- *	lock, share mode; a		| waits for the lock, which	| nothing
- *	delta or the counter is	| is held for a moment		|
- *	being written			|							|
- *	the delta, or the new	| finds the row, and waits	| nothing
- *	version of the counter	| for the transaction's end	|
+ *	has found the post and	| does not wait				| nothing is left
+ *	inserted the comment or	|							|
+ *	like; holds no post		|							|
+ *	lock					|							|
+ *	holds the post lock in	| waits for the post lock,	| nothing is left
+ *	share mode; the comment	| which is held for a		|
+ *	or like can be found	| moment					|
+ *	holds the post lock in	| waits for the post lock,	| nothing is left
+ *	share mode; is writing	| which is held for a		|
+ *	a delta or the counter	| moment					|
+ *	has written the delta	| finds the delta or the	| nothing is left
+ *	or the counter, and		| counter, and waits for	|
+ *	released the post lock	| the transaction's end		|
  *
- * What the deleting transaction holds at each step, what a counting
- * transaction does then, and what happens if the deleting transaction aborts:
+ * The steps of a deleting transaction: what it has locked or written so far,
+ * how a counting transaction then treats it, and what its abort leads to:
  *
- *	holds					| counting transaction		| after abort
+ *	deleting transaction	| counting transaction		| after abort
  *	------------------------+---------------------------+----------------------
- *	nothing; waits for the	| does not wait				| nothing is left
- *	transactions that have	|							|
- *	counted, up to ten		|							|
- *	times					|							|
- *	lock, exclusive mode;	| continues if the post is	| the lock is released;
- *	waits for transactions	| safe for it; else it		| the counting
- *	that have counted, if	| removes the comment or	| transaction continues
- *	ten times were in vain	| like, waits for the lock,	|
- *							| and begins again			|
- *	lock, exclusive mode;	| the same					| lock and deletion are
- *	deletes the post item	|							| undone; the counting
+ *	holds no lock; waits	| does not wait				| nothing is left
+ *	for the transactions	|							|
+ *	that have counted, up	|							|
+ *	to ten times			|							|
+ *	holds the post lock in	| continues if the post is	| the post lock is
+ *	exclusive mode; if ten	| safe for it; else it		| released; the
+ *	waits were in vain,		| removes the comment or	| counting transaction
+ *	waits for transactions	| like, waits for the post	| continues
+ *	that have counted		| lock, and begins again	|
+ *	holds the post lock in	| the same					| the post lock is
+ *	exclusive mode; deletes	|							| released, the post
+ *	the post item			|							| exists; the counting
  *							|							| transaction continues
- *	the deleted post item	| gets the lock, sees that	| the post exists; the
- *							| the post is being			| counting transaction
- *							| deleted, unlocks it, and	| continues
- *							| waits for the deleting	|
- *							| transaction's end			|
+ *	has deleted the post	| gets the post lock, sees	| the post exists; the
+ *	item, and released the	| that the post is being	| counting transaction
+ *	post lock				| deleted, releases the		| continues
+ *							| lock, and waits for the	|
+ *							| deleting transaction		|
  *
- * A counting transaction to which the last line of the first table applies
- * does not wait for the lock. The deleting transaction that holds the lock
- * waits for the counting transaction to end, so a wait for the lock would be a
- * deadlock.
+ * A transaction that has counted on a post before has a delta on it (the last
+ * line of the first table). If it counts on the post again while a deleting
+ * transaction holds the post lock, it must not wait for that lock: the
+ * deleting transaction waits for the counting transaction to end, so this
+ * would be a deadlock. The transaction then counts without the lock.
  *
  * Runs in backends and in the worker.
  */
@@ -106,8 +114,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the state of the post item's newest version, without locking it. Sets
- * lock->hidden.
+ * Return the state of the newest version of the post's item, without locking
+ * it, and set lock->hidden.
  */
 static ItemLife
 look_at_post(PostLock *lock)
@@ -120,8 +128,8 @@ look_at_post(PostLock *lock)
 
 /*
  * Return whether a deletion of the post has to wait for the end of this
- * transaction. It has to if this transaction has written one of the post's
- * deltas, or has written or locked the post item.
+ * transaction. That is so if this transaction has written a delta of the post,
+ * or has written or locked the post item.
  */
 static bool
 is_deletion_barred(const pg_uuid_t *post_id)
@@ -134,7 +142,7 @@ is_deletion_barred(const pg_uuid_t *post_id)
 }
 
 /*
- * Initialize the lock of a post, without taking it. Errors: 55000 if the
+ * Initialize a PostLock, without taking the post lock. Errors: 55000 if the
  * partition has no usable leaf for deltas.
  */
 void
@@ -149,9 +157,10 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 }
 
 /*
- * Prevent deletions of a post until the end of this transaction, by locking
- * the post item FOR KEY SHARE. That conflicts with its deletion only. The
- * caller does not hold the post lock. Sets lock->safe.
+ * Lock the row of the post item FOR KEY SHARE, so that no other transaction
+ * can delete the post before this one ends. This mode does not conflict with
+ * updates of the item. Sets lock->safe. The caller does not hold the post
+ * lock.
  */
 static ItemResult
 bar_deletion(PostLock *lock, LockWaitPolicy wait)
@@ -163,11 +172,11 @@ bar_deletion(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
- * Wait for a concurrent deletion of the post to commit or abort. The caller
- * must not hold the post lock. Returns whether the post still exists; no other
- * transaction can then delete it before the end of this one. Errors: 40001
- * under REPEATABLE READ and SERIALIZABLE if the post was deleted after the
- * snapshot.
+ * Wait for a concurrent deletion of the post to commit or abort. Returns
+ * whether the post still exists. If so, no other transaction can delete it
+ * before this transaction ends. The caller must not hold the post lock.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
+ * after the snapshot.
  */
 static bool
 await_deletion(PostLock *lock)
@@ -176,14 +185,14 @@ await_deletion(PostLock *lock)
 }
 
 /*
- * Return whether the post exists. Called before a comment or like is inserted,
- * while the caller holds no lock that a deletion of the post could need. Takes
- * no post lock. If a transaction is deleting the post, the function waits for
- * it to end. It waits for no other transaction.
+ * Return whether the post exists. If a transaction is deleting the post, the
+ * function waits for it to end; it waits for no other transaction, and does
+ * not take the post lock. Called before a comment or like is inserted, while
+ * the caller holds no lock that a deletion of the post could need.
  *
- * Under REPEATABLE READ and SERIALIZABLE, the post does not exist unless the
- * snapshot shows it. Errors: 40001 under these levels if the post was deleted
- * after the snapshot.
+ * Under REPEATABLE READ and SERIALIZABLE, the result is false unless the
+ * snapshot shows the post. Errors: 40001 under these levels if the post was
+ * deleted after the snapshot.
  */
 bool
 post_find(PostLock *lock)
@@ -206,9 +215,9 @@ post_find(PostLock *lock)
  * Take the post lock in share mode, without waiting. Returns false if another
  * transaction holds it in exclusive mode.
  *
- * The mode KEY_LOCK_SHARED_FIRST, which allows changing the counter, is tried
- * first. It is not tried if this process has recently found the counter in
- * use.
+ * Try the mode KEY_LOCK_SHARED_FIRST first, which only one process can hold,
+ * and which allows changing the post's counter. Skip this attempt if the
+ * process remembers that the counter was busy (delta_striped()).
  */
 static bool
 lock_key_shared(PostLock *lock)
@@ -222,13 +231,15 @@ lock_key_shared(PostLock *lock)
 }
 
 /*
- * Lock the post in share mode without waiting, whether it exists or not. Until
- * post_unlock() no other transaction can delete the post. A later deletion
- * finds the deltas that were written meanwhile.
+ * Take the post lock in share mode without waiting, whether the post exists or
+ * not. No other transaction can then delete the post before post_unlock(). A
+ * transaction that deletes the post later finds the deltas written meanwhile,
+ * and waits for their writers.
  *
- * Returns false if another transaction has locked the post in exclusive mode,
- * in order to delete it. If that deletion has to wait for this transaction to
- * end, the function returns true without the lock, and sets lock->safe.
+ * Returns false if a deleting transaction holds the post lock in exclusive
+ * mode. If that transaction waits for this one to end, waiting for the post
+ * lock would be a deadlock: the function sets lock->safe and returns true,
+ * without the lock.
  */
 bool
 post_try_lock_shared(PostLock *lock)
@@ -243,7 +254,7 @@ post_try_lock_shared(PostLock *lock)
 
 /*
  * Wait until no other process holds the post lock in exclusive mode. The
- * caller does not hold it.
+ * caller must not hold the post lock.
  */
 void
 post_await_unlock(const PostLock *lock)
@@ -253,8 +264,9 @@ post_await_unlock(const PostLock *lock)
 }
 
 /*
- * Return whether the post exists and no other transaction can delete it. If
- * the post is locked but not known to exist, look at it first.
+ * Return whether the post is safe: it exists, and no other transaction can
+ * delete it. If this transaction holds the post lock but has not looked at the
+ * post item since, look at the item first.
  */
 static bool
 make_safe(PostLock *lock)
@@ -265,15 +277,16 @@ make_safe(PostLock *lock)
 }
 
 /*
- * Lock a post in share mode, if it exists. With LockWaitBlock, the function
- * waits for transactions that have the post locked in exclusive mode or are
- * deleting it. If the deletion that it waits for aborts, the post stays
- * unlocked, but no other transaction can delete it before the end of this one.
+ * Take the post lock in share mode, if the post exists. With LockWaitBlock,
+ * wait for transactions that hold the post lock in exclusive mode or are
+ * deleting the post. If a deletion aborts during the wait, the result is
+ * ITEM_OK without the post lock; no other transaction can then delete the post
+ * before this transaction ends.
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
- * wait is not LockWaitBlock and another transaction has the post locked in
- * exclusive mode or is deleting it. Errors: 40001 under REPEATABLE READ and
- * SERIALIZABLE if the post was deleted after the snapshot.
+ * the function would have to wait and "wait" is not LockWaitBlock. Errors:
+ * 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted after
+ * the snapshot.
  */
 ItemResult
 post_lock_shared(PostLock *lock, LockWaitPolicy wait)
@@ -300,9 +313,10 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post in the share mode that allows changing its counter. If another
- * transaction holds a conflicting lock, the post stays unlocked. Does nothing
- * if the post is locked already.
+ * Take the post lock in the mode KEY_LOCK_SHARED_FIRST, which allows changing
+ * the post's counter. If another process holds the lock in a conflicting mode,
+ * do not wait, and leave lock->locked false. Does nothing if the post is
+ * locked or safe already.
  */
 void
 post_try_lock_counter(PostLock *lock)
@@ -314,9 +328,10 @@ post_try_lock_counter(PostLock *lock)
 }
 
 /*
- * Return whether the caller may change the post's counter. Only one process at
- * a time may: the process that holds the lock as KEY_LOCK_SHARED_FIRST, or the
- * process that holds it in exclusive mode and has the post item locked.
+ * Return whether this process may change the post's counter. Only one process
+ * at a time may: the one that holds the post lock in the mode
+ * KEY_LOCK_SHARED_FIRST, or the one that holds it in exclusive mode and has
+ * locked the row of the post item.
  */
 bool
 post_has_counter(const PostLock *lock)
@@ -324,7 +339,10 @@ post_has_counter(const PostLock *lock)
 	return lock->locked && lock->mode != KEY_LOCK_SHARED;
 }
 
-/* Release the post lock before the transaction ends, if it is held. */
+/*
+ * Release the post lock, if this transaction holds it, before the transaction
+ * ends.
+ */
 void
 post_unlock(PostLock *lock)
 {
@@ -340,10 +358,9 @@ post_unlock(PostLock *lock)
  * ------------------------------------------------------------------------ */
 
 /*
- * Add counts to the stripe of this process, which is the delta that no other
- * process updates. If the stripe cannot be updated, insert a new delta. The
- * caller has made sure that no other transaction can delete the post. Waits
- * for no other transaction.
+ * Add counts to this process's stripe on the post. If the stripe cannot be
+ * updated, insert a delta with a new id. Waits for no other transaction. The
+ * caller has excluded a concurrent deletion of the post.
  */
 static void
 count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -351,8 +368,8 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	ItemResult	in_stripe = ITEM_LOCKED;
 
 	/*
-	 * Under these isolation levels, updating a stripe that was changed after
-	 * the snapshot would fail.
+	 * Under REPEATABLE READ and SERIALIZABLE, updating a stripe that was
+	 * changed after the snapshot would fail.
 	 */
 	if (!IsolationUsesXactSnapshot())
 		in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
@@ -363,9 +380,9 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Add counts to the counter, or to the stripe if another transaction is using
- * the counter. The caller has made sure that no other transaction can delete
- * the post.
+ * Add counts to the post's counter, or to this process's stripe if another
+ * process may use the counter. The caller has excluded a concurrent deletion
+ * of the post.
  */
 static void
 count_beside(const PostLock *lock, PostCounts counts)
@@ -377,12 +394,14 @@ count_beside(const PostLock *lock, PostCounts counts)
 }
 
 /*
- * Add the comments and likes that this transaction writes or deletes to the
- * counts of a post. The caller has locked the post, or made sure otherwise
- * that no other transaction can delete it.
+ * Add to the counts of a post, for comments and likes that this transaction
+ * writes or deletes. The caller has taken the post lock, or holds the right to
+ * count without it (lock->safe).
+ *
+ * counts: the amounts to add, negative for deleted comments and likes.
  *
  * Returns POST_COUNTED, or POST_UNSURE if another transaction may be deleting
- * the post. The caller then unlocks the post and calls
+ * the post. After POST_UNSURE the caller calls post_unlock() and
  * post_count_after_deletion(). Errors: 40001 under SERIALIZABLE if a
  * concurrent transaction has read the counts.
  */
@@ -396,9 +415,9 @@ post_count(PostLock *lock, PostCounts counts)
 }
 
 /*
- * Wait for a transaction that is deleting the post. If the post then still
- * exists, add to its counts. The caller must not hold the post lock. Returns
- * POST_COUNTED or POST_GONE. Errors: 40001 under REPEATABLE READ and
+ * Wait for a transaction that is deleting the post. If the post still exists
+ * afterwards, add to its counts. The caller must not hold the post lock.
+ * Returns POST_COUNTED or POST_GONE. Errors: 40001 under REPEATABLE READ and
  * SERIALIZABLE if the post was deleted after the snapshot.
  */
 PostCountResult
@@ -408,15 +427,16 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
 }
 
 /*
- * Make deletions of the post wait for the end of this transaction, by writing
- * a delta of zero. Waits for a transaction that is deleting the post.
+ * Keep other transactions from deleting the post before this transaction ends,
+ * by writing a delta with amounts of zero. If a transaction is deleting the
+ * post, wait for it first. Returns whether the post exists.
  *
- * The caller then locks children of the post, and may need the post
- * afterwards. A deletion needs those children, so without the delta each
- * transaction could wait for the other.
+ * The caller is about to lock children of the post, and may need the post
+ * afterwards. A deletion of the post locks the post first and the children
+ * after it. Without the delta, this could be a deadlock.
  *
- * Returns whether the post exists. Errors: 40001 under REPEATABLE READ and
- * SERIALIZABLE if the post was deleted after the snapshot.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
+ * after the snapshot.
  */
 bool
 post_keep(const pg_uuid_t *post_id)
@@ -428,8 +448,8 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * Do not write the delta of zero to the counter. This transaction would
-	 * keep other transactions from changing the counter until it ends.
+	 * Do not add zero to the counter instead. Other transactions could not
+	 * change the counter until this transaction ends.
 	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);

@@ -41,27 +41,29 @@ child_counts(ItemType type, int64 n)
 }
 
 /*
- * post_count.c: locking a post, and adding to its counts. A PostLock is local
- * to the function that adds to the counts or deletes the post. The head of
- * post_count.c explains what other transactions may do while a post is locked,
- * safe, both or neither.
+ * post_count.c: taking the post lock, and adding to the counts of a post.
+ *
+ * A PostLock is a local variable of the function that takes the post lock. The
+ * head of post_count.c has a table of its states.
  */
 typedef struct PostLock
 {
 	pg_uuid_t	post_id;
-	KeyLock		key;			/* the heavyweight lock named by the post's
-								 * id */
-	bool		locked;			/* does this transaction hold that lock? */
-	KeyLockMode mode;			/* if locked: the mode in which the lock is
-								 * held */
+	KeyLock		key;			/* the heavyweight lock named by the post's id:
+								 * the post lock */
+	bool		locked;			/* whether this transaction holds the post
+								 * lock */
+	KeyLockMode mode;			/* the mode in which the post lock is held;
+								 * undefined unless locked */
 
 	/*
-	 * The post exists, and no other transaction can delete it: before
-	 * post_unlock() if locked is true, else before this transaction ends.
+	 * Whether the post exists and no other transaction can delete it. If
+	 * locked is true, this holds until post_unlock(), otherwise until the end
+	 * of this transaction.
 	 */
 	bool		safe;
-	bool		hidden;			/* was the post hidden when this transaction
-								 * last looked at it? */
+	bool		hidden;			/* whether the post was hidden when this
+								 * transaction last looked at the post item */
 } PostLock;
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
@@ -74,15 +76,16 @@ extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
 /*
- * Result of adding to the counts of a post. Nothing was written unless the
- * result is POST_COUNTED.
+ * Result of adding to the counts of a post. Only after POST_COUNTED has
+ * anything been written.
  */
 typedef enum PostCountResult
 {
 	POST_COUNTED,
-	POST_GONE,					/* the post does not exist, or was deleted */
+	POST_GONE,
 	POST_UNSURE					/* another transaction may be deleting the
-								 * post; wait for it, and count again */
+								 * post; call post_unlock() and
+								 * post_count_after_deletion() */
 } PostCountResult;
 
 extern PostCountResult post_count(PostLock *lock, PostCounts counts);
@@ -90,15 +93,16 @@ extern PostCountResult post_count_after_deletion(PostLock *lock,
 												 PostCounts counts);
 extern bool post_keep(const pg_uuid_t *post_id);
 
-/* post_repair.c: correcting the counts of a post */
+/* post_repair.c: correcting wrong counts */
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /*
  * count_delta.c: deltas, which are rows with amounts to add to a post's
  * counts.
  *
- * The delta whose id is counter_id is the post's counter. All processes update
- * it. The other deltas are added to it and deleted; this is called folding.
+ * The delta whose id is counter_id (all zeros) is the post's counter. All
+ * processes update the counter. The other deltas are added to the counter and
+ * deleted; this is called folding.
  */
 extern const pg_uuid_t counter_id;
 
@@ -109,8 +113,8 @@ delta_is_counter(const pg_uuid_t *id)
 }
 
 /*
- * Return whether a delta is a stripe, which is a delta that only one process
- * updates. The id of a stripe is a UUID of version 8.
+ * Return whether a delta is a stripe, which is a delta that one process
+ * updates again and again. The id of a stripe is a UUID of version 8.
  */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
@@ -121,7 +125,8 @@ delta_is_stripe(const pg_uuid_t *id)
 extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
 
 /*
- * post_fold.c: adding deltas to the counter, and making the counter of a post
+ * post_fold.c: folding deltas into the counter, and making the counter of a
+ * new post
  */
 extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
 							int64 *taken, bool *left);
@@ -145,18 +150,20 @@ extern void many_posts_end(ManyPosts *many);
 /* Result of deleting an item. */
 typedef enum DeleteResult
 {
-	DELETE_NOT_FOUND,			/* no such item by the author */
+	DELETE_NOT_FOUND,			/* no such item, or the item is by another user
+								 * than the given author */
 	DELETE_DONE,
-	DELETE_LOCKED,				/* another transaction has the item locked, and
-								 * the call does not wait */
-	DELETE_MORE					/* as many items as the caller allows were
-								 * deleted; more are left */
+	DELETE_LOCKED,				/* another transaction has locked the item's
+								 * row, and the caller asked not to wait */
+	DELETE_MORE					/* the caller's limit of items was reached;
+								 * more items are left to delete */
 } DeleteResult;
 
 /*
- * child_deletion.c: deleting comments, likes and deltas. other identifies the
- * item on its post: it is the id of a comment or delta, or the user of a like.
- * If author is not NULL, only an item by this author is deleted.
+ * child_deletion.c: deleting comments, likes and deltas.
+ *
+ * other: the id of the comment or delta, or the user of the like.
+ * author: delete only an item by this user; NULL: by any user.
  */
 extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
 								 const pg_uuid_t *other,
@@ -178,8 +185,9 @@ extern ItemResult comment_hide(const pg_uuid_t *post_id,
 							   BlogItem *comment);
 
 /*
- * post_deletion.c: deleting a post with its comments and likes. If author is
- * not NULL, only a post by this author is deleted.
+ * post_deletion.c: deleting a post with its comments and likes.
+ *
+ * author: delete only a post by this user; NULL: by any user.
  */
 extern DeleteResult post_delete(const pg_uuid_t *post_id,
 								const pg_uuid_t *author, LockWaitPolicy wait);

@@ -5,16 +5,18 @@
  *
  * A transaction that writes a comment or like holds the post lock in share
  * mode until it has counted the comment or like in one of the post's deltas
- * (count_delta.c). The deleting transaction locks the post in exclusive mode,
- * waits for the transactions that have inserted deltas, and deletes the post
- * item. No other transaction can write a comment or like on the post
- * afterwards, and a new snapshot shows all that exist. The head of
- * post_count.c tells what each side holds at each step.
+ * (count_delta.c). The deleting transaction takes the post lock in exclusive
+ * mode, waits for the transactions that have inserted deltas, and deletes the
+ * post item. No other transaction can write a comment or like on the post
+ * afterwards, so a new snapshot shows all that exist. The head of post_count.c
+ * lists the steps of both transactions, and the locks that they hold at each
+ * step.
  *
- * A caller that deletes all posts of a user finds a post and its author first,
- * and calls this file then. Until the post is locked, another transaction may
- * delete it, and give its id to a post of another user. The caller therefore
- * passes the author, who is compared again once the post is locked.
+ * The deletion of a user finds the user's posts first, and then deletes them
+ * one by one with the functions of this file. Before a post is locked, another
+ * transaction may delete it, and another user may write a post with the same
+ * id. The functions therefore take the author as an argument, and compare it
+ * with the author of the locked post.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -30,8 +32,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * How often lock_exclusive() waits while the post is unlocked. After that it
- * waits with the post locked.
+ * How many times lock_exclusive() waits for other transactions without holding
+ * the post lock. After that it waits while it holds the lock.
  */
 #define TRIES_TO_LOCK 10
 
@@ -40,8 +42,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Wait for the other transactions that have inserted deltas of the post to
- * end. Returns false if there are none.
+ * Wait until the other transactions that have inserted deltas of the post have
+ * ended. Returns false if there are none.
  */
 static bool
 await_counting(const pg_uuid_t *post_id)
@@ -53,8 +55,8 @@ await_counting(const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether another transaction, which has not ended, has inserted a
- * delta of the post.
+ * Return whether another transaction in progress has inserted a delta of the
+ * post.
  */
 static bool
 is_counted_on(const pg_uuid_t *post_id)
@@ -67,8 +69,8 @@ is_counted_on(const pg_uuid_t *post_id)
 
 /*
  * Wait until all other transactions that have added to the post's counts have
- * ended. The caller has locked the post in exclusive mode, or has deleted the
- * post item, so no further transaction can add to them.
+ * ended. No further transaction can add to the counts, because the caller
+ * holds the post lock in exclusive mode or has deleted the post item.
  */
 static void
 await_nobody_counting(const PostLock *lock)
@@ -79,14 +81,17 @@ await_nobody_counting(const PostLock *lock)
 }
 
 /*
- * Try once to lock a post in exclusive mode, and its post item in the given
- * mode.
+ * Try once to take the post lock in exclusive mode, and then to lock the row
+ * of the post item.
  *
- * key_wait tells whether to wait for transactions that hold the post lock in
- * share mode. item_wait tells whether to wait for transactions that have added
- * to the post's counts or have its item locked. Returns ITEM_LOCKED, with
- * nothing locked, if such a transaction exists and the policy is not to wait
- * for it. Returns ITEM_NOT_FOUND if the post does not exist.
+ * mode: the mode of the row lock.
+ * key_wait: whether to wait for transactions that hold the post lock in share
+ *		mode.
+ * item_wait: whether to wait for transactions that have added to the post's
+ *		counts, or have locked the row.
+ *
+ * Returns ITEM_LOCKED, with nothing locked, if the function would have to wait
+ * and may not. Returns ITEM_NOT_FOUND if the post does not exist.
  */
 static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
@@ -110,9 +115,9 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 }
 
 /*
- * Wait for transactions that have inserted deltas of the post or have its item
- * locked. The caller has not locked the post, so these and other transactions
- * can continue to add to its counts.
+ * Wait for the transactions that have inserted deltas of the post, or have
+ * locked the row of the post item. The caller does not hold the post lock, so
+ * other transactions can add to the post's counts meanwhile.
  */
 static void
 await_quiet(const pg_uuid_t *post_id)
@@ -125,15 +130,16 @@ await_quiet(const pg_uuid_t *post_id)
 }
 
 /*
- * Lock a post in exclusive mode and its item in the given mode, once no other
- * transaction has added to its counts without having ended. With
- * LockWaitBlock, the function waits with the post unlocked at first, so that
- * other transactions can add to the counts meanwhile. After TRIES_TO_LOCK
- * attempts it waits with the post locked.
+ * Take the post lock in exclusive mode and lock the row of the post item, at a
+ * time when no other transaction in progress has added to the post's counts.
+ * With LockWaitBlock, wait for such transactions: up to TRIES_TO_LOCK times
+ * without the post lock, so that further transactions can count meanwhile, and
+ * after that with it.
+ *
+ * mode: the mode of the row lock.
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
- * wait is not LockWaitBlock and another transaction has added to the counts or
- * has the post locked.
+ * the function would have to wait and "wait" is not LockWaitBlock.
  */
 static ItemResult
 lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
@@ -157,9 +163,8 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post as lock_exclusive() does, if the post is by the author (NULL:
- * any). If it is by another author, the function returns ITEM_NOT_FOUND and
- * leaves the post unlocked.
+ * Lock a post as lock_exclusive() does, if "author" has written it (NULL: any
+ * user). Otherwise return ITEM_NOT_FOUND, without the post lock.
  */
 static ItemResult
 lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,
@@ -168,8 +173,8 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 	ItemResult	result = lock_exclusive(lock, mode, wait);
 
 	/*
-	 * The post is locked, so it cannot be replaced by another author's post
-	 * between this check and the deletion.
+	 * The post lock is held, so the post cannot be replaced by another
+	 * author's post between this check and the deletion.
 	 */
 	if (result != ITEM_OK || author == NULL ||
 		post_shown_by(&lock->post_id, author))
@@ -184,8 +189,9 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 
 /*
  * Return a snapshot that shows all comments and likes on the post. Under
- * REPEATABLE READ and SERIALIZABLE, the transaction's own snapshot may miss
- * some that were written later, and these must be deleted too.
+ * REPEATABLE READ and SERIALIZABLE that is a new one: the transaction's own
+ * snapshot does not show comments and likes that were committed after it was
+ * taken, and they must be deleted too.
  */
 static Snapshot
 present_snapshot(void)
@@ -195,8 +201,8 @@ present_snapshot(void)
 }
 
 /*
- * Under REPEATABLE READ and SERIALIZABLE, check that the transaction's own
- * snapshot shows the item that the scan has found. Errors: 40001 if not.
+ * Under REPEATABLE READ and SERIALIZABLE, raise 40001 unless the transaction's
+ * own snapshot shows the item that the scan has found.
  */
 static void
 check_shown(ItemScan *scan)
@@ -210,9 +216,12 @@ check_shown(ItemScan *scan)
 }
 
 /*
- * Delete the comments, likes or deltas of a post, at most limit of them (0:
- * all). Returns how many were deleted. Sets *busy if an item was left because
- * another transaction has it locked.
+ * Delete the comments, likes or deltas of a post. Returns the number of
+ * deleted items.
+ *
+ * limit: the most items to delete; 0: all.
+ * busy: set to true if an item was left because another transaction has locked
+ *		its row.
  */
 static int64
 delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
@@ -253,7 +262,6 @@ delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	return deleted;
 }
 
-/* PostPartAct callback: delete the locked post item. */
 static ItemResult
 delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 {
@@ -262,9 +270,9 @@ delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 }
 
 /*
- * Delete the row of a post. The caller holds the heavyweight lock on the
- * post's key in exclusive mode. Returns ITEM_LOCKED if wait is LockWaitSkip
- * and another transaction has a row lock on the row, be it only FOR KEY SHARE.
+ * Delete the post item. The caller holds the post lock in exclusive mode.
+ * Returns ITEM_LOCKED if "wait" is LockWaitSkip and another transaction holds
+ * a row lock on the item in any mode, even FOR KEY SHARE.
  */
 static ItemResult
 delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
@@ -277,8 +285,8 @@ delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 }
 
 /*
- * Delete all comments, likes and deltas of a post whose item this transaction
- * has deleted. The caller has unlocked the post.
+ * Delete all comments, likes and deltas of a post. The caller has deleted the
+ * post item, and released the post lock.
  */
 static void
 delete_all_children(const PostLock *lock)
@@ -287,8 +295,8 @@ delete_all_children(const PostLock *lock)
 	bool		busy = false;
 
 	/*
-	 * The post was locked until its item was deleted, so no other transaction
-	 * can have added to its counts since. Wait nevertheless, for safety.
+	 * No transaction should be found here, because the post lock was held
+	 * until the post item was deleted. The wait is only a safeguard.
 	 */
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
@@ -297,15 +305,19 @@ delete_all_children(const PostLock *lock)
 }
 
 /*
- * Delete a post with its comments and likes, if it is by the author (NULL:
- * any). wait tells whether to wait for transactions that have the post locked
- * or have added to its counts. For transactions that have a comment or like on
- * it locked, the function always waits.
+ * Delete a post with its comments and likes. Returns DELETE_NOT_FOUND if there
+ * is no such post.
  *
- * Returns DELETE_NOT_FOUND if there is no such post by the author. Errors:
- * 40001 under REPEATABLE READ and SERIALIZABLE if the post, a comment or a
- * like was changed after the snapshot. Locks: the post, in exclusive mode,
- * until its item is deleted; the item, the comments and the likes, FOR UPDATE.
+ * author: delete only a post by this user; NULL: by any user.
+ * wait: whether to wait for transactions that hold the post lock, have locked
+ *		the row of the post item, or have added to the post's counts. For
+ *		transactions that have locked a comment or like, the function always
+ *		waits.
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post, a comment
+ * or a like was changed after the snapshot. Locks: the post lock, in exclusive
+ * mode, until the post item is deleted; the rows of the post item, the
+ * comments and the likes, FOR UPDATE.
  */
 DeleteResult
 post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
@@ -325,10 +337,13 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 }
 
 /*
- * Delete at most limit (0: all) of the comments and likes on a post, and
- * subtract them from the post's counts. The caller has locked the post in
- * exclusive mode. Returns how many were deleted. Sets *busy if a comment or
- * like was left because another transaction has it locked.
+ * Delete comments and likes on a post, and subtract them from the post's
+ * counts. The caller holds the post lock in exclusive mode. Returns the number
+ * of deleted items.
+ *
+ * limit: the most items to delete; 0: all.
+ * busy: set to true if an item was left because another transaction has locked
+ *		its row.
  */
 static int64
 delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
@@ -348,16 +363,20 @@ delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 }
 
 /*
- * Do one step of deleting a post, if it is by the author (NULL: any). A step
- * deletes at most limit comments and likes (0: all), and subtracts them from
- * the post's counts. The step that finds no more of them deletes the post.
- * Adds the number of deleted comments and likes to *children.
+ * Do one step of deleting a post. A step deletes some of the comments and
+ * likes, and subtracts them from the post's counts. The step that finds no
+ * more of them deletes the post.
  *
- * Returns DELETE_DONE if the post was deleted, and DELETE_MORE if the limit
- * was reached. Returns DELETE_LOCKED if something was left because another
- * transaction has it locked, and DELETE_NOT_FOUND if there is no such post by
- * the author. Errors and locks: as post_delete(), but the post item is locked
- * FOR NO KEY UPDATE until it is deleted.
+ * author: delete only a post by this user; NULL: by any user.
+ * wait: whether to wait for locks, as in post_delete().
+ * limit: how many comments and likes a step deletes; 0: all.
+ * children: the number of deleted comments and likes is added to it.
+ *
+ * Returns DELETE_DONE if the post was deleted, DELETE_MORE if the limit was
+ * reached, DELETE_LOCKED if an item was left because another transaction has
+ * locked it, and DELETE_NOT_FOUND if there is no such post. Errors and locks
+ * are those of post_delete(), but the post item's row is locked FOR NO KEY
+ * UPDATE until the step that deletes it.
  */
 DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,

@@ -3,7 +3,7 @@
  *		Folding a post's deltas into its counter, and making the counter.
  *
  * A delta is a row beside the post item that holds amounts to add to the
- * post's counts; the counter is the delta that all processes update
+ * post's counts. The counter is the delta that all processes update
  * (count_delta.c). Folding deletes the other deltas and adds their amounts to
  * the counter in one transaction, so every snapshot shows the same sum before
  * and after. While another transaction is using the counter, the other deltas
@@ -11,7 +11,7 @@
  *
  * If the owner has inserted a post with SQL, the post has no counter. The
  * first folding transaction then makes the counter. If another transaction is
- * making it already, the folding transaction does not wait for that.
+ * making the counter already, the folding transaction does not wait for it.
  *
  * Runs in backends and in the worker.
  */
@@ -28,16 +28,17 @@
 /* The counter of a post whose other deltas are being folded into it. */
 typedef struct FoldTarget
 {
-	ItemWriter *writer;			/* the writer that has the counter locked */
+	ItemWriter *writer;			/* the writer with which the counter's row was
+								 * locked */
 	BlogItem	item;
-	bool		counter;		/* does the post have a counter? */
+	bool		counter;		/* whether the post has a counter */
 } FoldTarget;
 
 /*
- * Lock a post's counter, if it exists. The caller holds the right to change
- * the counter (post_has_counter()), so no other process begins to change it.
- * Returns ITEM_LOCKED if another transaction, which has not ended, has changed
- * or is making the counter.
+ * Lock the row of a post's counter, if the post has one. The caller has
+ * checked post_has_counter(), so no other process begins to change the
+ * counter. Returns ITEM_LOCKED if another transaction in progress has changed
+ * or made the counter.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -55,8 +56,8 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 }
 
 /*
- * Add the sum of the deleted deltas to the counter. If the post has no
- * counter, insert a counter with this sum.
+ * Add the sum of the deleted deltas ("counts") to the counter. If the post has
+ * no counter, make one with this sum.
  */
 static void
 fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
@@ -72,13 +73,15 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Fold at most limit deltas of a post that the caller has locked in share
- * mode. Adds the number of deltas that were deleted to *taken, and sets *left
- * if deltas other than the counter are left. Called under READ COMMITTED only.
+ * Fold deltas of a post. The caller holds the post lock. If the lock's mode
+ * does not allow changing the counter, or another transaction is using the
+ * counter, the function returns ITEM_LOCKED. The deltas are then left, or
+ * merged into one. Called under READ COMMITTED only.
  *
- * If the lock does not allow changing the counter, or another transaction is
- * using the counter, the function returns ITEM_LOCKED. In this case the deltas
- * are left, or, if merge is true, are replaced by one delta.
+ * limit: the most deltas to fold.
+ * merge: when the counter cannot be changed, replace the deltas by one delta.
+ * taken: the number of deleted deltas is added to it.
+ * left: set to true if deltas other than the counter are left.
  */
 static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
@@ -111,15 +114,18 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Fold at most limit of a post's deltas into its counter. If another
- * transaction is using the counter, leave the deltas, or, if merge is true,
- * replace them by one delta. Sets *taken to the number of deltas that were
- * deleted, and *left to whether deltas other than the counter are left. Called
- * under READ COMMITTED only.
+ * Fold deltas of a post into its counter. Waits for no lock. Called under READ
+ * COMMITTED only.
  *
- * Returns ITEM_LOCKED if the counter was not changed, and ITEM_NOT_FOUND if
- * the post does not exist. Locks: the post, in share mode, until the function
- * returns; the counter, FOR NO KEY UPDATE. Waits for no lock.
+ * limit: the most deltas to fold.
+ * merge: when another transaction is using the counter, replace the deltas by
+ *		one delta instead of leaving them.
+ * taken: set to the number of deleted deltas.
+ * left: set to whether deltas other than the counter are left.
+ *
+ * Returns ITEM_LOCKED if the counter or the post was locked, and
+ * ITEM_NOT_FOUND if the post does not exist. Locks: the post lock, in share
+ * mode, until the function returns; the counter's row, FOR NO KEY UPDATE.
  */
 ItemResult
 post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
@@ -133,7 +139,6 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 	post_lock_init(&lock, post_id);
 	post_try_lock_counter(&lock);
 	result = post_lock_shared(&lock, LockWaitSkip);
-	/* Lock the counter only if there is a delta to fold. */
 	if (result == ITEM_OK && delta_any(post_id))
 		result = fold_locked(&lock, limit, merge, taken, left);
 	post_unlock(&lock);

@@ -7,11 +7,11 @@
  * both read with the same snapshot. Deltas are rows that hold amounts to add
  * to the counts (count_delta.c).
  *
- * In a serializable transaction, a scan of a post's deltas takes no predicate
- * locks of the server's. These would be on index pages, which hold deltas of
- * many posts, so transactions on different posts would conflict. The scan
- * takes a predicate lock on the post's key instead (key_predicate_lock()). So
- * a reader of counts conflicts only with writers of deltas of the same post.
+ * In a serializable transaction, an ordinary scan of deltas would take
+ * predicate locks on index pages. A page holds deltas of many posts, so
+ * transactions on different posts would conflict. The scans in this file take
+ * a predicate lock on the post's key instead (key_predicate_lock()). A reader
+ * of counts therefore conflicts only with writers of deltas of the same post.
  *
  * Reading runs in any process. Items are locked in backends and in the worker.
  */
@@ -26,11 +26,12 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return a query for the deltas of a post; the caller sets the key. In a
- * SERIALIZABLE transaction the query finds all versions of the deltas
+ * Return a query for the deltas of a post. The caller sets the key.
+ *
+ * In a SERIALIZABLE transaction the query finds all row versions
  * (SnapshotAny), because a scan with an MVCC snapshot would take predicate
- * locks. add_deltas() then leaves out the versions that the snapshot does not
- * show, which may lack values.
+ * locks. add_deltas() then leaves out the versions that "snapshot" does not
+ * show. Any column of such a version can be null, except those of the key.
  */
 static ItemQuery
 deltas_query(Snapshot snapshot)
@@ -44,7 +45,7 @@ deltas_query(Snapshot snapshot)
 	};
 }
 
-/* Return the sum of the deltas that the scan finds and the snapshot shows. */
+/* Return the sum of the deltas that the scan finds and "snapshot" shows. */
 static PostCounts
 add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 {
@@ -71,9 +72,10 @@ add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 }
 
 /*
- * Return the sum of a post's deltas, the counter included, as the snapshot
- * shows them. Takes a predicate lock in a SERIALIZABLE transaction. Errors:
- * 22004 if a delta lacks a value; 40001 under SERIALIZABLE.
+ * Return the sum of a post's deltas, including the counter, as the snapshot
+ * shows them. In a SERIALIZABLE transaction, take a predicate lock on the
+ * post's key. Errors: 22004 if a delta has a null amount; 40001 under
+ * SERIALIZABLE.
  */
 PostCounts
 post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
@@ -93,8 +95,8 @@ post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 }
 
 /*
- * Complete the counts of a post by adding the sum of its deltas. The post item
- * was read with the same snapshot. Errors: as post_deltas().
+ * Add the sum of a post's deltas to the counts in "post", which the caller has
+ * read with the same snapshot. Errors are those of post_deltas().
  */
 void
 post_add_up(BlogItem *post, Snapshot snapshot)
@@ -114,8 +116,8 @@ take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 }
 
 /*
- * Complete the counts of posts by adding the sums of their deltas. The post
- * items were read with the same snapshot. Errors: as post_deltas().
+ * Add the sums of the deltas to the counts in "posts", which the caller has
+ * read with the same snapshot. Errors are those of post_deltas().
  */
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)
@@ -127,7 +129,7 @@ posts_add_up(ManyItems *posts, Snapshot snapshot)
 
 /*
  * Return whether the transaction's snapshot shows the post, and the post is by
- * the author (NULL: any). Leaves no predicate lock.
+ * "author" (NULL: any user). Takes no predicate lock.
  */
 bool
 post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -148,13 +150,14 @@ post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
 }
 
 /*
- * Lock the post item, comment, like or delta that the query finds by its key,
- * until the end of the transaction. If act is not NULL, call it with the
- * locked item, and return its result. The item may lack values, except for
- * those in its key.
+ * Lock the row of the post item, comment, like or delta that the query finds
+ * by its key, until the end of the transaction. Then call "act" with the
+ * locked item, and return the callback's result; if "act" is NULL, return
+ * ITEM_OK. Columns of the item can be null, except those of the key and the
+ * author.
  *
- * Returns ITEM_NOT_FOUND if there is no such item, and ITEM_LOCKED if wait is
- * LockWaitSkip and another transaction has the item locked. Errors: 40001
+ * Returns ITEM_NOT_FOUND if there is no such item, and ITEM_LOCKED if "wait"
+ * is LockWaitSkip and another transaction has locked the row. Errors: 40001
  * under REPEATABLE READ and SERIALIZABLE if the item was changed after the
  * snapshot.
  */
@@ -180,8 +183,8 @@ post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
 }
 
 /*
- * Lock a post item until the end of the transaction. Results and errors: as
- * post_part_lock().
+ * Lock the row of a post item until the end of the transaction. Results and
+ * errors are those of post_part_lock().
  */
 ItemResult
 post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)

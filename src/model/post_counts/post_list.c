@@ -19,15 +19,14 @@ struct PostList
 {
 	MergedScan *posts;
 	Snapshot	snapshot;
-	bool		started;		/* has post_list_next() returned the merged
-								 * scan's current post? */
+	bool		started;		/* whether post_list_next() has been called */
 };
 
 /*
- * Begin a list of the posts that the query finds in all partitions. A query
- * that reads backward lists the newest post first. Locks the container, so
- * that its partitions do not change, other than by DETACH PARTITION
- * CONCURRENTLY.
+ * Begin a list of the posts that the query finds in all partitions. Posts are
+ * listed from the oldest, or, if query->backward is set, from the newest.
+ * Takes a lock on the container, which keeps the partitions from changing,
+ * other than by DETACH PARTITION CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)
@@ -64,7 +63,6 @@ post_list_next(PostList *list, BlogItem *out)
 	return true;
 }
 
-/* Close a list, and free it. The caller need not have read it to its end. */
 void
 post_list_end(PostList *list)
 {

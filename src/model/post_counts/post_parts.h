@@ -12,8 +12,8 @@
 #include "model/post_counts/post_counts.h"
 
 /*
- * Return a query that finds a post item by its id. An item that it finds may
- * lack values, except for those in its key.
+ * Return a query that finds a post item by its id. Columns of the found item
+ * can be null, except those of the key and the author.
  */
 static inline ItemQuery
 post_query(const Datum *post_id)
@@ -26,8 +26,8 @@ post_query(const Datum *post_id)
 }
 
 /*
- * Return a query that finds all deltas of a post. A delta that it finds may
- * lack values, except for those in its key.
+ * Return a query that finds all deltas of a post. Columns of a found delta can
+ * be null, except those of the key.
  */
 static inline ItemQuery
 delta_query(const Datum *post_id)
@@ -38,7 +38,6 @@ delta_query(const Datum *post_id)
 	return query;
 }
 
-/* Return the result of a deletion for the result of locking the item. */
 static inline DeleteResult
 delete_result(ItemResult result)
 {
@@ -49,7 +48,7 @@ delete_result(ItemResult result)
 
 /*
  * Return whether both amounts of a delta are zero. post_keep() writes such
- * deltas.
+ * deltas to keep the post from being deleted.
  */
 static inline bool
 delta_is_empty(const BlogItem *delta)
@@ -59,8 +58,8 @@ delta_is_empty(const BlogItem *delta)
 }
 
 /*
- * Lock a post item FOR NO KEY UPDATE, and read it. *post is valid until the
- * writer is closed.
+ * Lock the row of a post item FOR NO KEY UPDATE, and read the item into *post,
+ * which is valid until the writer is closed.
  */
 static inline ItemResult
 post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
@@ -72,7 +71,7 @@ post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
 							post);
 }
 
-/* Add to the counts in a post item that the writer has locked. */
+/* Add to the counts in a post item whose row the writer has locked. */
 static inline void
 post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 {
@@ -83,8 +82,8 @@ post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 /*
  * post_item.c: finding and locking a post item, comment, like or delta.
  *
- * post_part_lock() calls a PostPartAct once the item is locked, and returns
- * the result of this callback.
+ * A PostPartAct is the callback of post_part_lock(), which calls it once the
+ * item's row is locked and returns its result.
  */
 typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
 								   void *arg);
@@ -97,8 +96,8 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
- * count_delta.c: writing and deleting deltas. The caller has made sure that no
- * other transaction can delete the post (safe in PostLock).
+ * count_delta.c: writing and deleting deltas. The caller has excluded a
+ * concurrent deletion of the post (the field safe of its PostLock is true).
  *
  * DeltaKind names the two deltas of a post that are updated in place: the
  * counter, which all processes update, and the stripe, which only this process
@@ -115,15 +114,15 @@ extern ItemResult delta_add(const pg_uuid_t *post_id, DeltaKind kind,
 extern bool delta_striped(const pg_uuid_t *post_id);
 
 /*
- * Both functions insert a new delta. They always succeed, and wait for no
- * other transaction.
+ * delta_insert_stripe() and delta_insert() always insert a delta, and wait for
+ * no other transaction.
  */
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
 extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
 extern bool delta_counter_pending(const pg_uuid_t *post_id);
 extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
 
-/* deltas other than the counter: whether a post has any, and deleting them */
+/* delta_any() and delta_take() do not consider the counter. */
 extern bool delta_any(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);

@@ -19,8 +19,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many comments or likes on a post the active snapshot shows,
- * without hidden comments.
+ * Return the number of comments or likes on a post that the active snapshot
+ * shows, without hidden comments.
  */
 static int64
 count_children(ItemType type, const pg_uuid_t *post_id)
@@ -41,8 +41,11 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the counts in the post item, in the counter and in the other
- * deltas (rest) add up to the actual numbers of comments and likes.
+ * Return whether the counts of a post add up to the actual numbers of comments
+ * and likes.
+ *
+ * rest: the sum of the post's deltas other than the counter.
+ * actual: the numbers of comments and likes that exist.
  */
 static bool
 counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
@@ -64,7 +67,7 @@ counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 }
 
 /*
- * Return the sum of a post's deltas, the counter included, as the active
+ * Return the sum of a post's deltas, including the counter, as the active
  * snapshot shows them.
  */
 static PostCounts
@@ -83,12 +86,12 @@ count_deltas(const pg_uuid_t *post_id)
 }
 
 /*
- * Set the counter to the given counts, or insert a counter with them. found is
- * the result of locking the counter.
+ * Set the amounts of a post's counter, or make a counter with these amounts.
+ * If another transaction is using the counter, insert a new delta with the
+ * amounts instead: waiting could be a deadlock, because that transaction may
+ * need the post item, which the caller has locked.
  *
- * If another transaction is using the counter, insert a delta with these
- * counts instead of waiting. That transaction may need the post item, which
- * the caller has locked.
+ * found: the result of lock_counter().
  */
 static void
 repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
@@ -110,10 +113,12 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 }
 
 /*
- * Lock a post's counter without waiting, and read it into *counter. lock: the
- * post lock, which tells whether this process may use the counter. Returns
- * ITEM_LOCKED if another transaction is using the counter; *counter has counts
- * of zero unless the result is ITEM_OK.
+ * Lock the row of a post's counter without waiting, and read it into *counter.
+ * Returns ITEM_LOCKED if another transaction is using the counter. Unless the
+ * result is ITEM_OK, *counter has amounts of zero.
+ *
+ * lock: the post lock, whose mode tells whether this process may change the
+ *		counter.
  */
 static ItemResult
 lock_counter(ItemWriter *writer, const PostLock *lock,
@@ -129,12 +134,14 @@ lock_counter(ItemWriter *writer, const PostLock *lock,
 }
 
 /*
- * Count the comments and likes on a post (*actual), and add up its deltas
- * other than the counter (*rest).
+ * Compute the numbers that repair compares, with one snapshot.
  *
- * All are read with one snapshot. The difference between them stays the same
- * afterwards, because a transaction that writes a comment or like also counts
- * it.
+ * actual: receives the number of comments and likes on the post.
+ * rest: receives the sum of the post's deltas other than the counter.
+ *
+ * Transactions that commit later change both numbers by the same amount,
+ * because each counts the comments and likes that it writes. A difference
+ * between the numbers therefore stays valid.
  */
 static void
 count_post(const pg_uuid_t *post_id, const BlogItem *counter,
@@ -150,10 +157,13 @@ count_post(const pg_uuid_t *post_id, const BlogItem *counter,
 }
 
 /*
- * Check the counts of a post whose item the caller has locked. If they are
- * wrong, write the right ones into the counter, or into a new delta if the
- * counter is in use, and return true. They are right together with counts of
- * zero in the post item, which the caller then writes.
+ * Check the counts of a post, and correct them in its counter, or by a new
+ * delta if another transaction is using the counter. Returns whether the
+ * counts were wrong.
+ *
+ * The caller has locked the row of the post item. If the result is true, the
+ * deltas alone sum up to the right counts, and the caller must set the counts
+ * in the post item to zero.
  */
 static bool
 correct_beside_post(const BlogItem *post)
@@ -184,7 +194,7 @@ correct_beside_post(const BlogItem *post)
 	return wrong;
 }
 
-/* Write counts of zero into a post item that the writer has locked. */
+/* Set the counts in a post item to zero. The writer has locked its row. */
 static void
 clear_post_counts(ItemWriter *writer, BlogItem *post)
 {
@@ -199,8 +209,9 @@ clear_post_counts(ItemWriter *writer, BlogItem *post)
 
 /*
  * Correct the counts of a post, if they are wrong. Returns false if the post
- * does not exist. Called under READ COMMITTED only. Locks: the post item, FOR
- * NO KEY UPDATE, for which the function waits; the counter, without waiting.
+ * does not exist. Called under READ COMMITTED only. Locks: the row of the post
+ * item, FOR NO KEY UPDATE, for which the function waits; the counter's row,
+ * without waiting.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)
