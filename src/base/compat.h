@@ -381,9 +381,11 @@ compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
 }
 
 /*
- * The type of replication origin ids, the id that means "none"
- * (COMPAT_NO_ORIGIN), and the origin with which the current transaction's
- * changes are written to WAL (compat_write_origin).
+ * CompatOrigin is the type of a replication origin's id.
+ *
+ * COMPAT_NO_ORIGIN: the id that means "no origin".
+ * compat_write_origin: the origin that WAL records of the current transaction
+ *     get.
  */
 #if PG_VERSION_NUM >= 190000
 typedef ReplOriginId CompatOrigin;
@@ -555,9 +557,9 @@ compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
 }
 
 /*
- * Return the new or the old tuple of a ReorderBufferChange; NULL if the change
- * has no such tuple. PostgreSQL 15 and 16 wrap these tuples in a
- * ReorderBufferTupleBuf.
+ * compat_new_tuple() and compat_old_tuple() return the new and the old tuple
+ * of a ReorderBufferChange; NULL if the change has no such tuple. PostgreSQL
+ * 15 and 16 wrap these tuples in a ReorderBufferTupleBuf.
  */
 #if PG_VERSION_NUM >= 170000
 #define COMPAT_TUPLE(kept) (kept)

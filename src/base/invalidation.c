@@ -45,9 +45,9 @@ invalidation_spare(bool spare)
 
 /*
  * Register a function that is called for each relcache invalidation, for the
- * life of the process. Its argument is the relation's OID; InvalidOid means
- * all relations. The function must not read catalogs or raise errors (see
- * CacheRegisterRelcacheCallback()).
+ * life of the process. The function's argument is the OID of the relation;
+ * InvalidOid means all relations. The function must not read catalogs or raise
+ * errors (see CacheRegisterRelcacheCallback()).
  */
 void
 invalidation_listen(InvalidationListener listener)

@@ -9,14 +9,14 @@
 #define MAX_DATABASES 64		/* the most databases that can use blogstore */
 
 /*
- * What the content of a post in short form is cut from, to
- * blogstore.short_form_length characters. The value of
- * blogstore.short_form_format.
+ * The values of blogstore.short_form_format: from which text
+ * blogstore.short_form_length characters are taken for the short form of a
+ * post.
  */
 typedef enum ShortFormFormat
 {
 	SHORT_FORM_RAW,				/* the stored content */
-	SHORT_FORM_TEXT				/* the content's HTML without its tags */
+	SHORT_FORM_TEXT				/* the content without its HTML tags */
 } ShortFormFormat;
 
 extern int	blogstore_feed_size;

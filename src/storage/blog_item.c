@@ -288,7 +288,7 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 typedef struct IdFields
 {
 	Container	container;
-	const char *argument;		/* the SQL functions' argument for the id */
+	const char *argument;		/* name of the SQL argument with the id */
 	const char *exists;			/* constraint of the error "does not exist" */
 	const char *unique;			/* constraint of the error "exists already" */
 } IdFields;

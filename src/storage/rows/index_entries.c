@@ -33,11 +33,11 @@ struct IndexEntries
 };
 
 /*
- * Return whether the sorted entries of an index can be inserted by
- * index_insert() alone. This needs a B-tree index that is neither deferrable
- * nor an exclusion constraint, and has no expressions. A predicate is allowed:
- * has_entry() evaluates it for each row. The caller has made sure that the
- * predicate contains no code of the owner (index_is_attached()).
+ * Return whether index_insert() alone can insert the sorted entries of an
+ * index. This needs a B-tree index that is neither deferrable nor an exclusion
+ * constraint, and has no expressions. A predicate is allowed: has_entry()
+ * evaluates it for each row. The caller has made sure that the predicate
+ * contains no code of the owner (index_is_attached()).
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)

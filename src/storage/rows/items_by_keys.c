@@ -33,8 +33,8 @@
 #define MAX_COLUMNS 2			/* the most columns of an item's own key */
 
 /*
- * One of the keys that the caller has passed. "number" is its index in the
- * caller's array.
+ * One of the keys that the caller has passed. "number" is the key's position
+ * in the caller's array.
  */
 typedef struct AskedKey
 {
@@ -108,9 +108,9 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * Prefetch the heap pages of the elements of many->item from the index "from"
- * on, as many as may be prefetched at a time. Returns the index of the first
- * element that was not prefetched.
+ * Prefetch the heap pages of several elements of many->item, beginning with
+ * many->item[from], as many as may be prefetched at a time. Returns the index
+ * of the first element that was not prefetched.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,

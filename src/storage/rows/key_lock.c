@@ -42,8 +42,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the block number to which a key is hashed, for locks. No table grows
- * to such a number of blocks.
+ * Return the block number on which the locks of a key are taken. It is a hash
+ * of the key, in a range that no table grows to.
  */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key)

@@ -31,7 +31,7 @@ struct MergedScan
 	int			n;				/* the number of scans, one per partition */
 	ItemScan  **scan;
 	BlogItem   *item;			/* the current item of each scan */
-	binaryheap *heap;			/* indexes of scans, ordered by item */
+	binaryheap *heap;			/* scan numbers, ordered by current item */
 };
 
 /*
@@ -108,7 +108,7 @@ close_inputs(MergedScan *merged)
 /*
  * Prefetch the heap page of the first item of several scans: of
  * merged->scan[from] and the following ones, as many as may be prefetched at a
- * time. Returns the index of the first scan that was left out.
+ * time. Returns the number of the first scan that was left out.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -168,7 +168,7 @@ merged_scan_begin(const ItemQuery *query, ItemOrder order)
 	return merged;
 }
 
-/* Return the index of the scan that has the current item of the list. */
+/* Return the number of the scan that has the current item of the list. */
 static int
 present(const MergedScan *merged)
 {

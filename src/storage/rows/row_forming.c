@@ -43,10 +43,6 @@ writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
 	slot->tts_tableOid = RelationGetRelid(writer->leaf.rel);
 }
 
-/*
- * Prepare the defaults of the columns that the owner has added to the writer's
- * table.
- */
 static void
 writer_prepare_defaults(ItemWriter *writer)
 {
@@ -60,8 +56,8 @@ writer_prepare_defaults(ItemWriter *writer)
 		Node	   *expr = NULL;
 
 		/*
-		 * Copies and the feed get no defaults: the worker writes them, and
-		 * must not execute the owner's expressions.
+		 * The feed and the copies of posts get no defaults: the worker writes
+		 * them, and must not execute the owner's expressions.
 		 */
 		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
 			!att->attgenerated && !shape_is_view(writer->container, writer->type))
@@ -147,8 +143,9 @@ writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Form the row to insert for an item, in "slot" and the per-tuple memory
- * context, and fire BEFORE triggers.
+ * Form the row of an item in "slot", fire BEFORE INSERT triggers, and check
+ * the row (see writer_check()). The row's values are in the per-tuple memory
+ * context.
  */
 void
 writer_form(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)

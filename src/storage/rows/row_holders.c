@@ -51,9 +51,13 @@ scan_by(const ItemQuery *query, Snapshot snapshot)
 
 /*
  * Begin a scan of the items that match "query", including uncommitted ones.
- * Whenever the scan returns an item, HeapTupleSatisfiesDirty() has set *dirty:
- * xmin to the other running transaction that is inserting the item, and xmax to
- * the one that is deleting or updating it, or to InvalidTransactionId.
+ * Whenever the scan returns an item, *dirty describes it (see
+ * HeapTupleSatisfiesDirty()):
+ *
+ * dirty->xmin: another running transaction that is inserting the item, or
+ *     InvalidTransactionId.
+ * dirty->xmax: another running transaction that is deleting or updating the
+ *     item, or InvalidTransactionId.
  */
 static ItemScan *
 scan_dirty(const ItemQuery *query, SnapshotData *dirty)
@@ -202,13 +206,14 @@ item_look(const ItemQuery *query, bool *hidden)
 }
 
 /* ------------------------------------------------------------------------
- * Transactions that hold an item
+ * Transactions that have written or locked an item
  * ------------------------------------------------------------------------ */
 
 /* The running transactions that have written or locked an item. */
 typedef struct Holders
 {
-	bool		me;				/* the current transaction is one of them */
+	/* true if the current transaction has written or locked the item */
+	bool		me;
 	int			n;
 	/*
 	 * The transactions other than the current one. If there are more than 16,

@@ -172,10 +172,11 @@ prepare_arbiters(ItemWriter *writer)
  * Return whether no row has the key of the new row in "slot". Waits for
  * transactions that are inserting or deleting a row with this key.
  *
- * An arbiter with further columns can be in conflict although no row has this
- * key, if a row was written by another program than blogstore. Then *arbiters
- * is set to writer->key_arbiters, so that the insertion raises a unique
- * violation.
+ * An arbiter with further columns can conflict although no row has this key:
+ * for posts, it may have the column "id" instead of "post_id", and a row that
+ * another program has written can have different values in these columns. In
+ * that case *arbiters is set to writer->key_arbiters, so that the insertion
+ * raises a unique violation.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)

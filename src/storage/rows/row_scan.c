@@ -138,10 +138,6 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 	return scan;
 }
 
-/*
- * Open the table in which the items that match "query" are, and create a scan
- * of that table.
- */
 static ItemScan *
 scan_open(const ItemQuery *query)
 {
@@ -196,7 +192,6 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
-/* Set the scan keys for a query, and start the index scan. */
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {

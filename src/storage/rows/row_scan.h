@@ -22,13 +22,13 @@
  */
 typedef struct ReadAhead
 {
-	int64		rows;			/* the rows that the caller expects to read */
+	int64		rows;			/* how many rows the caller expects to read */
 	/*
 	 * The part of "rows" that is expected from this scan, if several scans are
 	 * merged into one list. Otherwise the same as "rows".
 	 */
 	int64		share;
-	int64		given;			/* the rows that the scan has returned */
+	int64		given;			/* how many rows the scan has returned */
 	/*
 	 * The number of pages that this process had read into shared buffers when
 	 * read_ahead() was last called. If the process has read more since, a page
@@ -72,7 +72,8 @@ struct ItemScan
 	AttrNumber	hidden;
 	ItemType	type;
 	/*
-	 * The properties that must not be NULL in any item, with a bit for each.
+	 * The properties that must not be NULL in the items that the scan returns,
+	 * with a bit for each.
 	 */
 	uint32		needed;
 	AccessPath	path;

@@ -218,8 +218,8 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
  * Take a row lock on the newest version of a scan's current item, and read
  * that version into *out. The scan must read the writer's table. Returns
  *
- *		ITEM_LOCKED	if wait is LockWaitSkip and another transaction has a
- *					conflicting row lock on the item
+ *		ITEM_LOCKED		if wait is LockWaitSkip and another transaction has a
+ *						conflicting row lock on the item
  *		ITEM_NOT_FOUND	if the item was deleted
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed

@@ -167,8 +167,8 @@ typedef struct ItemQuery
 } ItemQuery;
 
 /*
- * A key that was passed to many_items_read(), and a copy of the item that has
- * it.
+ * A key that was passed to many_items_read(), and a copy of the item with this
+ * key.
  */
 typedef struct ManyItem
 {
@@ -211,8 +211,9 @@ extern void item_scan_look(ItemScan **scan, const ItemQuery *query);
 extern bool item_scan_next(ItemScan *scan, BlogItem *out);
 extern void item_scan_require(const ItemScan *scan, const BlogItem *item);
 /*
- * read_ahead.c: prefetching the heap page of a scan's first row. A caller may
- * have at most item_scan_ask_limit() scans with such a page at a time.
+ * read_ahead.c: prefetching the heap pages of the first rows of several scans.
+ * A caller may prefetch for item_scan_ask_limit() scans before it reads from
+ * them.
  */
 extern void item_scan_ask(ItemScan *scan);
 extern int	item_scan_ask_limit(const ItemScan *scan);

@@ -139,9 +139,9 @@ update_version(ItemWriter *writer, const BlogItem *item)
  * writer's table. Columns that the owner has added keep their values. Writes
  * nothing in these cases:
  *
- *		ITEM_LOCKED	another transaction is changing or locking the item
+ *		ITEM_LOCKED		another transaction is changing or locking the item
  *		ITEM_NOT_FOUND	the item was changed or deleted after the scan had
- *					found it
+ *						found it
  *
  * If another transaction locks the row after this function has checked it,
  * heap_update() waits for that transaction. So the caller either has a lock
