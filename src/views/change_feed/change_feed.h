@@ -1,7 +1,8 @@
 /*
  * change_feed.h
- *		The change feed: reads WAL and collects the keys of what may be out of
- *		date in the views (the copies of posts in users, and the feed).
+ *		The change feed: decodes WAL, and collects the keys of the posts and
+ *		users that may be out of date in the views (the copies of posts in
+ *		users, and the feed).
  *
  *		WAL  -- slot.c, decoder.c -->  records
  *			 -- output_plugin.c, decoded_tables.c -->  changes
@@ -23,18 +24,22 @@
 struct AppliedPosition;
 
 /*
- * Prefixes of blogstore's logical messages in WAL. WAIT_MARK: a process waits
- * until the views show everything before the message. LOOK_MARK: verify()
- * waits until everything before the message is decoded. TOUCH_MARK: a node of
- * a cluster asks for the copy of a post to be refreshed.
+ * Prefixes of blogstore's logical messages in WAL.
+ *
+ * WAIT_MARK: a process waits until the views show all commits before the
+ * message.
+ * LOOK_MARK: verify() waits until the worker has decoded all WAL before the
+ * message.
+ * TOUCH_MARK: a node of a cluster asks the worker to refresh the copy of the
+ * post whose PostKey the message carries.
  */
 #define WAIT_MARK "blogstore"
 #define LOOK_MARK "blogstore look"
 #define TOUCH_MARK "blogstore touch"
 
 /*
- * A post and all key columns of its copy in users. Padding is zeroed, so that
- * the struct can be compared and hashed as bytes.
+ * Identifies a post and its copy in the container users. The struct has no
+ * padding, so that it can be compared and hashed as bytes.
  */
 typedef struct PostKey
 {
@@ -43,21 +48,24 @@ typedef struct PostKey
 	TimestampTz creation_date;
 } PostKey;
 
-/* A post whose counts have changed. */
+/*
+ * A post whose deltas have changed, so the counts in its copy may be out of
+ * date.
+ */
 typedef struct CountedPost
 {
-	pg_uuid_t	post_id;		/* first member, because it is the key of a
-								 * hash table */
+	pg_uuid_t	post_id;
 
 	/*
-	 * How many deltas (rows with changes of the counts) were inserted, not
-	 * counting stripes, the deltas that a process keeps for its own use.
+	 * Number of deltas that were inserted for the post, without stripes
+	 * (deltas that one process updates again and again). Many such deltas make
+	 * the worker fold sooner (folding.c).
 	 */
 	int64		deltas;
 
 	/*
-	 * Deltas other than the post's counter have changed, so the worker has to
-	 * fold them into the counter.
+	 * Whether the post has got deltas besides its counter, which the worker
+	 * has to fold (add to the counter).
 	 */
 	bool		beside;
 } CountedPost;
@@ -65,34 +73,38 @@ typedef struct CountedPost
 #define TOLD_PLACES 1024
 
 /*
- * Records in which turn of the worker the change feed last reported a change
- * to a post. A turn is one round of the worker's main loop; turns are
- * numbered. In shared memory. told_posts.c explains what it is for.
+ * In shared memory, one for each worker: records in which round of the
+ * worker's main loop the change feed last reported a change to a post. The
+ * rounds are numbered. See told_posts.c.
  */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* number of the current turn; between turns,
-								 * of the last one */
-	pg_atomic_uint64 ended;		/* number of the last turn that has ended */
-	pg_atomic_uint64 complete;	/* number of the last turn that had decoded all
-								 * WAL flushed before it began */
-	pg_atomic_uint64 applied;	/* number of the last turn whose changes, as
-								 * those of all turns before, are in the views */
+	pg_atomic_uint64 turn;		/* number of the current round, or between
+								 * rounds of the last one */
+	pg_atomic_uint64 ended;		/* number of the last round that has ended */
+	pg_atomic_uint64 complete;	/* number of the last round that decoded all
+								 * WAL flushed before this round began */
 
 	/*
-	 * Last turn in which a change was reported that can add, remove or move a
-	 * post in a list.
+	 * Number of a round: the views show all changes that were reported up to
+	 * this round.
+	 */
+	pg_atomic_uint64 applied;
+
+	/*
+	 * Number of the last round in which a change was reported that can add a
+	 * post to a list, remove it or move it.
 	 */
 	pg_atomic_uint64 listed;
 
 	/*
-	 * For each hash of a post_id, the last turn in which a change to a post
-	 * with this hash was reported.
+	 * For each hash value of a post_id: number of the last round in which a
+	 * change was reported to a post whose post_id has this hash value.
 	 */
 	pg_atomic_uint64 post[TOLD_PLACES];
 } ToldPosts;
 
-/* told_posts.c: when changes to a post were last reported */
+/* told_posts.c */
 extern void told_init(ToldPosts *told);
 extern uint64 told_begin_turn(ToldPosts *told);
 extern void told_complete_turn(ToldPosts *told);
@@ -102,7 +114,7 @@ extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
 							uint64 turn);
 extern bool told_list_since(ToldPosts *told, uint64 turn);
 
-/* dirty_set.c: sets of keys that may be out of date in the views */
+/* dirty_set.c */
 typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
@@ -128,7 +140,7 @@ extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 
-/* held_back.c: decoded transactions that other processes do not see yet */
+/* held_back.c */
 typedef struct HeldBack HeldBack;
 
 extern HeldBack *held_back_create(MemoryContext parent);
@@ -137,7 +149,7 @@ extern void held_back_release(HeldBack *held, DirtySet *dirty,
 extern XLogRecPtr held_back_limit(const HeldBack *held, XLogRecPtr lsn);
 extern bool held_back_any(const HeldBack *held);
 
-/* slot.c: the worker's replication slot */
+/* slot.c */
 extern void worker_slot_name(Oid dbid, char *name);
 extern const char *slot_obstacle(const char *name,
 								 const struct AppliedPosition *position);
@@ -148,7 +160,7 @@ extern bool slot_is_being_made(const char *name);
 extern int64 slot_keeps(const char *name);
 extern void slot_allow_plugin(void);
 
-/* decoder.c: decodes WAL into dirty sets */
+/* decoder.c */
 typedef struct Decoder Decoder;
 
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,

@@ -1,9 +1,10 @@
 /*
  * decoded_changes.h
- *		How the output plugin passes decoded changes to the decoder: as a
- *		struct Change, which the decoder adds to a dirty set, a set of keys
- *		that may be out of date in the views. Only files of views/change_feed/
- *		include this header.
+ *		The changes that the output plugin finds in WAL and passes to the
+ *		decoder, and the roles of the tables that are changed. The decoder adds
+ *		each struct Change to a dirty set (dirty_set.c).
+ *
+ * Only files of views/change_feed/ include this header.
  */
 #ifndef BLOGSTORE_DECODED_CHANGES_H
 #define BLOGSTORE_DECODED_CHANGES_H
@@ -15,21 +16,24 @@
 
 #define PLUGIN_NAME "blogstore"
 
-/* The kinds of changes that the output plugin reports. */
 typedef enum ChangeKind
 {
-	CHANGE_POST,				/* the copy of this post may be out of date */
+	CHANGE_POST,				/* a post was written; its copy and the feed
+								 * may be out of date */
 
 	/*
-	 * The counts in the copy of this post may be out of date, because a delta
-	 * was written (a row with a change of the counts).
+	 * A delta of a post was written, so the counts in the post's copy may be
+	 * out of date.
 	 */
 	CHANGE_COUNTS,
-	CHANGE_USERNAME,			/* items of this user may have an old name */
-	CHANGE_FEED_VIEW,			/* another session wrote to the view feed */
-	CHANGE_JOB,					/* a job was queued */
-	CHANGE_ANYTHING,			/* everything may be out of date */
-	CHANGE_AWAITED				/* a process waits for the views */
+	CHANGE_USERNAME,			/* the username in items of a user may be out
+								 * of date */
+	CHANGE_FEED_VIEW,			/* a session other than the worker wrote to the
+								 * view feed */
+	CHANGE_JOB,
+	CHANGE_ANYTHING,			/* anything in the views may be out of date */
+	CHANGE_AWAITED				/* a process waits until the views are up to
+								 * date */
 } ChangeKind;
 
 typedef struct Change
@@ -37,30 +41,32 @@ typedef struct Change
 	ChangeKind	kind;
 
 	/*
-	 * The change need not be applied at once, because it is a write of another
-	 * session to a view.
+	 * Whether the change is a write of another session to the copies or the
+	 * feed. The worker need not correct such writes at once
+	 * (deferred_refresh.c).
 	 */
 	bool		later;
-	bool		message;		/* the change comes from a logical message, not
-								 * from a tuple */
+	bool		message;		/* whether the change comes from a logical
+								 * message, not from a tuple */
 
 	/*
-	 * CHANGE_COUNTS: a delta was inserted that is no stripe, that is, not one
-	 * which a process reuses.
+	 * For CHANGE_COUNTS: whether the change is the insert of a delta that is
+	 * neither the post's counter nor a stripe (a delta that one process
+	 * updates again and again).
 	 */
 	bool		more;
-	bool		beside;			/* CHANGE_COUNTS: the delta is not the post's
-								 * counter */
+	bool		beside;			/* for CHANGE_COUNTS: whether the delta is not
+								 * the post's counter */
 
 	/*
-	 * CHANGE_POST: the post with this key may have been deleted or moved to
-	 * another server. CHANGE_ANYTHING: this may be true of any post.
+	 * For CHANGE_POST: whether the post may have been deleted or moved to
+	 * another node. For CHANGE_ANYTHING: whether any posts may have been.
 	 */
 	bool		gone;
 
 	/*
-	 * CHANGE_POST: the key of the post. CHANGE_COUNTS: only post_id is set.
-	 * CHANGE_USERNAME: only user_id is set.
+	 * For CHANGE_POST: the key of the post. For CHANGE_COUNTS, only post_id is
+	 * set; for CHANGE_USERNAME, only user_id.
 	 */
 	PostKey		post;
 } Change;
@@ -77,21 +83,17 @@ extern void dirty_destroy(DirtySet *dirty);
 extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 							   XLogRecPtr lsn);
 
-/* decoded_tables.c: what a decoded relation is to blogstore */
+/* decoded_tables.c */
 typedef enum RelationRole
 {
 	ROLE_NONE,
-	ROLE_POSTS,					/* a leaf partition of posts that holds
-								 * posts */
-	ROLE_DELTAS,				/* a leaf partition of posts that holds
-								 * deltas */
-	ROLE_COPIES,				/* a leaf partition of users that holds copies
-								 * of posts */
-	ROLE_USERS,					/* a leaf partition of users that holds
-								 * users */
-	ROLE_SHARED_USERS,			/* a table of users that every node of a
-								 * cluster has in full */
-	ROLE_FEED_VIEW,				/* the leaf partition of feed */
+	ROLE_POSTS,					/* leaf of posts with posts */
+	ROLE_DELTAS,				/* leaf of posts with deltas */
+	ROLE_COPIES,				/* leaf of users with copies of posts */
+	ROLE_USERS,					/* leaf of users with users */
+	ROLE_SHARED_USERS,			/* on a cluster: the table of users that every
+								 * node has in full */
+	ROLE_FEED_VIEW,				/* leaf of the container feed */
 	ROLE_JOBS
 } RelationRole;
 
@@ -99,18 +101,20 @@ typedef struct RoleEntry
 {
 	Oid			relid;
 	RelationRole role;
-	bool		complete;		/* the relation has all columns that its role
-								 * needs */
+	bool		complete;		/* whether the relation has all columns that
+								 * its role needs */
 
-	/* Numbers of the columns that the output plugin reads; 0 if missing. */
-	AttrNumber	id;				/* in tables of posts, copies and deltas */
-	AttrNumber	user_id;		/* in tables of posts, copies, users and
-								 * jobs */
+	/*
+	 * Attribute numbers of the columns that the output plugin reads. A column
+	 * that the relation lacks has 0.
+	 */
+	AttrNumber	id;
+	AttrNumber	user_id;
 	AttrNumber	creation_date;
 	AttrNumber	username;
 	AttrNumber	kind;
-	AttrNumber	post_id;		/* in tables of posts and deltas */
-	AttrNumber	comment_count;	/* in tables of deltas */
+	AttrNumber	post_id;
+	AttrNumber	comment_count;
 	AttrNumber	like_count;
 } RoleEntry;
 

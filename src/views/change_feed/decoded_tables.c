@@ -1,11 +1,11 @@
 /*
  * decoded_tables.c
- *		The role of a decoded relation in blogstore: which container's leaf
- *		partition it is, for which type of items, and which of its columns the
+ *		Finds the role of a decoded relation: of which container it is a leaf,
+ *		which type of items it holds, and the numbers of the columns that the
  *		output plugin reads.
  *
- * Catalogs are read with the historic snapshot of the decoded transaction. The
- * result is cached until a relcache invalidation.
+ * The catalogs are read with the historic snapshot of the decoded transaction.
+ * The role of a relation is cached until the relation is invalidated.
  *
  * Runs in the worker, or in a backend that decodes the slot by SQL.
  */
@@ -22,8 +22,8 @@
 #include "utils/rel.h"
 
 /*
- * The roles found so far, by relation OID. All decoding in this process uses
- * it.
+ * The cached roles, by relation OID. The cache belongs to the process, not to
+ * a decoding context.
  */
 static HTAB *roles = NULL;
 
@@ -45,7 +45,6 @@ roles_invalidate(Oid relid)
 		(void) hash_search(roles, &entry->relid, HASH_REMOVE, NULL);
 }
 
-/* Create the cache of roles, unless it exists. */
 void
 roles_create(void)
 {
@@ -59,8 +58,8 @@ roles_create(void)
 }
 
 /*
- * Return the number of the column that has this name and the type of this
- * property, or 0 if there is none.
+ * Return the number of the column that has the given name and the data type of
+ * the given property, or 0 if the relation has no such column.
  */
 static AttrNumber
 column(TupleDesc desc, const char *name, Property prop)
@@ -76,10 +75,6 @@ column(TupleDesc desc, const char *name, Property prop)
 	return InvalidAttrNumber;
 }
 
-/*
- * Return the role of a partition, which follows from its container and the
- * type of its items.
- */
 static RelationRole
 partition_role(Oid relid)
 {
@@ -118,7 +113,6 @@ find_role(Relation relation)
 				  bookkeeping_name(BOOK_JOBS)) == 0 ? ROLE_JOBS : ROLE_NONE;
 }
 
-/* Return whether a relation has the columns that its role needs. */
 static bool
 role_complete(const RoleEntry *entry)
 {
@@ -140,9 +134,9 @@ role_complete(const RoleEntry *entry)
 }
 
 /*
- * Return the role and the column numbers of a relation. The result is valid
- * until the next invalidation message is processed. The caller has a historic
- * snapshot.
+ * Return the role of a relation, with the numbers of its columns. The result
+ * is valid until the next invalidation message is processed. The caller has
+ * set up a historic snapshot.
  */
 const RoleEntry *
 role_of(Relation relation)

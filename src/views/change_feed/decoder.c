@@ -4,14 +4,13 @@
  *
  * The decoder works like pg_logical_slot_get_changes() and walsenders
  * (logicalfuncs.c, walsender.c), but its decoding context lives as long as the
- * worker. All its memory belongs to the context that is current at
- * decoder_open(). It adds the keys of what has changed to dirty sets
+ * worker. The decoder adds the keys of changed posts and users to dirty sets
  * (dirty_set.c), from which the worker updates the views.
  *
  * While changes are decoded, the catalog caches are filled with historic
  * contents. So they must be reset before and after decoding, unless historic
  * and current contents are the same (caches_agree()). Filling the caches costs
- * more than all other work of a small turn of the worker.
+ * more than all other work of a small round of the worker's main loop.
  *
  * Runs in the worker, outside of transactions.
  */
@@ -37,34 +36,38 @@
 struct Decoder
 {
 	LogicalDecodingContext *ctx;
-	DirtySet   *dirty;			/* changes to be applied in this turn of the
-								 * worker */
-	DirtySet   *later;			/* writes of other sessions to the views, to be
-								 * applied later */
-	HeldBack   *held;			/* changes of transactions that other processes
+	DirtySet   *dirty;			/* changes to be applied in the current round
+								 * of the worker's main loop */
+	DirtySet   *later;			/* writes of other sessions to the views, which
+								 * the worker corrects after a delay */
+	HeldBack   *held;			/* committed transactions that other processes
 								 * do not see yet */
 	ToldPosts  *told;
-	TransactionId last_xid;		/* the transaction of the last decoded
-								 * change */
-	DirtySet   *target;			/* the set to which the changes of last_xid are
-								 * added */
-	ResourceOwner owner;		/* owner of resources that are used while
-								 * decoding */
-	bool		at_end;			/* the last read has reached the end of flushed
-								 * WAL */
+	TransactionId last_xid;		/* xid of the last decoded change */
+	DirtySet   *target;			/* set that receives the changes of the
+								 * transaction last_xid */
+	ResourceOwner owner;		/* resource owner while decoding, which is
+								 * outside of transactions */
+	bool		at_end;			/* whether the last decoder_read() reached the
+								 * end of flushed WAL */
 
-	uint64		invalidations;	/* SharedInvalidMessageCounter when this
-								 * process last looked */
-	XLogRecPtr	invalidated;	/* the catalog changes counted in invalidations
-								 * have committed before this position */
+	uint64		invalidations;	/* SharedInvalidMessageCounter when
+								 * note_invalidations() last ran */
+
+	/*
+	 * End of WAL when note_invalidations() last ran. The catalog changes of
+	 * all invalidation messages received until then had committed before it.
+	 */
+	XLogRecPtr	invalidated;
 };
 
 /*
- * Page read callback of the WAL reader. Reads only flushed WAL, and tells the
- * reader that there is no more if the flushed WAL ends within a page. The
- * server's callback, read_local_xlog_page(), would wait for more WAL. The
- * changes decoded so far would not be applied meanwhile, and the death of the
- * postmaster would not be noticed.
+ * Page read callback of the WAL reader. Reads only flushed WAL, and returns -1
+ * if the flushed WAL ends within the page.
+ *
+ * The server's callback read_local_xlog_page() would wait for more WAL
+ * instead. During that wait the worker would not apply the changes decoded so
+ * far, and would not notice the death of the postmaster.
  */
 static int
 read_flushed_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -93,10 +96,10 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * plugin reports to a dirty set.
  *
  * A change is held back if its transaction still appears as running
- * (held_back.c). Changes from logical messages are not, because they do not
- * depend on the end of the transaction. As such a message may be written at
- * any time within a long transaction, this also bounds the number of
- * transactions that are held back: they are only those that are committing.
+ * (held_back.c). A change from a logical message is never held back, because
+ * it does not depend on the end of a transaction. Any other change is decoded
+ * after the commit record, so only committing transactions are held back, and
+ * these are few.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -124,7 +127,10 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 		dirty_add(decoder->target, change);
 }
 
-/* Note that this process has received all invalidation messages so far. */
+/*
+ * Remember that this process has received all invalidation messages up to now.
+ * See caches_agree().
+ */
 static void
 note_invalidations(Decoder *decoder)
 {
@@ -133,17 +139,20 @@ note_invalidations(Decoder *decoder)
 }
 
 /*
- * Acquire the slot, and start decoding at its confirmed position.
+ * Acquire the slot, and start decoding at its confirmed position. The decoder
+ * lives in the current memory context. It adds each decoded change to one of
+ * three sets, and records it in "told".
  *
- * The decoded changes are added to dirty; to later if they need not be applied
- * at once; to held if their transaction is not visible to others yet; and all
- * of them are recorded in told. The decoder lives in the current memory
- * context. Errors: those of ReplicationSlotAcquire() and
- * CreateDecodingContext().
+ * dirty: receives the changes to be applied at once
+ * later: receives writes of other sessions to the views
+ * held: receives the changes of transactions that other processes do not see
+ * yet
+ *
+ * Errors: those of ReplicationSlotAcquire() and CreateDecodingContext().
  *
  * The decoding context is created inside a transaction. Otherwise the server
  * would set PROC_IN_LOGICAL_DECODING for this process, and vacuum would then
- * ignore the snapshots of its later transactions.
+ * ignore the snapshots of the worker's later transactions.
  */
 Decoder *
 decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
@@ -176,9 +185,9 @@ decoder_open(const char *slot_name, DirtySet *dirty, DirtySet *later,
 }
 
 /*
- * Reset all catalog caches, except for two that follow invalidation messages:
- * the layout of the containers, which is always read with a current snapshot,
- * and the roles of relations, which are used only while decoding.
+ * Reset the catalog caches, but keep blogstore's caches of the layout and of
+ * the roles of relations. These two stay correct: the layout is always read
+ * with a current snapshot, and the roles are used only while decoding.
  */
 static void
 forget_catalogs(void)
@@ -190,18 +199,20 @@ forget_catalogs(void)
 
 /*
  * Return whether the catalog caches fit both current snapshots and the
- * historic snapshots of the transactions that are decoded next.
+ * historic snapshots of the transactions that are decoded next. If so, the
+ * caches need not be reset.
  *
- * That is the case if all these transactions began after the last catalog
- * change. Both kinds of snapshot see the result of that change then, and a
- * later change sends another invalidation message. But if a transaction began
- * before the last change, its historic snapshot may read older catalog
- * contents. These would stay in the cache, because the message has already
- * been processed.
+ * The caches fit if all these transactions began after the last catalog
+ * change. Current and historic snapshots then see the result of that change,
+ * and a later change sends another invalidation message. If a transaction
+ * began before the last change, its historic snapshot may read older catalog
+ * contents. These would stay in the caches, because the message of that change
+ * has already been processed.
  *
- * The commit record of a catalog change precedes its invalidation messages. So
- * it lies before the end of WAL as read after the message arrived. In-place
- * updates of catalogs have no commit; they look the same to all snapshots.
+ * The commit record of a catalog change precedes the change's invalidation
+ * messages, so it lies before the end of WAL as read after the messages
+ * arrived. In-place updates of catalogs have no commit record, but they look
+ * the same to all snapshots.
  */
 static bool
 caches_agree(Decoder *decoder)
@@ -217,9 +228,10 @@ caches_agree(Decoder *decoder)
 }
 
 /*
- * Decode WAL up to a flushed position, or until the dirty set is full. Returns
- * the position reached: all commits before it are in the dirty sets, or were
- * confirmed earlier. Errors: XX001 if WAL cannot be read.
+ * Decode WAL up to the flushed position "upto", or until the set
+ * decoder->dirty is full. Returns the position reached. All commits before
+ * that position are in the decoder's dirty sets, or were decoded earlier.
+ * Errors: XX001 if WAL cannot be read.
  */
 XLogRecPtr
 decoder_read(Decoder *decoder, XLogRecPtr upto)
@@ -235,8 +247,8 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	}
 
 	/*
-	 * The WAL reader keeps memory that it allocates here, so this context is
-	 * never reset.
+	 * This context is never reset, because the WAL reader keeps memory that it
+	 * allocates here.
 	 */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
@@ -245,8 +257,9 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 		forget_catalogs();
 
 	/*
-	 * Another transaction may have the xid by now, and the worker may have
-	 * emptied the set that received the changes.
+	 * Forget the last transaction, so that the set for its changes is chosen
+	 * anew. Another transaction may have its xid by now, and the worker may
+	 * have emptied the set.
 	 */
 	decoder->last_xid = InvalidTransactionId;
 	decoder->at_end = false;
@@ -277,8 +290,8 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 }
 
 /*
- * Return whether the last read reached the end of flushed WAL, apart from an
- * incomplete record.
+ * Return whether the last decoder_read() reached the end of flushed WAL. An
+ * incomplete record at the end does not count.
  */
 bool
 decoder_at_end(const Decoder *decoder)
@@ -287,12 +300,15 @@ decoder_at_end(const Decoder *decoder)
 }
 
 /*
- * Return how many bytes of WAL the slot would release if it were confirmed up
- * to lsn. When the server decodes certain records, such as checkpoints, it
- * finds a new restart point for the slot. It keeps the first one that it finds
- * until the slot is confirmed past it; see
- * LogicalIncreaseRestartDecodingForSlot(). The fields of the slot are read
- * without its spinlock, because only this process writes them.
+ * Return how many bytes of WAL the server could remove if the slot were
+ * confirmed up to lsn. By this the worker decides whether confirming is
+ * worthwhile.
+ *
+ * The server finds a new restart point for the slot when it decodes certain
+ * records, such as checkpoints. It keeps the first one found until the slot is
+ * confirmed past it; see LogicalIncreaseRestartDecodingForSlot(). The fields
+ * of the slot are read without the slot's spinlock, because only this process
+ * writes them.
  */
 uint64
 decoder_could_release(XLogRecPtr lsn)
@@ -308,7 +324,8 @@ decoder_could_release(XLogRecPtr lsn)
 
 /*
  * Confirm the slot up to lsn, so that the server may remove older WAL. The
- * caller has applied all changes before lsn and flushed its commits.
+ * caller has applied all changes before lsn to the views, and has flushed the
+ * commits that did this.
  */
 void
 decoder_confirm(XLogRecPtr lsn)
@@ -318,8 +335,8 @@ decoder_confirm(XLogRecPtr lsn)
 	LogicalConfirmReceivedLocation(lsn);
 
 	/*
-	 * Otherwise the next checkpoint would not save the slot if only the
-	 * confirmed position has changed.
+	 * A change of the confirmed position alone does not mark the slot as
+	 * dirty, and the next checkpoint would not save it.
 	 */
 	ReplicationSlotMarkDirty();
 }

@@ -1,15 +1,16 @@
 /*
  * dirty_set.c
- *		Sets of keys that may be out of date in the views (the copies of posts
- *		in users, and the feed): the keys of posts and users. The decoder fills
- *		a dirty set, and the worker updates the views from it.
+ *		A dirty set: the keys of posts and users that may be out of date in the
+ *		views (the copies of posts in users, and the feed). The decoder fills a
+ *		dirty set, and the worker updates the views from it.
  *
  * A thousand likes of one post make one key. A set is bounded. If it gets more
- * than MAX_KEYS posts, which takes one very large transaction, it drops them
- * and notes that anything may be out of date; the worker then rebuilds the
- * views. Keys of posts that were deleted or moved ("gone") are kept even then,
- * with a bound of their own, because a rebuild would not tell other nodes of a
- * cluster about these posts.
+ * than MAX_KEYS posts, which takes one very large transaction, it drops their
+ * keys and notes that anything may be out of date. The worker then rebuilds
+ * the views. The keys of posts that were deleted or moved to another node (the
+ * table "gone") have a bound of their own. They are kept even if anything is
+ * out of date, because a rebuild would not tell other nodes of a cluster about
+ * these posts.
  *
  * Runs in the worker.
  */
@@ -20,51 +21,50 @@
 #include "utils/hsearch.h"
 #include "utils/memutils.h"
 
-#define BATCH_KEYS 10000		/* a set with this many keys is applied before
-								 * more WAL is decoded */
-#define MAX_KEYS 200000			/* largest number of keys of one kind; about 20
+#define BATCH_KEYS 10000		/* a set with this many keys is applied to the
+								 * views before more WAL is decoded */
+#define MAX_KEYS 200000			/* largest number of keys of one kind, about 20
 								 * MB */
 
 struct DirtySet
 {
-	/*
-	 * Holds the tables of keys; reset when the set is emptied. A child of the
-	 * context given to dirty_create().
-	 */
+	/* Memory context of the tables of keys, reset when the set is emptied. */
 	MemoryContext context;
-	HTAB	   *posts;			/* changed posts: PostKey, or NULL if there are
-								 * none */
-	HTAB	   *gone;			/* posts that were deleted or moved: PostKey,
-								 * or NULL */
-	HTAB	   *counted;		/* posts whose counts have changed:
+	HTAB	   *posts;			/* keys of changed posts: table of PostKey, or
+								 * NULL */
+	HTAB	   *gone;			/* keys of posts that were deleted or moved to
+								 * another node: table of PostKey, or NULL */
+	HTAB	   *counted;		/* posts whose deltas have changed: table of
 								 * CountedPost, or NULL */
-	HTAB	   *users;			/* users whose names have changed: pg_uuid_t,
-								 * or NULL */
+	HTAB	   *users;			/* ids of users whose names have changed: table
+								 * of pg_uuid_t, or NULL */
 	int64		changes;		/* number of changes added since the set was
-								 * emptied */
-	int64		count_changes;	/* number of these changes that concern only
-								 * counts */
+								 * last emptied */
+	int64		count_changes;	/* how many of these changes are changes of
+								 * deltas */
 	bool		jobs;			/* jobs were queued */
-	bool		feed_view;		/* another session wrote to the feed */
+	bool		feed_view;		/* whether another session wrote to the view
+								 * feed */
 
 	/*
-	 * Too many posts have changed, so anything may be out of date. The tables
-	 * of posts and of changed counts are empty then.
+	 * Whether anything in the views may be out of date, for example because
+	 * too many posts have changed. The tables "posts" and "counted" are empty
+	 * then.
 	 */
 	bool		anything;
 
 	/*
-	 * Posts were deleted or moved whose keys are unknown. The table "gone" is
-	 * empty then.
+	 * Whether posts were deleted or moved to another node whose keys are
+	 * unknown. The table "gone" is empty then.
 	 */
 	bool		any_gone;
-	bool		all_users;		/* the names of any users may have changed; the
-								 * table of users is empty then */
-	bool		waited;			/* a process waits until the views show the
-								 * changes in the set */
+	bool		all_users;		/* Whether the name of any user may have
+								 * changed. The table "users" is empty then. */
+	bool		waited;			/* whether a process waits until the views are
+								 * up to date */
 };
 
-/* Create an empty set. Its memory is allocated in children of parent. */
+/* Create an empty set. The set lives in the memory context "parent". */
 DirtySet *
 dirty_create(MemoryContext parent)
 {
@@ -86,8 +86,8 @@ make_table(DirtySet *dirty, Size keysize, Size entrysize)
 }
 
 /*
- * Add a key to a table of keys, which is created if it is NULL. Returns false
- * if the table has more than MAX_KEYS keys now.
+ * Add a key to a table of keys, and create the table if it is NULL. Returns
+ * false if the table now has more than MAX_KEYS keys.
  */
 static bool
 add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
@@ -99,8 +99,8 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 }
 
 /*
- * Add a post whose counts have changed. Returns false if there are more than
- * MAX_KEYS such posts now.
+ * Add a post whose deltas have changed. Returns false if the set now has more
+ * than MAX_KEYS such posts.
  */
 static bool
 add_counted(DirtySet *dirty, const CountedPost *more)
@@ -133,7 +133,7 @@ add_anything(DirtySet *dirty)
 	drop_keys(&dirty->counted);
 }
 
-/* Note that posts whose keys are unknown were deleted or moved. */
+/* Note that unknown posts were deleted or moved to another node. */
 static void
 add_any_gone(DirtySet *dirty)
 {
@@ -149,7 +149,10 @@ add_all_users(DirtySet *dirty)
 	drop_keys(&dirty->users);
 }
 
-/* Add what may be out of date because of a decoded change. */
+/*
+ * Add a decoded change to a set: the key that the change may have made out of
+ * date.
+ */
 void
 dirty_add(DirtySet *dirty, const Change *change)
 {
@@ -199,8 +202,8 @@ dirty_add(DirtySet *dirty, const Change *change)
 }
 
 /*
- * Add all posts of a table that belongs to another set. gone: they were
- * deleted or moved.
+ * Add all posts of the table "posts", which belongs to another set. gone:
+ * whether these posts were deleted or moved to another node.
  */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
@@ -222,7 +225,10 @@ merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 	}
 }
 
-/* Add the contents of another set, which keeps them. */
+/*
+ * Add everything that the set "other" has to the set "dirty". "other" is not
+ * changed.
+ */
 void
 dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
@@ -266,7 +272,10 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 	dirty->count_changes = count_changes;
 }
 
-/* Report all posts of a set to told_posts.c as changed in the current turn. */
+/*
+ * Record for verify() that all posts of a set have changed in the current
+ * round of the worker's main loop (see told_posts.c).
+ */
 void
 dirty_tell(const DirtySet *dirty, ToldPosts *told)
 {
@@ -305,8 +314,8 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 }
 
 /*
- * Move the posts of which only counts have changed from one set to another
- * (counts).
+ * Move the posts whose deltas have changed from the set "dirty" to the set
+ * "counts".
  */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
@@ -328,8 +337,9 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Move up to limit posts with changed counts from counts to dirty. When the
- * last of them is moved, all other contents of counts are moved, too.
+ * Move up to "limit" posts whose deltas have changed from the set "counts" to
+ * the set "dirty". If no such posts are left in "counts", move all of its
+ * other contents, too.
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
@@ -355,8 +365,8 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * The number of changes of each post is not known. Count one for each; the
-	 * last part has the remainder.
+	 * The set does not know how many changes each post had. Count one for each
+	 * moved post; the remainder moves with the last posts.
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;
@@ -364,7 +374,7 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	counts->count_changes -= moved;
 }
 
-/* Return the number of keys of changed posts, changed counts and users. */
+/* Return the number of keys in a set, without the table "gone". */
 static long
 count_keys(const DirtySet *dirty)
 {
@@ -373,7 +383,10 @@ count_keys(const DirtySet *dirty)
 		(dirty->users ? hash_get_num_entries(dirty->users) : 0);
 }
 
-/* Return whether the set should be applied before more WAL is decoded. */
+/*
+ * Return whether the worker should apply the set to the views before it
+ * decodes more WAL.
+ */
 bool
 dirty_full(const DirtySet *dirty)
 {
@@ -386,7 +399,7 @@ dirty_any(const DirtySet *dirty)
 	return dirty->changes > 0;
 }
 
-/* Return whether applying the set will write to any table. */
+/* Return whether the worker has anything to write when it applies the set. */
 bool
 dirty_writes(const DirtySet *dirty)
 {
@@ -395,7 +408,8 @@ dirty_writes(const DirtySet *dirty)
 }
 
 /*
- * Return whether jobs were queued, or will be queued when the set is applied.
+ * Return whether the worker has to look at the job queue: jobs were queued, or
+ * applying the set will queue renames.
  */
 bool
 dirty_jobs(const DirtySet *dirty)
@@ -410,8 +424,8 @@ dirty_feed_view(const DirtySet *dirty)
 }
 
 /*
- * Return whether a process waits for the views and dirty_answered() was not
- * called since.
+ * Return whether a process waits for the views, and dirty_answered() was not
+ * called since that process began to wait.
  */
 bool
 dirty_waited(const DirtySet *dirty)
@@ -426,8 +440,9 @@ dirty_await(DirtySet *dirty)
 }
 
 /*
- * Note that no process waits any more: the worker has applied everything that
- * was waited for, or has made it due.
+ * Note that no process waits for the views any more. The worker has applied
+ * all changes that a process waited for, or has made them due
+ * (deferred_refresh.c).
  */
 void
 dirty_answered(DirtySet *dirty)
@@ -436,8 +451,8 @@ dirty_answered(DirtySet *dirty)
 }
 
 /*
- * Return whether anything may be out of date, so that the views have to be
- * rebuilt.
+ * Return whether anything in the views may be out of date, so that the worker
+ * has to rebuild them.
  */
 bool
 dirty_anything(const DirtySet *dirty)
@@ -446,7 +461,8 @@ dirty_anything(const DirtySet *dirty)
 }
 
 /*
- * Return whether posts were deleted or moved that dirty_gone() does not list.
+ * Return whether posts were deleted or moved to another node whose keys are
+ * unknown, so that dirty_gone() does not list them.
  */
 bool
 dirty_any_gone(const DirtySet *dirty)
@@ -454,14 +470,16 @@ dirty_any_gone(const DirtySet *dirty)
 	return dirty->any_gone;
 }
 
-/* Return whether the names of any users may have changed. */
+/*
+ * Return whether the name of any user may have changed. dirty_users() lists no
+ * users then.
+ */
 bool
 dirty_all_users(const DirtySet *dirty)
 {
 	return dirty->all_users;
 }
 
-/* Return the number of changes that were added to the set. */
 int64
 dirty_changes(const DirtySet *dirty)
 {
@@ -469,8 +487,8 @@ dirty_changes(const DirtySet *dirty)
 }
 
 /*
- * Copy the entries of a table of keys to an array of *n entries, in the
- * current memory context. Returns NULL if there is no table.
+ * Copy the entries of a hash table of keys to an array in the current memory
+ * context. *n receives their number. Returns NULL if the table is NULL.
  */
 static void *
 copy_keys(HTAB *table, Size entrysize, int *n)
@@ -489,7 +507,7 @@ copy_keys(HTAB *table, Size entrysize, int *n)
 	return keys;
 }
 
-/* Return the changed posts, an array of *n keys. */
+/* Return the keys of all changed posts, an array of *n elements. */
 PostKey *
 dirty_posts(const DirtySet *dirty, int *n)
 {
@@ -497,8 +515,8 @@ dirty_posts(const DirtySet *dirty, int *n)
 }
 
 /*
- * Return the posts that were deleted or moved, an array of *n keys. They are
- * listed even if anything may be out of date.
+ * Return the keys of all posts that were deleted or moved to another node, an
+ * array of *n elements. They are known even if dirty_anything() returns true.
  */
 PostKey *
 dirty_gone(const DirtySet *dirty, int *n)
@@ -512,7 +530,7 @@ dirty_counted_posts(const DirtySet *dirty)
 	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
 }
 
-/* Return the posts of which counts have changed, an array of *n entries. */
+/* Return the posts whose deltas have changed, an array of *n elements. */
 CountedPost *
 dirty_counted(const DirtySet *dirty, int *n)
 {
@@ -520,8 +538,8 @@ dirty_counted(const DirtySet *dirty, int *n)
 }
 
 /*
- * Return the users whose names have changed without a rename job, an array of
- * *n ids.
+ * Return the ids of users whose names have changed without a rename job, an
+ * array of *n elements.
  */
 pg_uuid_t *
 dirty_users(const DirtySet *dirty, int *n)
@@ -530,8 +548,8 @@ dirty_users(const DirtySet *dirty, int *n)
 }
 
 /*
- * Empty the set, after its contents have been applied. Whether a process waits
- * is kept.
+ * Empty a set, after the worker has applied it. The set still notes whether a
+ * process waits for the views.
  */
 void
 dirty_clear(DirtySet *dirty)

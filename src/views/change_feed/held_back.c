@@ -1,20 +1,21 @@
 /*
  * held_back.c
- *		Transactions whose commit the worker has decoded but which other
- *		processes do not see yet.
+ *		Holds back the changes of transactions whose commit the worker has
+ *		decoded but which other processes do not see yet.
  *
  * A backend flushes its commit record before it removes its transaction from
  * the running ones (RecordTransactionCommit() and ProcArrayEndTransaction() in
  * CommitTransaction()). With synchronous replication, the time between may be
- * long. If the worker decodes the commit in that time, its snapshot does not
- * see the transaction, and a refresh of a copy would write the old state. So
- * the keys of such a transaction are held back until it has ended, while other
- * changes are applied. The slot is not confirmed past the transaction, so that
- * after a crash it is decoded again.
+ * long. If the worker decodes the commit in that time, the worker's snapshot
+ * does not see the transaction, and a refresh of a copy would write the old
+ * state of the post. So the worker holds back the keys of such a transaction
+ * until the transaction has ended, and applies other changes meanwhile. The
+ * slot is not confirmed past the transaction, so that the next worker decodes
+ * the transaction again after a crash.
  *
  * A process that has seen such a transaction end may call wait_for_views().
- * The worker answers it in a turn that began later and so found the
- * transaction ended.
+ * The worker answers this process in a round of its main loop that began
+ * later, and so has found that the transaction has ended.
  *
  * Runs in the worker.
  */
@@ -29,19 +30,22 @@
 typedef struct HeldTransaction
 {
 	TransactionId xid;
-	XLogRecPtr	lsn;			/* a WAL position at or before the commit
-								 * record */
+	XLogRecPtr	lsn;			/* WAL position at or before the commit record
+								 * of the transaction */
 	DirtySet   *dirty;
 } HeldTransaction;
 
 struct HeldBack
 {
 	MemoryContext context;
-	List	   *transactions;	/* list of HeldTransaction, in order of their
+	List	   *transactions;	/* the HeldTransactions, in the order of their
 								 * commits */
 };
 
-/* Create an empty list. Its memory is allocated in children of parent. */
+/*
+ * Create an empty list of transactions. The list lives in the memory context
+ * "parent".
+ */
 HeldBack *
 held_back_create(MemoryContext parent)
 {
@@ -53,9 +57,10 @@ held_back_create(MemoryContext parent)
 }
 
 /*
- * Hold back a transaction. lsn: a position at or before its commit record.
- * Returns the dirty set to which the caller adds the changes of the
- * transaction.
+ * Hold back a transaction. Returns the dirty set to which the caller adds the
+ * changes of this transaction.
+ *
+ * lsn: a WAL position at or before the commit record of the transaction.
  */
 DirtySet *
 held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
@@ -72,8 +77,9 @@ held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 }
 
 /*
- * Release the transactions that have ended: move their keys to dirty, and
- * report their posts to told_posts.c as changed in the current turn.
+ * Release the transactions that have ended: move their keys to the set
+ * "dirty", and record in "told" that their posts have changed in the current
+ * round of the worker's main loop.
  */
 void
 held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
@@ -95,8 +101,8 @@ held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)
 }
 
 /*
- * Return the largest position, at most lsn, before which no transaction is
- * held back. The slot must not be confirmed past it.
+ * Return the position up to which the slot may be confirmed: lsn, or an
+ * earlier position if a transaction that commits before lsn is held back.
  */
 XLogRecPtr
 held_back_limit(const HeldBack *held, XLogRecPtr lsn)

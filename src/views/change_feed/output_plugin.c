@@ -1,17 +1,23 @@
 /*
  * output_plugin.c
- *		The output plugin: reports for each decoded change what it may make out
- *		of date in the views (the copies of posts in users, and the feed).
+ *		The output plugin: reports for each decoded change which posts or users
+ *		it may make out of date in the views (the copies of posts in users, and
+ *		the feed).
  *
- * The plugin reports changes of posts and of deltas (rows with changes of
- * counts), because copies show both, and new jobs. It also reports writes of
- * other sessions to views and usernames, because the owner may write to the
- * tables directly. Comments and likes need no report, because their
- * transaction also inserts or updates a delta. When the worker writes to the
- * views or folds deltas into the counters of posts, its transaction carries an
- * origin, by which this plugin leaves it out
- * (storage/bookkeeping/own_writes.c). A new username is not reported if the
- * same transaction has queued a rename job for it.
+ * The plugin reports
+ *
+ * - changes of posts and of deltas, because the copies show both;
+ * - new jobs;
+ * - writes of other sessions to copies, the feed and usernames, because the
+ * owner may write to the tables directly.
+ *
+ * The plugin does not report
+ *
+ * - comments and likes, because their transaction also writes a delta;
+ * - a new username, if the same transaction has queued a rename job for its
+ * user;
+ * - the worker's own writes to the views, and its folding of deltas. These
+ * transactions carry an origin (storage/bookkeeping/own_writes.c).
  *
  * The plugin reads only catalogs, with the historic snapshot of the decoded
  * transaction.
@@ -35,9 +41,9 @@
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
 /*
- * What the plugin remembers of the transaction being decoded: the user of its
- * last rename job. One user is enough, because edit_user() queues the job just
- * before it writes the user.
+ * The user of the last rename job that the transaction being decoded has
+ * queued. One user is enough, because edit_user() queues the job just before
+ * it writes the user.
  */
 typedef struct PluginState
 {
@@ -65,10 +71,11 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 }
 
 /*
- * Report that anything may be out of date, because of a change of a table with
- * this role that names no single item. Except for a change of deltas, this
- * also means that posts may have been deleted or moved, which other nodes of a
- * cluster have to know.
+ * Report that anything in the views may be out of date. Called for a change
+ * that does not tell which item it changed.
+ *
+ * role: the role of the changed table. Unless it is ROLE_DELTAS, posts may
+ * have been deleted or moved to another node, too.
  */
 static void
 send_anything(LogicalDecodingContext *ctx, RelationRole role)
@@ -83,9 +90,9 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 }
 
 /*
- * Return the id of a post or copy. The tuple is a new one, or an old one that
- * has only the columns of the replica identity. On a cluster the replica
- * identity of posts has post_id instead of id, which is equal.
+ * Return the id of a tuple of posts or copies. An old tuple has only the
+ * columns of the replica identity. On a cluster, the replica identity of posts
+ * has post_id instead of id; the two are equal in a post.
  */
 static Datum
 id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
@@ -98,9 +105,10 @@ id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
 }
 
 /*
- * Report a changed post or copy. whole: the tuple is the new version;
- * otherwise it is the old one, which may have only the columns of the replica
- * identity.
+ * Report that a post or copy was written.
+ *
+ * whole: the tuple is the new version, with all columns. Otherwise it is the
+ * old version, which may have only the columns of the replica identity.
  */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
@@ -117,9 +125,9 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	if (no_id || no_user || no_date)
 	{
 		/*
-		 * An old tuple lacks these columns if the table has another replica
-		 * identity than blogstore gave it. A new tuple that lacks them is no
-		 * valid item, and queries do not show it anyway.
+		 * An old tuple lacks these columns if the owner has changed the
+		 * replica identity of the table. A new tuple that lacks them is not a
+		 * valid item, and queries do not show it.
 		 */
 		if (!whole)
 			send_anything(ctx, role->role);
@@ -128,7 +136,7 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
-	/* another session may have written a copy of another node's post */
+	/* a session may have written a copy of another node's post */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);
@@ -137,8 +145,9 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 }
 
 /*
- * Report that the counts of a post have changed, because the post was deleted
- * or its id has changed. It may have left deltas, which the worker then folds.
+ * Report a post that was deleted, or whose id was changed, as one whose deltas
+ * have changed. Deltas of the old id may remain, and the worker then removes
+ * them by folding.
  */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -157,7 +166,6 @@ send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
 	send_change(ctx, &change);
 }
 
-/* Report an insert, update or delete of a post or copy. */
 static void
 post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 			 TupleDesc desc, HeapTuple before, HeapTuple after)
@@ -171,11 +179,11 @@ post_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	if (after != NULL)
 		send_post(ctx, role, desc, after, true);
 	if (before == NULL && after == NULL)
-		/* a delete from a table without replica identity */
+		/* a delete from a table without a replica identity */
 		send_anything(ctx, role->role);
 }
 
-/* Return whether a new delta adds nothing to any count. */
+/* Return whether a delta adds 0 to every count. */
 static bool
 delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 {
@@ -186,7 +194,7 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 		bool		isnull = true;
 		Datum		count = (Datum) 0;
 
-		/* the owner may have dropped the column or changed its type */
+		/* The owner may have dropped the column or changed its data type. */
 		if (AttributeNumberIsValid(counts[i]))
 			count = heap_getattr(delta, counts[i], desc, &isnull);
 		if (isnull || DatumGetInt64(count) != 0)
@@ -196,9 +204,11 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 }
 
 /*
- * Report an insert, update or delete of a delta. delta: the new or the old
- * tuple; NULL if the old one is unknown. The insert of a post's counter is not
- * reported if it counts nothing yet.
+ * Report an insert, update or delete of a delta. The insert of a post's
+ * counter is not reported while all of its counts are 0.
+ *
+ * delta: the new tuple, for a delete the old one, or NULL if WAL does not have
+ * the old tuple.
  */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -234,8 +244,8 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 
 /*
  * Return whether the kind of a job is "rename". The plugin cannot read a
- * TOASTed value, which blogstore never writes there, so such a value is taken
- * for another kind.
+ * TOASTed value. blogstore never writes a TOASTed kind, so such a job is not a
+ * rename.
  */
 static bool
 is_rename(Datum kind)
@@ -251,7 +261,9 @@ is_rename(Datum kind)
 	return result;
 }
 
-/* Report a new job. If it is a rename, remember its user. */
+/*
+ * Report a new job. If the job is a rename, remember its user in PluginState.
+ */
 static void
 job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		   HeapTuple job)
@@ -271,7 +283,7 @@ job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 }
 
 /*
- * Report a user whose items may have to be brought up to date, because the
+ * Report that the username in items of a user may be out of date, because the
  * user was renamed or deleted.
  */
 static void
@@ -286,8 +298,8 @@ send_user(LogicalDecodingContext *ctx, Datum user_id)
 }
 
 /*
- * Report an update of a user if it may have changed the name, unless the
- * transaction has queued a rename of this user.
+ * Report an update of a user if it may have changed the username. A rename job
+ * of the same transaction makes the report needless.
  */
 static void
 user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -308,8 +320,8 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		return;
 
 	/*
-	 * The plugin cannot compare TOASTed names. blogstore never writes one, so
-	 * report the user.
+	 * The plugin cannot read TOASTed names, so it reports the user. blogstore
+	 * never writes a TOASTed name.
 	 */
 	if (!no_name && !no_old_name &&
 		!VARATT_IS_EXTERNAL(DatumGetPointer(name)) &&
@@ -320,9 +332,9 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 }
 
 /*
- * Report an update or delete in the table of users that every node of a
- * cluster has in full. The worker of each node then brings its own items of
- * the user up to date.
+ * Report an update or delete of a row in the table of users that every node of
+ * a cluster has in full. The worker of each node then updates the items of
+ * this user on its own node.
  */
 static void
 shared_user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -368,9 +380,9 @@ plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Report a change of a table that lacks a column needed to identify the item,
- * because the owner has altered it. A changed username cannot be reported
- * then; verify() finds it.
+ * Report a change of a table that lacks a column which the plugin needs to
+ * identify the item. The owner has altered the table. A new username is not
+ * reported then; verify() finds it.
  */
 static void
 incomplete_changed(LogicalDecodingContext *ctx, const RoleEntry *role)
@@ -445,10 +457,10 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Report the logical messages that blogstore writes: those of
- * wait_for_views(), and those of touch_copies(), which carry the key of a
- * post. Any user can write such messages with pg_logical_emit_message(). So a
- * message may only cause a check, and its data are not trusted otherwise.
+ * Report the logical messages of wait_for_views(), and those of
+ * touch_copies(), which carry the key of a post. Any user can write such
+ * messages with pg_logical_emit_message(). So the worker never trusts a
+ * message: it only compares the copy of that post with the post.
  */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
@@ -469,8 +481,8 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		memcpy(&change.post, data, sizeof(PostKey));
 
 		/*
-		 * By the time the message is decoded, the post may have been moved to
-		 * another node.
+		 * The post may have been moved to another node before this message was
+		 * decoded.
 		 */
 		change.gone = true;
 	}
@@ -480,7 +492,7 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Skip the changes of transactions that the worker has marked as its own
+ * Skip the changes of transactions that carry the worker's origin
  * (own_writes.c). Their commits are still decoded, as transactions without
  * changes.
  */
@@ -490,7 +502,6 @@ plugin_filter_origin(LogicalDecodingContext *ctx, CompatOrigin origin)
 	return own_writes_have(origin);
 }
 
-/* Entry point of the plugin: set its callbacks. */
 void
 _PG_output_plugin_init(OutputPluginCallbacks *cb)
 {

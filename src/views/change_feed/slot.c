@@ -1,10 +1,10 @@
 /*
  * slot.c
- *		The worker's replication slot: creating, checking and dropping it.
+ *		Creates, checks and drops the worker's replication slot.
  *
  * The worker creates the slot, because a backend could not: a slot cannot be
  * created in a transaction that has written, and its creation waits for all
- * running transactions, which would include the caller's own.
+ * running transactions, which would include the backend's own.
  *
  * Runs in the worker; slot_drop() also in a backend that runs stop_worker().
  */
@@ -25,8 +25,8 @@
 #include "utils/wait_event.h"
 
 /*
- * Write the name of the replication slot of a database's worker to name, which
- * has room for NAMEDATALEN bytes.
+ * Write the name of a database's replication slot to the buffer "name", which
+ * has NAMEDATALEN bytes.
  */
 void
 worker_slot_name(Oid dbid, char *name)
@@ -35,10 +35,9 @@ worker_slot_name(Oid dbid, char *name)
 }
 
 /*
- * Allow blogstore's output plugin in this session. Newer minor releases allow
- * only the plugins listed in output_plugin_libraries, to limit what clients
- * with the REPLICATION attribute can load. The worker uses only its own
- * plugin.
+ * Allow blogstore's output plugin in this session. Newer minor releases of
+ * PostgreSQL load only the plugins that output_plugin_libraries lists, to
+ * limit what clients with the REPLICATION attribute can load.
  */
 void
 slot_allow_plugin(void)
@@ -49,8 +48,8 @@ slot_allow_plugin(void)
 }
 
 /*
- * Copy the persistent data of a slot to *data. They are all zeros if there is
- * no such slot.
+ * Copy the persistent data of a slot to *data, or zeros if the slot does not
+ * exist.
  */
 static void
 slot_read(const char *name, ReplicationSlotPersistentData *data)
@@ -66,8 +65,8 @@ slot_read(const char *name, ReplicationSlotPersistentData *data)
 }
 
 /*
- * Return the position up to which a slot is confirmed, or an invalid position
- * if there is no such slot.
+ * Return the position up to which a slot is confirmed, or InvalidXLogRecPtr if
+ * the slot does not exist.
  */
 XLogRecPtr
 slot_confirmed(const char *name)
@@ -78,7 +77,9 @@ slot_confirmed(const char *name)
 	return data.confirmed_flush;
 }
 
-/* Return whether a slot is still being created. */
+/*
+ * Return whether a slot exists but slot_make() has not finished creating it.
+ */
 bool
 slot_is_being_made(const char *name)
 {
@@ -88,7 +89,10 @@ slot_is_being_made(const char *name)
 	return NameStr(data.name)[0] != '\0' && data.persistency == RS_EPHEMERAL;
 }
 
-/* Return how many bytes of WAL a slot retains, 0 if there is no such slot. */
+/*
+ * Return how many bytes of WAL a slot retains, or 0 if the slot does not
+ * exist.
+ */
 int64
 slot_keeps(const char *name)
 {
@@ -101,13 +105,14 @@ slot_keeps(const char *name)
 }
 
 /*
- * Return why a slot is not the one that the views were kept with, as a
- * sentence for the log, or NULL if it is. position: the position up to which
- * the worker has applied changes, as stored in a table.
+ * Check that a slot is the one with which the worker has kept the views up to
+ * date. Returns NULL if so, otherwise why not, as a sentence for the log.
+ *
+ * position: the row of the table change_feed.
  *
  * After a promotion, a slot is usable only if the server has synchronized it
- * from the primary (a failover slot). For any other slot, catalog rows that it
- * needs may have been vacuumed, or its WAL belongs to an old timeline.
+ * from the primary (a failover slot). The catalog rows that another slot needs
+ * may have been vacuumed, or its WAL belongs to an old timeline.
  */
 const char *
 slot_obstacle(const char *name, const AppliedPosition *position)
@@ -139,7 +144,9 @@ slot_obstacle(const char *name, const AppliedPosition *position)
 	return NULL;
 }
 
-/* Drop a slot if it exists. Errors: 55006 if another process uses it. */
+/*
+ * Drop a slot, if it exists. Errors: 55006 if another process uses the slot.
+ */
 void
 slot_drop(const char *name)
 {
@@ -148,9 +155,9 @@ slot_drop(const char *name)
 }
 
 /*
- * Page read callback that waits for WAL. Unlike the server's
- * read_local_xlog_page(), it notices the death of the postmaster while it
- * waits.
+ * Page read callback for the creation of the slot, which waits for WAL. Unlike
+ * the server's read_local_xlog_page(), it notices the death of the postmaster
+ * while it waits.
  */
 static int
 wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -167,11 +174,15 @@ wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
 }
 
 /*
- * Create the slot; if an unusable one has its name, drop that first. Like
- * pg_create_logical_replication_slot(), this function waits for a consistent
- * point, that is for the end of all running transactions, and then makes the
- * slot persistent. Called outside of a transaction. Errors: 42710 if another
- * plugin uses a slot with this name; those of CreateInitDecodingContext().
+ * Create the slot. An existing slot of blogstore with this name is dropped
+ * first. Called outside of a transaction.
+ *
+ * Like pg_create_logical_replication_slot(), waits for a consistent point,
+ * that is, for the end of all running transactions, and then makes the slot
+ * persistent.
+ *
+ * Errors: 42710 if a slot of another plugin has this name; 55006 if another
+ * process uses the slot; those of CreateInitDecodingContext().
  */
 void
 slot_make(const char *name)

@@ -1,18 +1,20 @@
 /*
  * told_posts.c
- *		Records in which turn of the worker the change feed last reported a
- *		change to a post. A turn is one round of the worker's main loop.
+ *		Records in which round of the worker's main loop the change feed last
+ *		reported a change to a post. verify() reads this to find out whether
+ *		the worker still has changes of a post to apply
+ *		(admin/verify_settled.c).
  *
- * By this verify() finds out whether the worker still has changes of a post to
- * apply (admin/verify_settled.c). Posts are hashed to an array of TOLD_PLACES
- * turns. Posts with the same hash share an element, which has the latest turn
- * of them all. So the recorded turn may be too late for a post, but never too
- * early.
+ * The rounds are numbered; functions and fields call such a number a turn. An
+ * array has TOLD_PLACES of these numbers, and a hash of the post_id chooses
+ * the element. Posts with the same hash share an element, which has the latest
+ * round of all of them. So the recorded round may be too late for a post, but
+ * never too early.
  *
- * The worker records a post in the turn that decodes its change. If the
- * transaction is held back because it is not visible to others yet
- * (held_back.c), the worker records the post a second time in the turn that
- * releases the transaction.
+ * The worker records a post in the round that decodes a change of the post. If
+ * the transaction is held back because it is not visible to other processes
+ * yet (held_back.c), the worker records the post a second time in the round
+ * that releases the transaction.
  *
  * The data are in shared memory. Only the worker writes them; any process
  * reads them without a lock.
@@ -23,7 +25,6 @@
 
 #include "common/hashfn.h"
 
-/* Initialize the shared memory of one database's worker. */
 void
 told_init(ToldPosts *told)
 {
@@ -43,8 +44,8 @@ place_of(const pg_uuid_t *post_id)
 }
 
 /*
- * Begin a turn and return its number. No other turn of a worker of this
- * database has the same number until the server restarts.
+ * Begin a round of the worker's main loop, and return its number. All workers
+ * of a database count on from each other, until the server restarts.
  */
 uint64
 told_begin_turn(ToldPosts *told)
@@ -53,8 +54,8 @@ told_begin_turn(ToldPosts *told)
 }
 
 /*
- * Record that the change feed has reported a change to the worker in the
- * current round of the worker's main loop (a turn).
+ * Record that the change feed has reported this change in the current round of
+ * the worker's main loop.
  */
 void
 told_change(ToldPosts *told, const Change *change)
@@ -72,8 +73,8 @@ told_change(ToldPosts *told, const Change *change)
 }
 
 /*
- * Record that the current turn has decoded all WAL that was flushed before the
- * turn began.
+ * Record that the current round of the worker's main loop has decoded all WAL
+ * that was flushed before the round began.
  */
 void
 told_complete_turn(ToldPosts *told)
@@ -83,8 +84,9 @@ told_complete_turn(ToldPosts *told)
 }
 
 /*
- * Record that the current turn has ended. The worker does not begin to serve
- * the views before its next turn. Also called when a worker exits.
+ * Record that the current round of the worker's main loop has ended. Also
+ * called when a worker exits. Between this call and told_begin_turn(), the
+ * worker does not begin to serve the views.
  */
 void
 told_end_turn(ToldPosts *told)
@@ -94,8 +96,10 @@ told_end_turn(ToldPosts *told)
 }
 
 /*
- * Record that the views show all changes that were reported up to a turn, to
- * snapshots taken from now on.
+ * Record that the views show all changes that were reported up to a round of
+ * the worker's main loop. Snapshots taken from now on see the views so.
+ *
+ * turn: the number of that round.
  */
 void
 told_applied(ToldPosts *told, uint64 turn)
@@ -105,9 +109,9 @@ told_applied(ToldPosts *told, uint64 turn)
 }
 
 /*
- * Return whether the change feed has reported a change to a post in a later
- * turn than the given one. The result may also be true because of another post
- * with the same hash.
+ * Return whether the change feed has reported a change to a post after the
+ * round of the worker's main loop with the number "turn". The result may also
+ * be true because another post has the same hash.
  */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
@@ -116,8 +120,9 @@ told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 }
 
 /*
- * Return whether, after a turn, the change feed has reported a change that can
- * add a post to a list, remove it or move it.
+ * Return whether, after the round of the worker's main loop with the number
+ * "turn", the change feed has reported a change that can add a post to a list,
+ * remove it or move it.
  */
 bool
 told_list_since(ToldPosts *told, uint64 turn)

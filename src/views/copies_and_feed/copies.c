@@ -2,12 +2,12 @@
  * copies.c
  *		The copies of each user's posts, in short form, in the container users.
  *
- * copies_refresh() compares the copies at given keys with their posts and
- * writes what differs. copies_put() does the same with a post that another
- * node of a cluster has sent.
+ * copies_refresh() compares the copies at given keys with their posts, and
+ * writes the copies that differ. copies_put() writes the copy of a post that
+ * another node of a cluster has sent.
  *
- * Runs in the worker, and in a backend for repair(). The caller holds the
- * views' lock.
+ * Runs in the worker, and in a backend for repair(). The caller has called
+ * views_lock().
  */
 #include "postgres.h"
 
@@ -21,11 +21,10 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* The key of a copy, with the partition in which the copy lies. */
 typedef struct PlacedKey
 {
-	int			partition;		/* number of the partition in the container
-								 * users */
+	int			partition;		/* partition of the container users that holds
+								 * the copy */
 	PostKey		key;
 } PlacedKey;
 
@@ -44,7 +43,10 @@ placed_compare(const void *a, const void *b)
 	return memcmp(&pa->key, &pb->key, sizeof(PostKey));
 }
 
-/* Return whether a copy has the same contents as a post in short form. */
+/*
+ * Return whether a copy has the same contents as a post, which is in short
+ * form.
+ */
 bool
 copy_current(const BlogItem *copy, const BlogItem *post)
 {
@@ -60,9 +62,9 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 }
 
 /*
- * Find the post that a key names, and add the post's deltas (changes of counts
- * in rows of their own) to its counts. Returns false if there is no such post,
- * or it has another user or date than the key.
+ * Read the post that a key identifies, and add up its deltas, so that *post
+ * has the current counts. Returns false if no post has the post_id, user_id
+ * and date of the key.
  */
 static bool
 get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
@@ -76,8 +78,8 @@ get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Set *key to the key of a post's copy. Returns false if the post does not
- * exist.
+ * Set *key to the key of a post's copy, which is found from the post's id.
+ * Returns false if the post does not exist.
  */
 bool
 copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
@@ -94,10 +96,13 @@ copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
 }
 
 /*
- * Update or delete the copy that a scan has found. wanted: its new contents,
- * NULL to delete it. place: its key, as index columns. If another session has
- * locked or changed the copy, waits for that session, and then looks for the
- * copy by its key.
+ * Update or delete the copy that a scan has found.
+ *
+ * wanted: the new contents of the copy; NULL to delete the copy
+ * place: the key of the copy, as index columns
+ *
+ * If another session has locked or changed the copy, waits for the end of that
+ * session's transaction, and then finds the copy again by its key.
  */
 static void
 change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
@@ -110,7 +115,10 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 
 	if (result == ITEM_OK)
 		return;
-	/* only writes by hand conflict, so waiting is rare */
+	/*
+	 * Only a write by hand can conflict, because other writers of copies hold
+	 * the views' lock (views_lock()).
+	 */
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
 	if (result != ITEM_OK && wanted != NULL)
@@ -121,17 +129,21 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_delete(writer);
 }
 
-/* The leaf partition of users in which copies are being refreshed. */
+/*
+ * The leaf of users in which copies are being refreshed, and what is open on
+ * it.
+ */
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
-	ItemWriter *writer;			/* writes to the open leaf; NULL if none is */
-	ItemScan   *scan;			/* scan by which single copies are found; NULL
-								 * if not begun */
+	ItemWriter *writer;			/* writer of the open leaf; NULL if no leaf is
+								 * open */
+	ItemScan   *scan;			/* scan of the open leaf, restarted for each
+								 * copy; NULL before the first copy */
 
 	/*
-	 * Memory context of writer and scan. The scan allocates in it when it is
-	 * restarted for another key.
+	 * Memory context of writer and scan. Each restart of the scan allocates in
+	 * it.
 	 */
 	MemoryContext context;
 } CopiesOfLeaf;
@@ -148,8 +160,10 @@ copies_close(CopiesOfLeaf *copies)
 }
 
 /*
- * Find the copy at a key in the open leaf. place: the key, as index columns.
- * Returns false if there is no copy.
+ * Find the copy at a key in the open leaf. Returns false if there is no such
+ * copy.
+ *
+ * place: the key, as index columns.
  */
 static bool
 find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
@@ -167,8 +181,10 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 }
 
 /*
- * Give the copy at a key the contents of a post in short form, or delete it if
- * post is NULL. place: the key, as index columns.
+ * Write a post, which is in short form, as the copy at a key, unless the copy
+ * has these contents already. If post is NULL, delete the copy.
+ *
+ * place: the key, as index columns.
  */
 static void
 put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
@@ -183,8 +199,7 @@ put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 }
 
 /*
- * Make the copy at a key agree with its post: insert, update or delete the
- * copy.
+ * Make the copy at a key equal to its post: insert, update or delete the copy.
  */
 static void
 copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
@@ -203,9 +218,9 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 }
 
 /*
- * Give the copy at a key the contents of a post in short form that another
- * node has sent, or delete it if post is NULL. Locks: RowExclusiveLock on the
- * leaf, and the copy.
+ * Write a post in short form, which another node has sent, as the copy at a
+ * key. If post is NULL, delete the copy. Locks: RowExclusiveLock on the leaf;
+ * a row lock on the copy, as UPDATE or DELETE takes it.
  */
 void
 copies_put(const PostKey *key, const BlogItem *post)
@@ -238,8 +253,10 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Refresh the copies at keys that are sorted by partition, opening each leaf
- * once. per_key: memory context that is reset after each key.
+ * Refresh the copies at n keys, which are sorted by partition so that each
+ * leaf is opened once.
+ *
+ * per_key: memory context that is reset after each key.
  */
 static void
 refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
@@ -268,9 +285,9 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 }
 
 /*
- * Refresh the copies at n keys, with the active snapshot. Posts and copies
- * must be on this server. Locks: RowExclusiveLock on the leaves, and the
- * copies that are changed.
+ * Refresh the copies at n keys, reading the posts with the active snapshot.
+ * Posts and copies must be on this node. Locks: RowExclusiveLock on the leaves
+ * of copies; row locks on the changed copies, as UPDATE or DELETE takes them.
  */
 void
 copies_refresh(const PostKey *keys, int n)

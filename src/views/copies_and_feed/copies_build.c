@@ -1,19 +1,19 @@
 /*
  * copies_build.c
- *		Making all copies agree with their posts, one chunk at a time, whatever
- *		the tables hold.
+ *		Makes all copies equal to their posts, whatever the tables hold, one
+ *		chunk (transaction) at a time.
  *
  * A chunk reads posts and copies side by side, in the order of the copies' key
- * and with one snapshot. Copies that agree with their posts are skipped; if
- * the views were up to date, these are nearly all. Missing copies are
- * collected and then inserted a page at a time, in key order per leaf. A copy
- * that differs, has no post, or is being changed is refreshed by itself
- * (copies.c).
+ * and with one snapshot. If the views were up to date, nearly all copies agree
+ * with their posts and are skipped. Missing copies are collected, and then
+ * inserted a page at a time, in key order for each leaf. A copy that differs
+ * from its post, has no post, or is being changed by another transaction is
+ * refreshed individually (copies.c).
  *
  * If a post changes after the snapshot was taken, the change feed reports the
- * post, and its copy is refreshed then.
+ * post, and the worker then refreshes the copy of the post.
  *
- * Runs in the worker. The caller holds the views' lock.
+ * Runs in the worker. The caller has called views_lock().
  */
 #include "postgres.h"
 
@@ -30,46 +30,51 @@
 #include "utils/snapmgr.h"
 
 /*
- * Limit on the number of keys of a chunk. It grows with the number of
- * partitions, because a chunk opens all of them. It is bounded because the
- * worker applies no changes during a chunk.
+ * Limits on the number of keys of a chunk. The number grows with that of
+ * partitions, because each chunk opens all partitions. It is bounded by
+ * MAX_KEYS, because the worker applies no other changes during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
 
-/* Limit on the text of the missing copies that a chunk collects, in bytes. */
+/*
+ * Limit on the size of title and content of the missing copies in a chunk, in
+ * bytes.
+ */
 #define MAX_TEXT (4 * 1024 * 1024)
 
-/* A missing copy, which is to be inserted. */
 typedef struct MissingCopy
 {
-	int			partition;		/* number of its partition in the container
-								 * users */
-	int			place;			/* index of the copy in CopiesBuild.item */
+	int			partition;		/* partition of the container users for the
+								 * missing copy */
+	int			place;			/* index of the missing copy in
+								 * CopiesBuild.item */
 } MissingCopy;
 
-/* State of one chunk. */
+/* State of one chunk of copies_build(). */
 typedef struct CopiesBuild
 {
 	MergedScan *posts;
 	MergedScan *copies;
 	ManyPosts  *many;
-	MemoryContext gathered;		/* memory context of the values of missing
-								 * copies */
-	BlogItem   *item;			/* missing copies, in key order */
-	MissingCopy *missing;		/* the missing copies, in the order in which
-								 * they are inserted */
+	MemoryContext gathered;		/* memory context of the items in "item" */
+	BlogItem   *item;			/* the missing copies, in key order */
+	MissingCopy *missing;		/* order in which the items of "item" are
+								 * inserted */
 	int			n_missing;
-	Size		text;			/* bytes of text in the missing copies */
-	PostKey    *differing;		/* keys of copies that differ from their posts,
-								 * or may */
+	Size		text;			/* bytes of title and content in the missing
+								 * copies */
+	PostKey    *differing;		/* keys of copies to refresh individually */
 	int			n_differing;
 	PostKey    *alone;			/* keys of copies that have no post on this
-								 * server */
+								 * node */
 	int			n_alone;
 } CopiesBuild;
 
-/* Compare two posts or copies by the key of copies, for sorting. */
+/*
+ * Compare two items, each a post or a copy, by the key of copies: user_id,
+ * creation_date, id.
+ */
 static int
 copies_order(const BlogItem *a, const BlogItem *b)
 {
@@ -85,7 +90,7 @@ copies_order(const BlogItem *a, const BlogItem *b)
 	return memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
 }
 
-/* Set *key to the key of a copy, or to the key of a post's copy. */
+/* Set *key to the PostKey of an item, which is a post or a copy. */
 static void
 key_of(PostKey *key, const BlogItem *item)
 {
@@ -95,7 +100,10 @@ key_of(PostKey *key, const BlogItem *item)
 	key->creation_date = item_date(item);
 }
 
-/* Set *place to the place just behind a post or copy, in key order. */
+/*
+ * Set *place to the place in key order just behind an item, which is a post or
+ * a copy.
+ */
 static void
 place_of(ItemPlace *place, const BlogItem *item)
 {
@@ -106,8 +114,10 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /*
- * Begin to read all posts, or all copies, behind a place in key order. limit:
- * the number of items that will be read.
+ * Begin to read posts (CONTAINER_POSTS) or copies (CONTAINER_USERS) behind a
+ * place, in the order of the copies' key.
+ *
+ * limit: how many items the caller will read at most.
  */
 static MergedScan *
 begin_list(Container container, const ItemPlace *place, int limit)
@@ -115,8 +125,8 @@ begin_list(Container container, const ItemPlace *place, int limit)
 	bool		posts = container == CONTAINER_POSTS;
 
 	/*
-	 * identity: do not raise an error for a copy that lacks values.
-	 * look_at_post() finds that it differs from its post.
+	 * With "identity", the scan raises no error for a copy that lacks values.
+	 * look_at_post() then finds that the copy differs from its post.
 	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
@@ -141,14 +151,14 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->copies = begin_list(CONTAINER_USERS, place, limit);
 }
 
-/* Note the key of a copy that differs from its post, or may differ. */
+/* Have the copy of a post, or a copy, refreshed individually. */
 static void
 add_differing(CopiesBuild *build, const BlogItem *item)
 {
 	key_of(&build->differing[build->n_differing++], item);
 }
 
-/* Note a post, in short form, that has no copy. */
+/* Add a post, which is in short form, to the missing copies. */
 static void
 add_missing(CopiesBuild *build, const BlogItem *post)
 {
@@ -160,7 +170,7 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	{
 		/*
 		 * On a cluster, another node may have the copies of this user.
-		 * Otherwise the partition is missing, which the refresh reports.
+		 * Otherwise the partition is missing, and the refresh raises an error.
 		 */
 		add_differing(build, post);
 		return;
@@ -177,10 +187,11 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Compare a post with its copy, NULL if it has none, and note the copy if it
- * is missing or differs. A post with different values in id and post_id is not
- * compared, but its copy is refreshed by itself; only the owner can have
- * written such a post.
+ * Compare a post with its copy. If the copy is missing (copy is NULL) or
+ * differs, add it to the copies that the chunk will write.
+ *
+ * If id and post_id of the post differ, which only a write of the owner can
+ * cause, the copy is refreshed individually.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -203,8 +214,8 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 
 /*
  * Compare the post and the copy at the next key, and move *place behind that
- * key. Returns false if there is none. Adds to *done the number of items that
- * were read or have to be inserted.
+ * key. Returns false if there is no next key. Adds the number of items read or
+ * to be inserted to *done.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -222,8 +233,9 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		key_of(&build->alone[build->n_alone++], copy);
 
 	/*
-	 * Wait until no other transaction is changing the copy. If one has changed
-	 * it, the copy that was read is not the current one, so refresh it.
+	 * Wait until no other transaction is changing the copy. If one was, the
+	 * scan may have read an old version of the copy, so the copy is refreshed
+	 * individually.
 	 */
 	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
 		add_differing(build, copy);
@@ -236,7 +248,7 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	return true;
 }
 
-/* End the scans of a chunk. What it has found is written afterwards. */
+/* End the reading part of a chunk. The writing part is build_write(). */
 static void
 build_read(CopiesBuild *build)
 {
@@ -245,7 +257,10 @@ build_read(CopiesBuild *build)
 	many_posts_end(build->many);
 }
 
-/* Compare two missing copies for sorting: by partition, then by key. */
+/*
+ * Compare two missing copies for sorting: by partition, then by key. "place"
+ * is in key order.
+ */
 static int
 compare_missing(const void *a, const void *b)
 {
@@ -268,9 +283,10 @@ write_missing(CopiesBuild *build)
 }
 
 /*
- * Write what the chunk has found. differing: function that refreshes copies
- * that differ. alone: function that refreshes copies without a post on this
- * server.
+ * The writing part of a chunk: refresh copies, and insert the missing copies.
+ *
+ * differing: function that refreshes the copies that differ from their posts
+ * alone: function that refreshes the copies that have no post on this node
  */
 static void
 build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
@@ -294,9 +310,11 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Do a chunk, as described at copies_build(). differing: function that
- * refreshes copies of posts on this server. alone: function that refreshes
- * copies without a post on this server.
+ * Do one chunk like copies_build(), which has no arguments "differing" and
+ * "alone".
+ *
+ * differing: refreshes copies whose post is on this node
+ * alone: refreshes copies that have no post on this node
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
@@ -327,10 +345,10 @@ copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
 }
 
 /*
- * Do a chunk: make copies agree with their posts from *place on, with the
- * active snapshot, and move *place to where the next chunk begins. Returns
- * true if that was the last chunk. Adds to *done the number of posts and
- * copies that were read or inserted.
+ * Do one chunk: make the copies from *place on equal to their posts, with the
+ * active snapshot. Sets *place to where the next chunk begins, and returns
+ * true if there is no next chunk. Adds the number of items that were read or
+ * inserted to *done.
  */
 bool
 copies_build(ItemPlace *place, int64 *done)

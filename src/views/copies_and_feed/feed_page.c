@@ -1,10 +1,8 @@
 /*
  * feed_page.c
- *		Which posts the feed holds.
- *
- * The feed holds only the newest posts. Before a query relies on the feed
- * alone, it asks here whether the feed has all posts, or all that are newer
- * than a place in the list.
+ *		Answers how far back the feed reaches. The feed holds only the newest
+ *		posts, so a query that reads only the feed first asks these functions
+ *		whether all posts that it may return are in the feed.
  *
  * Runs in backends.
  */
@@ -16,9 +14,9 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 
 /*
- * Return whether the feed holds all posts that lists show, so that there are
- * no older ones. Reads, with the active snapshot, a flag that is always
- * written in the same transaction as the feed.
+ * Return whether the feed holds all posts that lists show, so that the site
+ * has no older ones. Reads view_state with the active snapshot. This row is
+ * always written in the same transaction as the feed.
  */
 bool
 feed_is_whole(void)
@@ -30,8 +28,9 @@ feed_is_whole(void)
 }
 
 /*
- * Return whether the feed reaches back to a place in the list of posts. If so,
- * it holds all posts that are newer than the place.
+ * Return whether the oldest row of the feed is at or behind "place" in the
+ * list of posts, newest first. If so, the feed holds all posts that are newer
+ * than the place.
  */
 bool
 feed_reaches(const Cursor *place)

@@ -1,14 +1,16 @@
 /*
  * hide_from_views.c
- *		Removing a post from the views in the transaction that hides it.
+ *		Removes a post from the views in the transaction that hides the post.
  *
- * The worker updates the views only after the commit, but a hidden post must
- * not be shown from the commit on. So the transaction that hides it updates
- * the views itself. When a post is shown again, the worker updates the views.
+ * The worker updates the views only after a commit, but a hidden post must not
+ * be shown after the commit of hide_post(). So this transaction updates the
+ * views itself. When a post is shown again, the worker updates the views.
  *
- * Runs in backends, as the containers' owner. The views' lock keeps the
- * worker, which may have read the post before it was hidden, from writing the
- * views until this transaction ends.
+ * The caller's transaction keeps the views' lock (views_lock()) until it ends.
+ * Otherwise the worker, which may have read the post before it was hidden,
+ * could write the old state to the views.
+ *
+ * Runs in backends, as the containers' owner.
  */
 #include "postgres.h"
 
@@ -21,8 +23,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Mark the copy of a post as hidden. The copy stays, because queries with
- * include_hidden list it.
+ * Mark the copy of a post as hidden. The copy remains, because lists with
+ * include_hidden show it.
  */
 static void
 hide_copy(const BlogItem *post)
@@ -60,11 +62,14 @@ delete_from_feed(const BlogItem *post)
 }
 
 /*
- * Remove a post from the views, in the transaction that hides it. The caller
- * has locked the post's row. Even under REPEATABLE READ and SERIALIZABLE the
- * current rows of the views are changed, which the transaction's snapshot may
- * not show. Locks: the views' lock, the copy, and the row of the feed; waits
- * for all three.
+ * Remove a post from the views, in the transaction that hides the post. The
+ * caller has locked the post's row.
+ *
+ * Changes the newest rows of the views, even under REPEATABLE READ and
+ * SERIALIZABLE, where the transaction's snapshot may not see these rows.
+ *
+ * Locks: views_lock(); row locks on the copy (FOR NO KEY UPDATE) and on the
+ * row of the feed (FOR UPDATE). Waits for all of them.
  */
 void
 views_hide(const BlogItem *post)
@@ -74,13 +79,13 @@ views_hide(const BlogItem *post)
 
 	views_lock();
 	cluster = cluster_calls();
-	/* another node's worker updates a copy on that node */
+	/* If another node has the copy, the worker of that node updates it. */
 	here = cluster == NULL || cluster->hold_copies(item_uuid(post, PROP_USER_ID));
-	/* the snapshot must be newer than the wait for the lock */
+	/* This snapshot must be taken after the wait in views_lock(). */
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (here)
 		hide_copy(post);
-	/* on a cluster, the workers update the feeds of all nodes */
+	/* On a cluster, the workers update the feeds of all nodes. */
 	if (cluster == NULL)
 		delete_from_feed(post);
 	PopActiveSnapshot();

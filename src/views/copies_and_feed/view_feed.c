@@ -2,19 +2,19 @@
  * view_feed.c
  *		The container feed: the newest posts of all users, in short form.
  *
- * A refresh compares the rows that the feed should have with those that it
- * has, and writes the differences. So a new post pushes out the oldest row in
- * the same transaction, and the next older post takes the place of a deleted
- * one. If posts were only created or edited, the wanted rows follow from the
- * feed and these posts. Otherwise they are read from the posts container, by a
- * list over all its partitions that returns as many posts as the feed has.
+ * A refresh compares the rows that the feed should have (wanted) with the rows
+ * that it has (there), and writes the differences. So a new post pushes out
+ * the oldest row in the same transaction, and the next older post takes the
+ * place of a deleted one. If posts were only created or edited, the wanted
+ * rows follow from the feed and these posts. Otherwise they are read from the
+ * container posts, by a list over all of its partitions.
  *
- * On a cluster the feed also has posts of other nodes, and each worker writes
- * only the rows of its own node's posts. The functions above feed_make() then
- * work on these rows.
+ * On a cluster, the feed also has posts of other nodes. The worker of each
+ * node writes only the rows of its own node's posts, and the functions above
+ * feed_make() then work on these rows only.
  *
- * Runs in the worker, and in a backend for repair(). The caller holds the
- * views' lock.
+ * Runs in the worker, and in a backend for repair(). The caller has called
+ * views_lock().
  */
 #include "postgres.h"
 
@@ -29,7 +29,10 @@
 
 #include "utils/snapmgr.h"
 
-/* Compare two rows by (creation_date, id), for sorting them newest first. */
+/*
+ * Compare two rows of the feed by (creation_date, id), for sorting the newest
+ * first.
+ */
 static int
 compare_place(const BlogItem *a, const BlogItem *b)
 {
@@ -57,7 +60,7 @@ list_begin(FeedList *list, int room)
 	list->whole = false;
 }
 
-/* Append a row to a list. The list gets a copy of it. */
+/* Append a copy of a row to a list. */
 static void
 list_add(FeedList *list, const BlogItem *row)
 {
@@ -73,8 +76,10 @@ list_add(FeedList *list, const BlogItem *row)
 }
 
 /*
- * Read the feed, newest first, into *there. mine: function that returns
- * whether to take a row, by its post; NULL to take all.
+ * Read the rows of the feed, newest first, into *there.
+ *
+ * mine: function that returns whether to read the row of a post; NULL to read
+ * all rows.
  */
 void
 feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
@@ -97,8 +102,8 @@ feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
 }
 
 /*
- * Read from the posts of this server the rows that the feed should have, into
- * *wanted.
+ * Set *wanted to the rows that the feed should have, read from the posts of
+ * this node.
  */
 void
 feed_read_newest(FeedList *wanted)
@@ -120,8 +125,8 @@ feed_read_newest(FeedList *wanted)
 }
 
 /*
- * Return whether a row of the feed has the same contents as a post in short
- * form.
+ * Return whether a row of the feed has the same contents as a post, which is
+ * in short form.
  */
 bool
 feed_row_current(const BlogItem *row, const BlogItem *post)
@@ -132,7 +137,10 @@ feed_row_current(const BlogItem *row, const BlogItem *post)
 	return true;
 }
 
-/* Lock a row of the feed. Returns false if it does not exist. */
+/*
+ * Lock a row of the feed (FOR UPDATE). Returns false if the row does not exist
+ * any more.
+ */
 static bool
 lock_row(ItemWriter *writer, const BlogItem *row)
 {
@@ -158,9 +166,9 @@ change_row(ItemWriter *writer, const FeedRow *row)
 }
 
 /*
- * Return an array of the *n changes that turn the rows "there" into the rows
- * "wanted". Deletions come first, because a post whose date has changed has
- * the same primary key in both lists.
+ * Return an array of *n changes that turn the rows "there" of the feed into
+ * the rows "wanted". The deletions come first, because a post whose date has
+ * changed is in both lists, with the same primary key.
  */
 FeedRow *
 feed_differences(const FeedList *there, const FeedList *wanted, int *n)
@@ -190,8 +198,11 @@ feed_differences(const FeedList *there, const FeedList *wanted, int *n)
 }
 
 /*
- * Write changes to the feed, and note whether it now has all posts that lists
- * show (whole). Locks: RowExclusiveLock on the leaf, and the changed rows.
+ * Write n changes to the feed. Locks: RowExclusiveLock on the leaf; row locks
+ * (FOR UPDATE) on the rows that are updated or deleted.
+ *
+ * whole: whether the feed then has all posts that lists show. This is stored
+ * in view_state.
  */
 void
 feed_write(const FeedRow *row, int n, bool whole)
@@ -222,7 +233,10 @@ feed_has_author(const pg_uuid_t *user_id)
 	return has;
 }
 
-/* Return the index of a post's row in a list, or -1 if it has none. */
+/*
+ * Return the index of a post's row in a list of rows, or -1 if the list has no
+ * such row.
+ */
 static int
 find_row(const FeedList *list, const pg_uuid_t *post_id)
 {
@@ -234,10 +248,12 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
 }
 
 /*
- * Put the current state of a post into the list of wanted rows, in place of
- * its old row or at the end. Returns false if the post has to leave the feed
- * or its date has changed. The wanted rows are unknown then, because the feed
- * does not have the post that follows its last row.
+ * Put the current state of a post into the list of wanted rows: in place of
+ * the post's old row, or at the end.
+ *
+ * Returns false if the post has left the feed, or its date has changed. The
+ * last wanted row is unknown then, because the feed does not have the post
+ * that moves up into it.
  */
 static bool
 take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
@@ -262,9 +278,9 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 }
 
 /*
- * Derive the wanted rows from the rows of the feed and the changed posts.
- * Returns false if that is impossible, or slower than reading the posts
- * container.
+ * Derive the wanted rows from the rows "there" of the feed and from n changed
+ * posts. Returns false if that is impossible, or if reading the container
+ * posts is faster.
  */
 static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -289,8 +305,10 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 }
 
 /*
- * Set *wanted to the rows that the feed should have after these posts have
- * changed. there: the rows that it has, which were right before the changes.
+ * Set *wanted to the rows that the feed should have after n posts have
+ * changed.
+ *
+ * there: the rows of the feed, which were right before these posts changed.
  */
 void
 feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -301,8 +319,8 @@ feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 }
 
 /*
- * Return whether the feed needs no change, because it has all its rows and the
- * changed posts are older than its oldest row.
+ * Return whether n changed posts do not concern the feed: it is full, and all
+ * of these posts are older than its oldest row.
  */
 static bool
 feed_untouched(const PostKey *keys, int n)
@@ -335,9 +353,9 @@ write_differences(const FeedList *there, const FeedList *wanted)
 }
 
 /*
- * Make the feed agree with the posts whatever it holds, with the active
- * snapshot. On a cluster, each node also sends its rows to the other nodes
- * again.
+ * Make the feed agree with the posts, whatever rows it has, with the active
+ * snapshot. On a cluster, also send the rows of this node's posts to the other
+ * nodes again.
  */
 void
 feed_make(void)
@@ -357,9 +375,9 @@ feed_make(void)
 }
 
 /*
- * Refresh a feed that was right before these posts changed, with the active
- * snapshot. Not called on a cluster, which refreshes the feed in
- * ClusterCalls.refresh_batch.
+ * Refresh a feed that was right before n posts changed, with the active
+ * snapshot. Not called on a cluster, where ClusterCalls.refresh_batch
+ * refreshes the feed.
  */
 void
 feed_refresh(const PostKey *keys, int n)

@@ -1,8 +1,8 @@
 /*
  * view_rows.h
- *		Declarations shared by the files of views/copies_and_feed/, and by
- *		cluster/, which refreshes views by the same functions but sends the
- *		rows to other nodes.
+ *		Declarations for the files of views/copies_and_feed/, and for cluster/,
+ *		which computes rows of the views by the same functions and sends them
+ *		to other nodes.
  */
 #ifndef BLOGSTORE_VIEW_ROWS_H
 #define BLOGSTORE_VIEW_ROWS_H
@@ -27,8 +27,8 @@ typedef struct FeedList
 	const BlogItem **rows;
 	int			n;
 	int			room;
-	bool		whole;			/* there are no other posts that a feed could
-								 * show */
+	bool		whole;			/* whether the list has all posts that a feed
+								 * could show */
 } FeedList;
 
 typedef enum RowChange
@@ -38,12 +38,12 @@ typedef enum RowChange
 	ROW_UPDATE
 } RowChange;
 
-/* A change of one row of the feed. */
+/* One row to be inserted into the feed, updated in it or deleted from it. */
 typedef struct FeedRow
 {
 	RowChange	change;
-	const BlogItem *row;		/* the old row to be deleted, or the new row to
-								 * be written */
+	const BlogItem *row;		/* the row as it is to be written; for
+								 * ROW_DELETE, the old row */
 } FeedRow;
 
 /* view_feed.c */

@@ -1,24 +1,26 @@
 /*
  * ddl_hook.c
- *		ProcessUtility hook. It stops the worker for commands that need a
- *		database without other sessions, and starts a worker after DDL that may
- *		have changed whether one is needed.
+ *		ProcessUtility hook. It ends the worker of a database before commands
+ *		that fail while the database has sessions, and starts a worker after
+ *		DDL that may have changed whether the database needs one.
  *
  * DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE, and CREATE DATABASE
- * with the database as its template fail while a session is connected to it.
- * DROP DATABASE also fails while a slot of the database is active. So the hook
- * ends the worker first, keeps the launcher from starting it during the
- * command, and lets it start afterwards if the database still exists. A user
- * who may not run the command must not be able to stop the worker. So the hook
- * makes the server's own checks in advance (dbcommands.c). It reads options
- * with the server's functions, because the grammar accepts more than the
- * commands do.
+ * with the database as its template fail while a session is connected to the
+ * database. DROP DATABASE also fails while a slot of the database is active.
+ * So before such a command the hook ends the worker, and keeps the launcher
+ * from starting another one during the command. Afterwards the launcher may
+ * start a worker, if the database still exists.
+ *
+ * A user who may not run the command must not be able to end the worker. So
+ * the hook makes the server's own checks of the command in advance
+ * (dbcommands.c). It reads the options of the command with the server's
+ * functions, because the grammar accepts more than the commands do.
  *
  * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, a worker is started.
- * If it is not needed, it drops its slot and exits. The same happens after
- * COMMIT PREPARED if the prepared transaction contained such a command,
- * start_worker() or create_containers(). COMMIT PREPARED also wakes the
- * worker, because it may commit items.
+ * A worker that finds it is not needed drops its slot and exits. A worker is
+ * also started after COMMIT PREPARED, if the prepared transaction contained
+ * such a command, start_worker() or create_containers(). COMMIT PREPARED also
+ * wakes the worker, because it may commit items.
  *
  * The hook also rejects statements that triggers and other code of the
  * containers' owner must not run (guard_check_statement()).
@@ -49,8 +51,9 @@
 static ProcessUtility_hook_type previous_utility_hook = NULL;
 
 /*
- * Keep the launcher from starting the worker of a database. Returns the
- * worker's entry, or NULL if the database has none.
+ * Keep the launcher from starting the worker of a database, until
+ * release_worker(). Returns the database's entry in shared memory, or NULL if
+ * the database has none.
  */
 static pg_noinline WorkerEntry *
 hold_worker(Oid dbid)
@@ -66,8 +69,10 @@ hold_worker(Oid dbid)
 }
 
 /*
- * Let the launcher start the worker again, after the command has succeeded or
- * failed. Callback of PG_ENSURE_ERROR_CLEANUP.
+ * Undo hold_worker(), after the command has succeeded or failed. Also the
+ * callback of PG_ENSURE_ERROR_CLEANUP.
+ *
+ * arg: the WorkerEntry of the database.
  */
 static void
 release_worker(int code, Datum arg)
@@ -80,7 +85,6 @@ release_worker(int code, Datum arg)
 	launcher_wake();
 }
 
-/* Mark the worker as not needed, because its database was dropped. */
 static void
 database_dropped(WorkerEntry *entry)
 {
@@ -90,7 +94,7 @@ database_dropped(WorkerEntry *entry)
 }
 
 /* ------------------------------------------------------------------------
- * Which database a command needs, and whether the user may run it
+ * Which database must be without sessions, and may the user run the command
  * ------------------------------------------------------------------------ */
 
 static bool
@@ -123,8 +127,8 @@ database_is_template(Oid dbid)
 }
 
 /*
- * Return the OID of the database with this name, or InvalidOid if it does not
- * exist or the current user does not own it.
+ * Return the OID of the database with the given name. Returns InvalidOid if
+ * the database does not exist or the current user does not own it.
  */
 static Oid
 own_database(const char *name)
@@ -137,9 +141,9 @@ own_database(const char *name)
 }
 
 /*
- * Return the option of a statement that has this name. Returns NULL if the
- * option is missing. Also returns NULL if it is given twice, which the command
- * rejects.
+ * Return the option of a statement that has the given name. Returns NULL if
+ * the statement does not have this option, or has it twice, so that the
+ * command will fail.
  */
 static DefElem *
 statement_option(List *options, const char *name)
@@ -161,8 +165,8 @@ statement_option(List *options, const char *name)
 }
 
 /*
- * Return the database that CREATE DATABASE copies, or InvalidOid if the
- * current user may not copy it.
+ * Return the OID of the template database of a CREATE DATABASE, or InvalidOid
+ * if the current user may not copy that database.
  */
 static Oid
 database_copied(const CreatedbStmt *stmt)
@@ -182,8 +186,8 @@ database_copied(const CreatedbStmt *stmt)
 }
 
 /*
- * Return the database that ALTER DATABASE SET TABLESPACE moves, or InvalidOid
- * if the current user may not move it.
+ * Return the OID of the database that ALTER DATABASE SET TABLESPACE moves, or
+ * InvalidOid if the current user may not move it.
  */
 static Oid
 database_moved(const AlterDatabaseStmt *stmt)
@@ -202,10 +206,12 @@ database_moved(const AlterDatabaseStmt *stmt)
 }
 
 /*
- * Return the database that a command needs without other sessions. Returns
- * InvalidOid if the command needs none or will fail. RENAME is the only one of
- * these commands that may run in a transaction block. CREATE DATABASE is the
- * only one that may name the database of its own session.
+ * Return the OID of the database that must have no sessions while a command
+ * runs. Returns InvalidOid if there is no such database or the command will
+ * fail.
+ *
+ * Of these commands, only RENAME may run in a transaction block, and only
+ * CREATE DATABASE may name the database of its own session.
  */
 static pg_noinline Oid
 database_needed(Node *stmt, ProcessUtilityContext context)
@@ -238,8 +244,8 @@ database_needed(Node *stmt, ProcessUtilityContext context)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a list of names contains "blogstore", the name of both the
- * extension and its schema.
+ * Return whether a list of names contains "blogstore", which is the name of
+ * the extension and of its schema.
  */
 static bool
 names_blogstore(List *objects)
@@ -289,10 +295,11 @@ commits_prepared(Node *stmt)
 	pstmt, query, read_only_tree, context, params, query_env, dest, qc
 
 /*
- * The hook: stop the worker of the database that the statement needs, run the
- * statement, and let the worker start again. The functions that inspect the
- * statement first are pg_noinline, because otherwise the compiler warns that
- * longjmp() may clobber their variables.
+ * The hook: end the worker of the database that must have no sessions, run the
+ * statement, and let the launcher start the worker again.
+ *
+ * hold_worker() and database_needed() are pg_noinline, because otherwise the
+ * compiler warns that longjmp() may clobber their variables.
  */
 static void
 blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
@@ -304,8 +311,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	bool		prepared = commits_prepared(stmt);
 
 	/*
-	 * A prepared transaction that may change whether a worker is needed holds
-	 * this lock.
+	 * Whether the prepared transaction may change whether a worker is needed.
+	 * Such a transaction holds the lock of start_stop_lock().
 	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;
@@ -325,8 +332,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 			worker_look_on_commit();
 
 		/*
-		 * This session's last WAL record is the commit of the prepared
-		 * transaction.
+		 * XactLastRecEnd is the end of the commit record of the prepared
+		 * transaction, the last WAL record of this session.
 		 */
 		if (prepared)
 			worker_wake(XactLastRecEnd);
@@ -344,7 +351,6 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	release_worker(0, PointerGetDatum(entry));
 }
 
-/* Install the hook. Called once, when the library is loaded. */
 void
 ddl_hook_init(void)
 {

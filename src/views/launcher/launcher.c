@@ -1,15 +1,15 @@
 /*
  * launcher.c
  *		The blogstore launcher: starts one worker in each database with
- *		containers, and restarts workers that have ended.
+ *		containers (blogstore's tables), and restarts workers that have ended.
  *
  * The postmaster starts the launcher after recovery, so on a standby it starts
- * with the promotion. The launcher first starts a worker in every valid
- * database that accepts connections and is not a template. A worker that finds
- * no containers (blogstore's tables) exits. In this way restored and upgraded
+ * the launcher after the promotion. The launcher first starts a worker in
+ * every valid database that accepts connections and is not a template. A
+ * worker that finds no containers exits. In this way, restored and upgraded
  * databases get a worker although they have no replication slot yet. Later, a
- * backend that finds containers without a worker creates an entry in shared
- * memory, which tells the launcher to start one.
+ * backend that finds containers without a worker creates an entry for its
+ * database in shared memory, which makes the launcher start a worker.
  *
  * The launcher starts one worker at a time, so that many databases do not use
  * up all background worker slots at once. If a worker takes longer than
@@ -43,15 +43,15 @@
 #include "utils/timestamp.h"
 
 /*
- * Interval, in ms, between checks for dropped databases if nothing wakes the
- * launcher.
+ * Interval, in ms, at which the launcher looks for dropped databases and for
+ * stopped workers whose slots retain WAL.
  */
 #define NAP_TIME 60000
 
 /*
- * How long the launcher waits for a starting worker before it starts the next
- * one, in ms. A worker that is starting may wait much longer, for a lock in
- * its database.
+ * How long, in ms, the launcher waits for a worker to start before it starts
+ * the next worker. A worker that waits for a lock in its database takes
+ * longer.
  */
 #define START_TIME 3000
 
@@ -62,19 +62,23 @@ static TimestampTz begun[MAX_DATABASES];	/* when the worker of each entry
 											 * was last started */
 
 /*
- * Bytes of WAL that the slot of a stopped worker retained at the last warning;
- * 0: not warned.
+ * For each entry: how many bytes of WAL the slot of the stopped worker
+ * retained when warn_of_stopped() last warned; 0 if it has not warned.
  */
 static int64 warned[MAX_DATABASES];
 
 /*
- * Database whose worker could not be started, for the log; InvalidOid: none.
+ * Database whose worker found no free background worker slot, until
+ * log_no_room() has logged that; otherwise InvalidOid.
  */
 static Oid	no_room = InvalidOid;
-static List *to_probe = NIL;	/* databases that the launcher found at its
-								 * start and that still lack an entry */
+static List *to_probe = NIL;	/* databases that existed when the launcher
+								 * started and that have no entry yet */
 
-/* Fill in a registration with the postmaster, of the launcher or a worker. */
+/*
+ * Fill in the struct by which the launcher or a worker is registered with the
+ * postmaster.
+ */
 static void
 describe(BackgroundWorker *process, const char *name, const char *entry_point)
 {
@@ -90,10 +94,6 @@ describe(BackgroundWorker *process, const char *name, const char *entry_point)
 	strlcpy(process->bgw_type, name, BGW_MAXLEN);
 }
 
-/*
- * Register the launcher with the postmaster. Called once, when the server
- * loads the library.
- */
 void
 launcher_register(void)
 {
@@ -105,10 +105,11 @@ launcher_register(void)
 }
 
 /*
- * Exit callback of the launcher: withdraw its latch. Does not take the lock of
- * the shared memory, because this process may already hold it. A backend that
- * has just read the old pointer sets the latch of an ended process, which does
- * no harm.
+ * Exit callback of the launcher: withdraw its latch from shared memory.
+ *
+ * Does not take launch_shared->lock, because this process may already hold it.
+ * A backend that has just read the old pointer sets the latch of an ended
+ * process, which does no harm.
  */
 static void
 launcher_detach(int code, Datum arg)
@@ -117,8 +118,9 @@ launcher_detach(int code, Datum arg)
 }
 
 /*
- * Return the OIDs of all databases in which a worker may run: valid, accepting
- * connections, no template. The list is in TopMemoryContext.
+ * Return a list of the OIDs of all databases in which a worker may run. They
+ * are valid, accept connections and are no templates. The list is in
+ * TopMemoryContext.
  */
 static List *
 list_databases(void)
@@ -151,8 +153,9 @@ list_databases(void)
 }
 
 /*
- * Create an entry in state WANTED for each database in to_probe, and remove
- * the database from that list. Stops when no entry is free.
+ * Create an entry in state WANTED for each database in the list "to_probe",
+ * and remove the database from the list. If all entries are taken, the rest of
+ * the list is kept for the next call.
  */
 static void
 want_probes(void)
@@ -168,8 +171,8 @@ want_probes(void)
 }
 
 /*
- * Free the unused entries of databases that were dropped or no longer accept
- * connections.
+ * Free the entries of databases that were dropped or no longer accept
+ * connections, unless a process still uses the entry.
  */
 static void
 forget_dropped(void)
@@ -190,8 +193,10 @@ forget_dropped(void)
 }
 
 /*
- * Register the worker of entry number i with the postmaster. Returns false if
- * no background worker slot is free (max_worker_processes).
+ * Register a worker with the postmaster, which starts its process. Returns
+ * false if no background worker slot is free (max_worker_processes).
+ *
+ * i: index of the worker's entry.
  */
 static bool
 start_worker(int i)
@@ -199,7 +204,9 @@ start_worker(int i)
 	BackgroundWorker worker;
 
 	describe(&worker, "blogstore worker", "blogstore_worker_main");
-	/* the launcher restarts the worker itself, with increasing pauses */
+	/*
+	 * Not the postmaster but the launcher restarts the worker, after a pause.
+	 */
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = Int32GetDatum(i);
 	worker.bgw_notify_pid = MyProcPid;
@@ -207,14 +214,15 @@ start_worker(int i)
 }
 
 /*
- * Start the worker of entry number i if the entry is in state WANTED and its
- * restart pause is over. The caller holds the lock exclusively.
+ * Start the worker of an entry, if the entry is in state WANTED and the pause
+ * before a restart is over. The caller holds launch_shared->lock exclusively.
  *
- * *starting tells whether some worker is starting. If so, this one is not
- * started yet; if this one is started, *starting is set.
+ * i: index of the entry
+ * *starting: whether any worker is starting now; if so, no other worker is
+ * started. Set to true if this function starts one or finds one starting.
  *
- * Returns after how many ms the entry has to be looked at again, or -1 if the
- * launcher will be woken before that is necessary.
+ * Returns the number of ms after which the launcher has to look at the entry
+ * again, or -1 if another process will wake the launcher for that.
  */
 static long
 tend_entry(int i, bool *starting)
@@ -237,8 +245,8 @@ tend_entry(int i, bool *starting)
 		handle[i] = NULL;
 
 		/*
-		 * A worker that has attached to the entry sets the state itself when
-		 * it exits. This one ended before it attached.
+		 * A worker that had attached to the entry has set the state itself at
+		 * its exit. This worker ended before it attached.
 		 */
 		if (entry->state == WORKER_STARTING && entry->pid == 0)
 			worker_entry_not_started(entry);
@@ -269,8 +277,8 @@ tend_entry(int i, bool *starting)
 }
 
 /*
- * Log that no background worker slot was free, if tend_entry() has noted that.
- * The caller does not hold the lock.
+ * If tend_entry() has found no free background worker slot, log that. The
+ * caller does not hold launch_shared->lock.
  */
 static void
 log_no_room(void)
@@ -286,8 +294,8 @@ log_no_room(void)
 }
 
 /*
- * Start the workers that are wanted. Returns how long the launcher may sleep,
- * in ms.
+ * Start the workers that are wanted. Returns the number of ms for which the
+ * launcher may sleep.
  */
 static long
 tend_entries(void)
@@ -299,8 +307,9 @@ tend_entries(void)
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 
 	/*
-	 * The first pass looks at entries whose worker has a process, to find out
-	 * whether a worker is starting. The second pass may start one.
+	 * The first pass looks at the entries whose worker has a process, and so
+	 * finds out whether a worker is starting now. Only then the second pass
+	 * may start a worker.
 	 */
 	for (int turn = 0; turn < 2; turn++)
 		for (int i = 0; i < MAX_DATABASES; i++)
@@ -318,7 +327,7 @@ tend_entries(void)
 
 /*
  * Log a warning for each stopped worker whose slot retains more WAL than
- * max_wal_size. The warning is repeated when the amount has doubled.
+ * max_wal_size. The warning is repeated when the amount of WAL has doubled.
  */
 static void
 warn_of_stopped(void)
@@ -354,8 +363,9 @@ warn_of_stopped(void)
 }
 
 /*
- * Publish the launcher's latch. If an earlier launcher has crashed while a
- * worker was starting, set the worker's entry back to WANTED.
+ * Publish the launcher's latch in shared memory. If an earlier launcher
+ * crashed while it started a worker, set the state of that worker's entry back
+ * to WANTED.
  */
 static void
 launcher_attach(void)

@@ -1,7 +1,7 @@
 /*
  * launcher.h
  *		The shared memory through which the launcher, the workers and backends
- *		communicate: one entry per database with a worker.
+ *		communicate. Each database with a worker has one entry (WorkerEntry).
  *
  *		launcher  --starts one worker for each database with containers
  *		backend   --wakes the worker at commit, or asks for a worker
@@ -31,24 +31,24 @@ typedef enum WorkerState
 	WORKER_WANTED,				/* the launcher should start the worker */
 
 	/*
-	 * The process is registered or running, but has not checked yet whether
+	 * The process is registered or running, but has not yet checked whether
 	 * the database needs a worker.
 	 */
 	WORKER_STARTING,
 	WORKER_CATCHING_UP,			/* the worker runs, but readers must not use
 								 * the views yet */
-	WORKER_RUNNING,				/* the worker runs, and readers use the
-								 * views */
+	WORKER_RUNNING,				/* the worker runs, and readers use the views
+								 * now */
 
 	/*
-	 * The owner has damaged a table; the worker has dropped its slot and waits
-	 * for the repair.
+	 * The containers' owner has damaged a table. The worker has dropped its
+	 * slot and waits until the table is repaired.
 	 */
 	WORKER_BLOCKED,
 
 	/*
-	 * No worker runs, because of stop_worker() or because the server's
-	 * settings prevent logical decoding.
+	 * No worker runs, because of stop_worker(), or because settings of the
+	 * server prevent logical decoding.
 	 */
 	WORKER_STOPPED,
 	WORKER_NOT_NEEDED			/* the database has no containers */
@@ -57,76 +57,85 @@ typedef enum WorkerState
 /* The entry of one database in shared memory. */
 typedef struct WorkerEntry
 {
-	/* Fields written while the lock of LaunchShared is held exclusively: */
-	Oid			dbid;			/* the database; InvalidOid if the entry is
+	/*
+	 * The fields up to "remedy" are written while launch_shared->lock is held
+	 * exclusively.
+	 */
+	Oid			dbid;			/* the database, or InvalidOid if the entry is
 								 * free */
 	WorkerState state;
 
 	/*
-	 * A commit may have changed whether a worker is needed since this one
-	 * started. When it exits, the launcher starts another, which checks that.
+	 * Whether a transaction that may have changed whether a worker is needed
+	 * has committed since the worker started. If so, the launcher starts
+	 * another worker when this one exits, and that worker checks again.
 	 */
 	bool		look_again;
 	int			stopper;		/* pid of the backend whose open transaction
 								 * has called stop_worker(), or 0 */
 
 	/*
-	 * Number of running commands, such as DROP DATABASE, that keep the worker
-	 * from being started.
+	 * Number of running commands that keep the launcher from starting the
+	 * worker, for example DROP DATABASE.
 	 */
 	int			holds;
-	int			pid;			/* pid of the worker, 0 if none is attached */
+	int			pid;			/* pid of the worker, or 0 if no worker is
+								 * attached to the entry */
 	Latch	   *latch;
-	int			failures;		/* consecutive failures of workers; the pause
-								 * before a restart grows with it */
-	TimestampTz next_start;		/* the launcher starts no worker before this
-								 * time */
+
+	/*
+	 * Number of times in a row that the worker has failed. The pause before a
+	 * restart grows with it.
+	 */
+	int			failures;
+	TimestampTz next_start;		/* the launcher does not start the worker
+								 * before this time */
 	TimestampTz started_at;
 	char		last_error[ERROR_LENGTH];
 	TimestampTz last_error_at;
-	char		remedy[ERROR_LENGTH];	/* hint that belongs to last_error,
-										 * while the state is WORKER_BLOCKED */
+	char		remedy[ERROR_LENGTH];	/* hint for last_error, in state
+										 * WORKER_BLOCKED */
 
 	/*
-	 * Fields that any process reads without the lock. Only the worker writes
-	 * them, unless the comment names another writer.
+	 * Any process reads the following fields without a lock. Only the worker
+	 * writes them, unless the comment of a field names other writers.
 	 */
-	TimestampTz caught_up_at;	/* when the worker last had applied all WAL
-								 * that was flushed */
+	TimestampTz caught_up_at;	/* when the worker had last applied all flushed
+								 * WAL */
 
 	/*
-	 * A transaction id. Readers whose snapshots see this transaction may use
-	 * the views; if it is invalid, no reader may.
+	 * Xid of a transaction. A reader uses the views only if its snapshot sees
+	 * this transaction. If the xid is invalid, no reader uses the views.
 	 */
 	pg_atomic_uint32 served;
-	pg_atomic_uint32 unsent;	/* on a cluster: 1 while changes wait to be
+	pg_atomic_uint32 unsent;	/* on a cluster: 1 while changes have to be
 								 * sent to other nodes */
-	pg_atomic_uint32 feed_size; /* on a cluster: the number of feed rows that
-								 * every node keeps */
+	pg_atomic_uint32 feed_size; /* on a cluster: number of rows of the feed
+								 * that every node keeps */
 
 	/*
-	 * End of the last commit that wrote items. Committing backends raise it,
-	 * and the worker flushes and decodes WAL up to there.
+	 * End of the last commit that wrote items. Committing backends raise this
+	 * position, and the worker flushes and decodes WAL up to it.
 	 */
 	pg_atomic_uint64 wake_lsn;
 
 	/*
-	 * Number of commits that wrote items, without those of the worker.
-	 * Committing backends increment it; the worker measures by it how busy the
-	 * site is.
+	 * Number of commits that wrote items, except those of the worker.
+	 * Committing backends increment it. The worker computes from it whether
+	 * the site is busy (worker_pause.c).
 	 */
 	pg_atomic_uint64 commits;
 
 	/*
-	 * A process waits for the worker, so the worker must not sleep before its
-	 * next turn. The waiting process sets the flag, and the worker clears it
-	 * when a turn begins.
+	 * 1 if a process waits for the worker, so that the worker must not sleep
+	 * after this round of its main loop. The waiting process sets the flag,
+	 * and the worker clears it at the beginning of a round.
 	 */
 	pg_atomic_uint32 urgent;
 
 	/*
-	 * The worker sleeps for a short time that commits must not interrupt
-	 * (worker_pause.c).
+	 * 1 while the worker sleeps for a short time during which commits must not
+	 * wake it (worker_pause.c).
 	 */
 	pg_atomic_uint32 resting;
 	pg_atomic_uint64 shown_lsn; /* the views show all commits before this WAL
@@ -134,14 +143,15 @@ typedef struct WorkerEntry
 
 	/*
 	 * The views show all commits before this WAL position, except for changed
-	 * counts, which may be applied later.
+	 * counts.
 	 */
 	pg_atomic_uint64 posts_lsn;
 
 	/*
-	 * WAL position before which all writes of jobs lie, for processes that
-	 * wait for a job to appear in the views; JOB_COMMITTING while the worker
-	 * commits such writes.
+	 * WAL position before which all writes of jobs have committed, or
+	 * JOB_COMMITTING while the worker commits such writes. A process that
+	 * waits until the views show the effects of a job waits for this position
+	 * (announce_commit()).
 	 */
 	pg_atomic_uint64 jobs_lsn;
 	ToldPosts	told;
@@ -163,7 +173,7 @@ extern bool my_worker_entry_copy(WorkerEntry *copy);
 extern void worker_entry_error(WorkerEntry *entry, const char *message);
 extern void worker_wake_at_once(WorkerEntry *entry);
 
-/* worker_state.c: changes of the state that the worker makes itself */
+/* worker_state.c */
 extern WorkerEntry *worker_entry_attach(int number);
 extern void worker_entry_catching_up(WorkerEntry *entry);
 extern void worker_entry_running(WorkerEntry *entry);
@@ -174,10 +184,10 @@ extern void worker_entry_leave(WorkerEntry *entry, WorkerState reason);
 /* ddl_hook.c */
 extern bool database_is_template(Oid dbid);
 
-/* start_stop_lock.c: the lock of transactions that start or stop a worker */
+/* start_stop_lock.c */
 extern void start_stop_lock(void);
 
-/* transaction_callbacks.c: what a backend does at the end of a transaction */
+/* transaction_callbacks.c */
 extern bool transaction_wrote_posts(void);
 extern void worker_request(void);
 extern void worker_look_on_commit(void);

@@ -1,7 +1,7 @@
 /*
  * launcher_init.c
- *		Registration of callbacks, hooks, shared memory and the launcher when
- *		the library is loaded.
+ *		Registers callbacks, hooks, shared memory and the launcher when the
+ *		server loads the library.
  *
  * Runs in the postmaster.
  */
@@ -18,7 +18,7 @@ launch_init(void)
 	shared_init();
 	ddl_hook_init();
 
-	/* during pg_upgrade no process may create or acquire slots */
+	/* During pg_upgrade, no process may create or acquire slots. */
 	if (!IsBinaryUpgrade)
 		launcher_register();
 }

@@ -1,17 +1,18 @@
 /*
  * start_stop_lock.c
- *		The lock of transactions that start or stop the worker of their
+ *		A lock for transactions that start or stop the worker of their
  *		database.
  *
- * stop_worker(), start_worker(), create_containers(), and DDL that may change
- * whether a worker is needed take this lock. They keep it until the
- * transaction ends or the savepoint is rolled back in which they took it. So
- * each of them sees the result of the previous one. A prepared transaction
- * also keeps the lock. COMMIT PREPARED recognizes by the lock that a worker
- * has to check whether it is needed.
+ * A transaction takes this lock in stop_worker(), start_worker(),
+ * create_containers(), and after DDL that may change whether a worker is
+ * needed. It keeps the lock until it ends, or until the savepoint is rolled
+ * back in which it took the lock. So the next of these transactions sees what
+ * the previous one has done. A prepared transaction also keeps the lock.
+ * COMMIT PREPARED finds it locked, and therefore starts a worker, which checks
+ * whether it is needed.
  *
- * The lock is an object lock on a subobject of the database that does not
- * exist. No other code takes it, and no SQL command can.
+ * The lock is a heavyweight lock on a subobject of the database that does not
+ * exist. No other code takes this lock, and no SQL command can.
  *
  * Runs in backends.
  */
@@ -31,8 +32,8 @@ start_stop_tag(LOCKTAG *tag)
 }
 
 /*
- * Take the lock exclusively, until the transaction ends. Waits while another
- * transaction holds it.
+ * Take the lock of this file in exclusive mode until the transaction ends.
+ * Waits while another transaction holds the lock.
  */
 void
 start_stop_lock(void)
@@ -44,7 +45,8 @@ start_stop_lock(void)
 }
 
 /*
- * Return whether another transaction, possibly a prepared one, holds the lock.
+ * Return whether another transaction, possibly a prepared one, holds the lock
+ * of start_stop_lock().
  */
 bool
 start_stop_locked(void)
@@ -54,7 +56,7 @@ start_stop_locked(void)
 	if (RecoveryInProgress())
 		return false;
 	start_stop_tag(&tag);
-	/* share mode, so that concurrent calls of this function do not conflict */
+	/* Share mode does not conflict with concurrent calls of this function. */
 	if (LockAcquire(&tag, ShareLock, false, true) == LOCKACQUIRE_NOT_AVAIL)
 		return true;
 	(void) LockRelease(&tag, ShareLock, false);

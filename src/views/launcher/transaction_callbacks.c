@@ -41,9 +41,9 @@
 #include "miscadmin.h"
 
 /*
- * Flags of the current transaction, explained above. The two SubTransactionIds
- * name the subtransaction in which the flag was set, because a rollback to a
- * savepoint clears it.
+ * Flags of the current transaction; the table above describes them. The two
+ * SubTransactionIds name the subtransaction that has set the flag, so that a
+ * rollback to a savepoint can clear the flag.
  */
 static bool items_written = false;
 static SubTransactionId posts_written_in = InvalidSubTransactionId;
@@ -58,8 +58,8 @@ static bool deletions_announced = false;
  * ------------------------------------------------------------------------ */
 
 /*
- * This process has found containers in its database. If the database has no
- * worker, ask for one when the transaction commits.
+ * Called when this process has found containers in its database. If the
+ * database has no worker, the launcher is asked for one at the commit.
  */
 static void
 containers_found(void)
@@ -118,8 +118,9 @@ views_served(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether this transaction has written posts or counts. The views
- * cannot show them before the transaction has committed.
+ * Return whether this transaction has written posts or counts. If so, the
+ * caller must not read the views, which do not show these writes before the
+ * commit.
  */
 bool
 transaction_wrote_posts(void)
@@ -128,9 +129,9 @@ transaction_wrote_posts(void)
 }
 
 /*
- * Ask the launcher for a worker of this database. Does nothing if the database
- * has an entry, or the server is a standby. Takes effect at once, even if the
- * transaction rolls back.
+ * Ask the launcher for a worker of this database, at once, even if this
+ * transaction rolls back later. Does nothing if the database already has an
+ * entry in shared memory, or the server is a standby.
  */
 void
 worker_request(void)
@@ -145,8 +146,8 @@ worker_request(void)
 }
 
 /*
- * Have a worker started when this transaction commits. The worker exits if it
- * is not needed or not enabled.
+ * Have the launcher start a worker when this transaction commits. The worker
+ * exits if it is not needed or not enabled.
  */
 void
 worker_look_on_commit(void)
@@ -155,11 +156,13 @@ worker_look_on_commit(void)
 }
 
 /*
- * Stop this database's worker and wait until its process has ended. No worker
- * starts before the calling transaction ends. After a commit, the row of
- * view_state, in which the caller disables the worker, keeps new workers from
- * running. After a rollback, the launcher starts the worker again. Returns
- * false if the database has no entry in shared memory and none is free.
+ * Stop this database's worker for stop_worker(), and wait until the worker's
+ * process has ended. Returns false if the database has no entry in shared
+ * memory and none is free.
+ *
+ * No worker starts before the calling transaction ends. If it commits, the row
+ * of view_state, in which the caller disables the worker, keeps later workers
+ * from running. If it rolls back, the launcher starts the worker again.
  */
 bool
 worker_stop(void)
@@ -185,14 +188,16 @@ worker_stop(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Part of a protocol by which user_deletions() tells readers whether any user
- * may have begun or ceased to be deleted since they last read the list of
- * these users. Before the commit, this function increments the number of such
- * commits in progress. After the commit, count_deletions() increments the
- * number of finished ones and only then decrements the other.
+ * Called before the commit of a transaction that has begun or ended the
+ * deletion of a user. Counts the commit as in progress
+ * (launch_shared->deleting). After the commit, count_deletions() increments
+ * the number of finished commits (launch_shared->user_deletions) and then
+ * decrements "deleting".
  *
- * A reader that finds no commit in progress, and then the number that it
- * knows, has missed no change that its snapshot could see.
+ * A reader caches the list of users that are being deleted. If
+ * user_deletions() tells it that no such commit is in progress, and returns
+ * the number that the reader has stored with its list, then the list is still
+ * what the reader's snapshot sees.
  */
 static void
 announce_deletions(void)
@@ -216,8 +221,8 @@ count_deletions(void)
 }
 
 /*
- * Let the launcher start the worker again, if it may, because the transaction
- * or savepoint in which stop_worker() was called has ended.
+ * Called when the transaction or savepoint in which stop_worker() was called
+ * has ended. After a rollback, the launcher may start the worker again.
  */
 static void
 stop_ended(bool rolled_back)
@@ -234,8 +239,8 @@ stop_ended(bool rolled_back)
 }
 
 /*
- * Start a worker, which checks whether it is needed. Does nothing on a
- * standby.
+ * Have the launcher start a worker, which checks whether it is needed. Does
+ * nothing on a standby.
  */
 static void
 worker_look(void)
@@ -253,12 +258,13 @@ worker_look(void)
 }
 
 /*
- * Wake the worker for a commit whose record ends at lsn, unless the worker
- * rests (worker_pause.c).
+ * Wake the worker after a commit, unless the worker rests (worker_pause.c).
  *
- * wake_lsn is raised before the flag "resting" is read. A worker that clears
- * the flag reads wake_lsn afterwards. So even if this process still finds the
- * worker resting, the worker will decode this commit when its rest ends.
+ * lsn: the end of the commit record.
+ *
+ * This function raises wake_lsn before it reads the flag "resting". The worker
+ * clears that flag before it reads wake_lsn. So if this function finds the
+ * worker resting, the worker will decode this commit after the rest.
  */
 void
 worker_wake(XLogRecPtr lsn)
@@ -312,7 +318,7 @@ transaction_end(XactEvent event, void *arg)
 						 err_fields(NULL, NULL, RULE_ONE_PHASE)));
 			return;
 		case XACT_EVENT_PREPARE:
-			/* COMMIT PREPARED wakes the worker later (ddl_hook.c) */
+			/* COMMIT PREPARED will wake the worker (ddl_hook.c). */
 			break;
 		default:
 			return;
@@ -324,9 +330,9 @@ transaction_end(XactEvent event, void *arg)
 }
 
 /*
- * Callback at the end of a savepoint. If it is released, what happened in it
- * belongs to the parent transaction. If it is rolled back, no post was
- * written, and a worker that was stopped in it is started again.
+ * Callback at the end of a subtransaction. If it commits, its flags pass to
+ * the parent transaction. If it is rolled back, posts_written_in is cleared,
+ * and a worker that it has stopped is started again.
  */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
@@ -346,7 +352,7 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 
 /*
  * Register the callbacks, and fill in worker_hooks, through which lower
- * folders report what they have done. Called once, when the library is loaded.
+ * folders report what a transaction does.
  */
 void
 transaction_callbacks_init(void)

@@ -1,11 +1,11 @@
 /*
  * worker_entries.c
  *		The shared memory of the launcher, the workers and backends: one entry
- *		per database with a worker.
+ *		(WorkerEntry) for each database with a worker.
  *
  * This file allocates the shared memory, finds entries, and has the functions
- * that use an entry without changing its state. worker_state.c has those that
- * change the state.
+ * that use an entry without changing its state. worker_state.c has the
+ * functions that change the state.
  *
  * The set-up runs in the postmaster, the rest in any process.
  */
@@ -29,8 +29,8 @@ LaunchShared *launch_shared = NULL;
 
 /*
  * How long worker_require_room() waits for an entry to become free, in ms.
- * After a restart of the server, entries may be taken by databases without
- * containers until their workers have found that out.
+ * After the server has started, databases without containers occupy entries
+ * until their workers have found no containers.
  */
 #define PROBE_TIME 5000
 
@@ -89,10 +89,7 @@ shared_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/*
- * Install the hooks that request and initialize the shared memory. Called
- * once, by _PG_init().
- */
+/* Install the hooks that request and initialize the shared memory. */
 void
 shared_init(void)
 {
@@ -104,8 +101,10 @@ shared_init(void)
 
 /*
  * Return a message that says which setting of this server prevents logical
- * decoding, without which no worker can run. Returns NULL if no setting does.
- * *hint: what to do about it.
+ * decoding, without which no worker can run. Returns NULL if logical decoding
+ * is possible.
+ *
+ * *hint: receives what to do about the setting.
  */
 const char *
 worker_obstacle(const char **hint)
@@ -125,8 +124,9 @@ worker_obstacle(const char **hint)
 }
 
 /*
- * Return the entry of a database, or NULL if it has none. With InvalidOid,
- * return a free entry. The caller holds the lock of LaunchShared.
+ * Return the entry of a database, or NULL if the database has none. With
+ * InvalidOid as dbid, return a free entry. The caller holds
+ * launch_shared->lock.
  */
 WorkerEntry *
 worker_entry_find(Oid dbid)
@@ -139,9 +139,9 @@ worker_entry_find(Oid dbid)
 }
 
 /*
- * Return the entry of this process's database, or NULL if it has none. The
- * last result is cached; the lock of LaunchShared is taken only if the entry
- * now belongs to another database.
+ * Return the entry of this process's database, or NULL if the database has
+ * none. The entry is cached. launch_shared->lock is taken (in share mode) only
+ * if the cached entry has got another database.
  */
 WorkerEntry *
 my_worker_entry(void)
@@ -158,8 +158,8 @@ my_worker_entry(void)
 }
 
 /*
- * Copy the entry of this process's database, with the lock of LaunchShared
- * held. Returns false if the database has no entry.
+ * Copy the entry of this process's database to *copy, with launch_shared->lock
+ * held in share mode meanwhile. Returns false if the database has no entry.
  */
 bool
 my_worker_entry_copy(WorkerEntry *copy)
@@ -175,9 +175,11 @@ my_worker_entry_copy(WorkerEntry *copy)
 }
 
 /*
- * Return whether this database has an entry, or one is free. If all entries
- * are taken, *unsure tells that one may become free soon, because its worker
- * has not yet checked whether its database has containers.
+ * Return whether this database has an entry or can get a free one.
+ *
+ * *unsure: set to true if all entries are taken, but one may soon become free,
+ * because the worker of its database has not yet checked whether there are
+ * containers.
  */
 static bool
 look_for_room(bool *unsure)
@@ -197,8 +199,10 @@ look_for_room(bool *unsure)
 
 /*
  * Return a message that says why this database cannot have a worker: all
- * entries are taken. Returns NULL if it has an entry or one is free. *hint:
- * what to do about it.
+ * entries are taken by other databases. Returns NULL if this database has an
+ * entry or can get one.
+ *
+ * *hint: receives what to do about that.
  */
 const char *
 worker_no_room(const char **hint)
@@ -211,9 +215,12 @@ worker_no_room(const char **hint)
 }
 
 /*
- * Throw an error if this database has no entry and none is free. Soon after a
- * restart of the server, wait up to PROBE_TIME first, because the workers of
- * databases without containers exit and free their entries. Errors: 54000.
+ * Throw an error if this database has no entry and none is free. Errors:
+ * 54000.
+ *
+ * Soon after a start of the server, waits up to PROBE_TIME first. Databases
+ * without containers may occupy entries then, until their workers exit and
+ * free them.
  */
 void
 worker_require_room(void)
@@ -236,7 +243,7 @@ worker_require_room(void)
 				 err_fields(NULL, NULL, RULE_WORKER)));
 }
 
-/* Record an error message, which the view stat_worker shows. */
+/* Store an error message in an entry, for the view stat_worker. */
 void
 worker_entry_error(WorkerEntry *entry, const char *message)
 {
@@ -247,8 +254,8 @@ worker_entry_error(WorkerEntry *entry, const char *message)
 }
 
 /*
- * Wake the worker even from a sleep that commits do not interrupt. Called by a
- * process that waits for the worker.
+ * Wake the worker for a process that waits for it, even if the worker rests
+ * (worker_pause.c).
  */
 void
 worker_wake_at_once(WorkerEntry *entry)
@@ -260,9 +267,7 @@ worker_wake_at_once(WorkerEntry *entry)
 		SetLatch(latch);
 }
 
-/*
- * Wake the launcher, if it runs. It then starts the workers that are wanted.
- */
+/* Wake the launcher, if it runs, so that it looks at the entries. */
 void
 launcher_wake(void)
 {

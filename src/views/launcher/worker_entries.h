@@ -1,8 +1,9 @@
 /*
  * worker_entries.h
- *		The shared memory of launcher and workers, and the changes of a
- *		worker's state that the launcher and backends make. Only
- *		views/launcher/ and cluster/ include this header.
+ *		The shared memory of the launcher and the workers, and the changes of a
+ *		worker's state that the launcher and backends make.
+ *
+ * Only views/launcher/ and cluster/ include this header.
  */
 #ifndef BLOGSTORE_WORKER_ENTRIES_H
 #define BLOGSTORE_WORKER_ENTRIES_H
@@ -14,18 +15,19 @@
 typedef struct LaunchShared
 {
 	LWLock	   *lock;
-	Latch	   *launcher;		/* latch of the launcher; NULL if none is
-								 * running */
+	Latch	   *launcher;		/* latch of the launcher, or NULL if no
+								 * launcher runs */
 
 	/*
 	 * Number of commits in progress that change which users are being deleted.
-	 * While it is not 0, readers must not trust user_deletions.
+	 * While it is not 0, a reader must not compare user_deletions.
 	 */
 	pg_atomic_uint32 deleting;
 
 	/*
-	 * Number of finished commits that have changed which users are being
-	 * deleted.
+	 * Number of commits, up to now, that have changed which users are being
+	 * deleted. A reader compares it to find out whether its cached list of
+	 * these users is current (user_deletions()).
 	 */
 	pg_atomic_uint64 user_deletions;
 	WorkerEntry entry[MAX_DATABASES];
@@ -42,8 +44,8 @@ extern WorkerEntry *worker_entry_find(Oid dbid);
 extern void launcher_wake(void);
 
 /*
- * worker_state.c: changes of a worker's state. The caller holds the lock of
- * LaunchShared exclusively, except for worker_entry_end().
+ * worker_state.c. The caller holds launch_shared->lock exclusively, except for
+ * worker_entry_end().
  */
 extern WorkerEntry *worker_entry_create(Oid dbid);
 extern void worker_entry_starting(WorkerEntry *entry);

@@ -51,10 +51,10 @@
  * and leave do nothing. Commands that need a database without sessions keep
  * its worker from being started by a counter beside the state (hold, release).
  *
- * After a failure the launcher restarts the worker after a pause, which
- * doubles with each consecutive failure (next_start()). A worker that has
- * reached RUNNING begins again with the shortest pause. The postmaster never
- * restarts a worker.
+ * After a failure the launcher waits before it starts another worker ("later"
+ * in the table). This pause doubles with each failure in a row (next_start()).
+ * After a worker has reached RUNNING, the next pause is the shortest one again.
+ * The postmaster never restarts a worker.
  *
  * Runs in the launcher, the workers and backends.
  */
@@ -73,18 +73,21 @@
 #include "utils/wait_event.h"
 
 /*
- * Pause before the first restart of a failed worker, in ms. It doubles with
- * each further failure, up to LAST_BACKOFF.
+ * Pause before the launcher restarts a worker after its first failure, in ms.
+ * The pause doubles with each further failure in a row, up to LAST_BACKOFF.
  */
 #define FIRST_BACKOFF 500
 
 /*
- * In a worker: the coming exit is no failure, so the next start needs no
- * pause.
+ * In a worker that is about to exit: whether the exit is no failure, so that
+ * the next worker starts without a pause.
  */
 static bool leaving = false;
 
-/* Set an entry's state. All other functions of this file use this one. */
+/*
+ * Set an entry's state. The other functions of this file set it only through
+ * this function. The caller holds launch_shared->lock exclusively.
+ */
 static void
 set_state(WorkerEntry *entry, WorkerState state)
 {
@@ -98,9 +101,9 @@ set_state(WorkerEntry *entry, WorkerState state)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the entry of a database. If there is none, create one in state
- * WANTED. Returns NULL if all entries are taken. The caller holds the lock of
- * LaunchShared exclusively.
+ * Return the entry of a database. If the database has none, create an entry in
+ * state WANTED. Returns NULL if all entries are taken. The caller holds
+ * launch_shared->lock exclusively.
  */
 WorkerEntry *
 worker_entry_create(Oid dbid)
@@ -126,7 +129,7 @@ worker_entry_create(Oid dbid)
 	entry->last_error_at = 0;
 	entry->remedy[0] = '\0';
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
-	/* the entry may hold values of the database that used it before */
+	/* The entry may have values of another database that used it before. */
 	pg_atomic_write_u32(&entry->unsent, 0);
 	pg_atomic_write_u32(&entry->feed_size, 0);
 	pg_atomic_write_u32(&entry->urgent, 0);
@@ -142,8 +145,9 @@ worker_entry_create(Oid dbid)
 }
 
 /*
- * Return whether an entry must not be freed: a worker is attached, a command
- * keeps it from starting, or an open transaction has stopped it.
+ * Return whether an entry must not be freed, because a worker is attached to
+ * it, a command keeps the worker from starting (worker_entry_hold()), or an
+ * open transaction has called stop_worker().
  */
 bool
 worker_entry_in_use(const WorkerEntry *entry)
@@ -152,8 +156,8 @@ worker_entry_in_use(const WorkerEntry *entry)
 }
 
 /*
- * Free an entry whose database was dropped or has no containers. The caller
- * holds the lock of LaunchShared exclusively.
+ * Free an entry whose database was dropped or has no containers. The entry is
+ * not in use, and the caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_free(WorkerEntry *entry)
@@ -163,7 +167,7 @@ worker_entry_free(WorkerEntry *entry)
 	entry->dbid = InvalidOid;
 }
 
-/* Free an entry in state NOT_NEEDED, unless it is in use. */
+/* Free an entry if it is in state NOT_NEEDED and no process uses it. */
 static void
 free_unneeded(WorkerEntry *entry)
 {
@@ -176,8 +180,8 @@ free_unneeded(WorkerEntry *entry)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the earliest time of the next start after a number of consecutive
- * failures.
+ * Return when the launcher may restart a worker that has failed a number of
+ * times in a row.
  */
 static TimestampTz
 next_start(int failures)
@@ -191,8 +195,10 @@ next_start(int failures)
 }
 
 /*
- * Set the state to WANTED, so that the launcher starts another worker: at
- * once, or after a pause if the last one failed.
+ * Set the state to WANTED, so that the launcher starts another worker.
+ *
+ * failed: the last worker failed, so the launcher waits before it starts the
+ * next one.
  */
 static void
 start_again(WorkerEntry *entry, bool failed)
@@ -200,8 +206,8 @@ start_again(WorkerEntry *entry, bool failed)
 	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
 
 		/*
-		 * the worker had started well, so the pauses begin with the shortest
-		 * one
+		 * The worker had reached its work, so count failures anew. The next
+		 * pause is the shortest one.
 		 */
 		entry->failures = 0;
 	if (failed)
@@ -211,8 +217,9 @@ start_again(WorkerEntry *entry, bool failed)
 }
 
 /*
- * Clear what belongs to a worker process that has ended or could not be
- * started. From now on readers do not use the views.
+ * Clear the fields of an entry that belong to a worker process, after the
+ * process has ended or could not be started. From now on, readers do not use
+ * the views.
  */
 static void
 worker_gone(WorkerEntry *entry)
@@ -226,8 +233,8 @@ worker_gone(WorkerEntry *entry)
 
 /*
  * Exit callback of a worker: decide by the entry's state whether the launcher
- * starts another one. Runs after the process has released its slot and its
- * connection to the database.
+ * starts another worker. Runs after the process has released its slot and left
+ * the database.
  */
 static void
 worker_entry_detach(int code, Datum arg)
@@ -250,8 +257,9 @@ worker_entry_detach(int code, Datum arg)
 			if (entry->look_again && entry->stopper == 0)
 			{
 				/*
-				 * The reason for the exit may no longer hold, for example
-				 * after start_worker().
+				 * The reason for this exit may not hold any more. For example,
+				 * start_worker() may have been called. The next worker checks
+				 * that.
 				 */
 				entry->next_start = 0;
 				set_state(entry, WORKER_WANTED);
@@ -270,7 +278,7 @@ worker_entry_detach(int code, Datum arg)
 /*
  * Terminate the worker of an entry, and wait until its process no longer
  * exists. The caller has made sure that the launcher does not start another.
- * Takes the lock of LaunchShared in share mode.
+ * Takes launch_shared->lock in share mode.
  */
 void
 worker_entry_end(WorkerEntry *entry)
@@ -283,8 +291,9 @@ worker_entry_end(WorkerEntry *entry)
 		int			pid;
 
 		/*
-		 * The worker clears entry->pid at its exit, under the lock. So while
-		 * the lock is held, no other process can have got this pid.
+		 * The worker clears entry->pid at its exit, with the lock held
+		 * exclusively. So as long as this function holds the lock, the pid is
+		 * that of the worker and of no later process.
 		 */
 		LWLockAcquire(launch_shared->lock, LW_SHARED);
 		pid = entry->pid;
@@ -309,7 +318,10 @@ worker_entry_end(WorkerEntry *entry)
  * Transitions made by the launcher
  * ------------------------------------------------------------------------ */
 
-/* From WANTED to STARTING: the launcher is about to start the worker. */
+/*
+ * From WANTED to STARTING: the launcher is about to start the worker. The
+ * caller holds launch_shared->lock exclusively.
+ */
 void
 worker_entry_starting(WorkerEntry *entry)
 {
@@ -319,8 +331,9 @@ worker_entry_starting(WorkerEntry *entry)
 }
 
 /*
- * From STARTING to WANTED, with a pause: the worker could not be started, or
- * it ended before it attached to the entry.
+ * From STARTING to WANTED, with a pause before the next start: the worker
+ * could not be started, or it ended before it attached to the entry. The
+ * caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_not_started(WorkerEntry *entry)
@@ -331,8 +344,9 @@ worker_entry_not_started(WorkerEntry *entry)
 }
 
 /*
- * From STARTING to WANTED: the launcher that started the worker has crashed,
- * and no worker is attached to the entry.
+ * From STARTING to WANTED: the launcher that had started the worker crashed,
+ * and no worker is attached to the entry. The caller holds launch_shared->lock
+ * exclusively.
  */
 void
 worker_entry_unattended(WorkerEntry *entry)
@@ -346,9 +360,13 @@ worker_entry_unattended(WorkerEntry *entry)
  * ------------------------------------------------------------------------ */
 
 /*
- * Attach this worker process to the entry with the given number, and register
- * an exit callback that detaches it. Returns NULL if another process is
- * attached or the state is no longer STARTING; the caller then exits.
+ * Attach this worker process to an entry, and register the exit callback that
+ * detaches it.
+ *
+ * number: index of the entry, which the launcher has passed to the process.
+ *
+ * Returns NULL if another process is attached to the entry, or the entry is
+ * not in state STARTING any more. The caller then exits.
  */
 WorkerEntry *
 worker_entry_attach(int number)
@@ -368,11 +386,13 @@ worker_entry_attach(int number)
 		entry->caught_up_at = entry->started_at;
 
 		/*
-		 * The previous worker may have ended while it slept or committed the
-		 * writes of a job.
+		 * The previous worker may have ended while it rested, or while it
+		 * committed the writes of a job (JOB_COMMITTING).
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
-		/* on a cluster the worker sets this flag before it serves the views */
+		/*
+		 * On a cluster, the worker sets this flag before it serves the views.
+		 */
 		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
 		pg_atomic_write_u64(&entry->batches, 0);
@@ -386,8 +406,8 @@ worker_entry_attach(int number)
 }
 
 /*
- * Set the state of this worker's entry. If stop_worker() has set STOPPED, the
- * state stays STOPPED.
+ * Set the state of this worker's own entry. Does nothing if stop_worker() has
+ * set STOPPED.
  */
 static void
 set_own_state(WorkerEntry *entry, WorkerState state)
@@ -408,15 +428,15 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 	if (before == WORKER_STARTING)
 
 		/*
-		 * the launcher starts workers one at a time and can start the next one
-		 * now
+		 * The launcher starts one worker at a time, and can start the next one
+		 * now.
 		 */
 		launcher_wake();
 }
 
 /*
- * Set CATCHING_UP: the worker has found that its database needs it, or it has
- * stopped serving the views.
+ * Set CATCHING_UP: readers must not use the views yet. The worker has just
+ * found that its database needs it, or it has stopped serving the views.
  */
 void
 worker_entry_catching_up(WorkerEntry *entry)
@@ -424,7 +444,7 @@ worker_entry_catching_up(WorkerEntry *entry)
 	set_own_state(entry, WORKER_CATCHING_UP);
 }
 
-/* Set RUNNING: from now on readers use the views. */
+/* Set RUNNING: readers may use the views from now on. */
 void
 worker_entry_running(WorkerEntry *entry)
 {
@@ -432,9 +452,11 @@ worker_entry_running(WorkerEntry *entry)
 }
 
 /*
- * Set BLOCKED: a table is damaged, and the worker waits until it is repaired.
- * The caller has recorded the damage with worker_entry_error(). remedy: the
- * hint that stat_worker shows with it.
+ * Set BLOCKED: a table is damaged, and the worker waits until the table is
+ * repaired. The caller has passed a description of the damage to
+ * worker_entry_error().
+ *
+ * remedy: the hint that the view stat_worker shows beside the damage.
  */
 void
 worker_entry_blocked(WorkerEntry *entry, const char *remedy)
@@ -446,8 +468,8 @@ worker_entry_blocked(WorkerEntry *entry, const char *remedy)
 }
 
 /*
- * Called before a blocked worker exits because the tables are repaired. The
- * exit is no failure, so the launcher starts the next worker at once.
+ * Called by a blocked worker before it exits, because the tables were
+ * repaired. The launcher starts the next worker without a pause.
  */
 void
 worker_entry_mended(void)
@@ -456,8 +478,9 @@ worker_entry_mended(void)
 }
 
 /*
- * Set STOPPED or NOT_NEEDED, given as reason, before the worker exits. The
- * exit is no failure.
+ * Called by a worker before it exits without a failure: set its state.
+ *
+ * reason: WORKER_STOPPED or WORKER_NOT_NEEDED.
  */
 void
 worker_entry_leave(WorkerEntry *entry, WorkerState reason)
@@ -472,10 +495,11 @@ worker_entry_leave(WorkerEntry *entry, WorkerState reason)
  * ------------------------------------------------------------------------ */
 
 /*
- * Have a worker check whether it is needed and enabled, by starting one. If
- * one is running, the launcher starts another when it ends. If an open
- * transaction has stopped the worker, the launcher waits for the end of that
- * transaction.
+ * Have the launcher start a worker, which checks whether it is needed and
+ * enabled. If a worker is running, the launcher starts the other one after its
+ * end. If an open transaction has called stop_worker(), the launcher starts
+ * one after the end of that transaction. The caller holds launch_shared->lock
+ * exclusively.
  */
 void
 worker_entry_look(WorkerEntry *entry)
@@ -493,8 +517,9 @@ worker_entry_look(WorkerEntry *entry)
 }
 
 /*
- * Set STOPPED, for stop_worker(). No worker starts before the calling
- * transaction ends; see worker_entry_stop_ended().
+ * Set STOPPED, for stop_worker(). The launcher starts no worker until
+ * worker_entry_stop_ended(), at the end of the calling transaction. The caller
+ * holds launch_shared->lock exclusively.
  */
 void
 worker_entry_stop(WorkerEntry *entry)
@@ -505,9 +530,10 @@ worker_entry_stop(WorkerEntry *entry)
 }
 
 /*
- * Called when a transaction that has called stop_worker() ends. After a
- * rollback the worker is wanted again. After a commit it stays stopped, unless
- * another session has asked for it meanwhile.
+ * Called at the end of a transaction that has called stop_worker(). After a
+ * rollback, the launcher starts the worker again. After a commit, the worker
+ * stays stopped, unless another session has asked for it meanwhile
+ * (worker_entry_look()). The caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
@@ -520,8 +546,9 @@ worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
 }
 
 /*
- * Keep the launcher from starting the worker while a command, such as DROP
- * DATABASE, needs the database without sessions.
+ * Keep the launcher from starting the worker until worker_entry_release(),
+ * because a command such as DROP DATABASE runs, which needs a database without
+ * sessions. The caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_hold(WorkerEntry *entry)
@@ -530,7 +557,10 @@ worker_entry_hold(WorkerEntry *entry)
 	entry->holds++;
 }
 
-/* Undo worker_entry_hold(): the launcher may start the worker again. */
+/*
+ * Undo worker_entry_hold(): the launcher may start the worker again. The
+ * caller holds launch_shared->lock exclusively.
+ */
 void
 worker_entry_release(WorkerEntry *entry)
 {
@@ -542,8 +572,8 @@ worker_entry_release(WorkerEntry *entry)
 
 /*
  * Set NOT_NEEDED, because DROP DATABASE has dropped the database. The caller
- * has called worker_entry_hold() before the command, so that no worker starts
- * in the database, and has not released it yet.
+ * has called worker_entry_hold() before that command and not yet
+ * worker_entry_release(). It holds launch_shared->lock exclusively.
  */
 void
 worker_entry_dropped(WorkerEntry *entry)

@@ -1,29 +1,29 @@
 /*
  * blocked_by_damage.c
- *		What the worker does while the owner has altered the tables so that
- *		they cannot be used.
+ *		What the worker does when the containers' owner has altered tables so
+ *		that the worker cannot use them ("damage").
  *
  * Damage is what storage/layout/container_damage.c finds in the catalogs, a
  * damaged bookkeeping table, or an item without a value that it must have.
- * Until it is repaired, the worker cannot keep the views (the copies of posts
- * in users, and the feed) complete. It stops serving them, marks them as not
- * ready, drops its slot, reports the damage with a hint, and waits:
+ * Until the damage is repaired, the worker cannot keep the views (the copies
+ * of posts in users, and the feed) complete. It stops serving the views, marks
+ * them as not ready, drops its slot, reports the damage with a hint, and waits
+ * in state BLOCKED:
  *
- *		state seen	until					then
- *		----------	--------------------	-----------------------------
- *		BLOCKED		nothing is damaged		the process exits; the
- *											launcher starts another,
- *											which finds no slot, creates
- *											one and rebuilds the views
- *					there are no containers	worker_retire()
- *					stop_worker()			the process exits, STOPPED
+ *		until					then
+ *		----------------------	-------------------------------------------
+ *		nothing is damaged		the process exits; the launcher starts
+ *								another, which finds no slot, creates one
+ *								and rebuilds the views
+ *		there are no containers	worker_retire()
+ *		stop_worker()			the process exits, in state STOPPED
  *
- * While it waits, the worker holds no slot, transaction or lock. It looks for
- * damage every two seconds, or less often if a look takes long.
+ * Meanwhile the worker has no slot, transaction or lock. It looks for damage
+ * every two seconds, or less often if a look takes long.
  *
- * An error alone never makes the worker block: it first looks for damage. If
- * it finds none, the process ends and leaves the slot as it was, and the
- * launcher starts a new worker.
+ * An error alone never blocks the worker. After an error it looks for damage
+ * first. If it finds none, the process ends and leaves the slot as it was, and
+ * the launcher starts a new worker.
  *
  * Runs in the worker.
  */
@@ -49,8 +49,9 @@
 #include "utils/timestamp.h"
 
 /*
- * After a look for damage, the worker sleeps PAUSE_FACTOR times as long as the
- * look has taken, but at least LOOK_PAUSE and at most LONGEST_PAUSE ms.
+ * How long a blocked worker sleeps between two looks for damage, in ms:
+ * PAUSE_FACTOR times the duration of the last look, but at least LOOK_PAUSE
+ * and at most LONGEST_PAUSE.
  */
 #define LOOK_PAUSE 2000
 #define LONGEST_PAUSE 30000
@@ -58,8 +59,8 @@
 
 /*
  * Throw an error if a bookkeeping table is damaged. A table that another
- * transaction has locked is skipped. BOOK_UNSENT is left out: it is in use on
- * clusters alone, and the code for clusters checks it.
+ * transaction has locked is skipped. BOOK_UNSENT is used only on clusters, and
+ * the code for clusters checks it.
  */
 static void
 check_bookkeeping(void)
@@ -70,9 +71,9 @@ check_bookkeeping(void)
 }
 
 /*
- * Return whether this server has all tables. A node that was just added to a
- * cluster gets some of them later. Errors: 55000 if a table that only a
- * cluster has is damaged.
+ * Return whether this server has all tables that it needs. A node that was
+ * just added to a cluster gets some of them later. Errors: 55000 if a table
+ * that only clusters have is damaged.
  */
 static bool
 tables_are_there(void)
@@ -84,9 +85,11 @@ tables_are_there(void)
 
 /*
  * Throw an error if a table is damaged. The containers are checked only if
- * their catalogs have changed since the last check. Returns false if tables
- * are missing and the worker is still starting; the caller then waits for
- * them. Called in a transaction. Errors: 55000.
+ * their catalogs have changed since the last check. Called in a transaction.
+ * Errors: 55000.
+ *
+ * Returns false if tables are missing while the worker starts. The caller then
+ * waits until they are created.
  */
 bool
 damage_look(Worker *worker)
@@ -102,8 +105,9 @@ damage_look(Worker *worker)
 }
 
 /*
- * Return whether an error is about a missing value (22004) and the table that
- * it names still has a row without a value in the column that it names.
+ * Return whether an error (22004) was caused by a missing value that is still
+ * missing: whether the table that the error names has a row with NULL in the
+ * column that the error names.
  */
 static bool
 lacks_value(const ErrorData *error)
@@ -125,8 +129,8 @@ lacks_value(const ErrorData *error)
 		return false;
 
 	/*
-	 * The lock holder may be adding the missing values. Assume that some are
-	 * missing until the table can be read.
+	 * The transaction that has locked the table may be adding the missing
+	 * values. Assume that some are missing until the table can be read.
 	 */
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return true;
@@ -149,10 +153,12 @@ lacks_value(const ErrorData *error)
 }
 
 /*
- * Look for damage. known: the damage found before. Returns an error that
- * describes the damage, in the current memory context, or NULL if nothing is
- * damaged. Returns NULL if tables do not exist yet, because the next worker
- * waits for them.
+ * Look for damage. Returns an error that describes the damage, or NULL if
+ * there is none. Also returns NULL if tables do not exist yet, because the
+ * next worker waits for them.
+ *
+ * known: the error found by the last look. If it was a missing value, this
+ * look checks whether the value is still missing.
  */
 static const ErrorData *
 find_damage(const ErrorData *known)
@@ -187,7 +193,6 @@ find_damage(const ErrorData *known)
 	return damage;
 }
 
-/* Mark the views as not ready, in view_state. */
 static void
 note_not_ready(void *arg)
 {
@@ -201,8 +206,9 @@ note_not_ready(void *arg)
 }
 
 /*
- * Clear the stored position, but keep applied_at. By this slot_obstacle()
- * later recognizes that the slot was dropped because of damage.
+ * Clear the stored position in the table change_feed, but keep applied_at.
+ * From this, slot_obstacle() later recognizes that the slot was dropped
+ * because of damage.
  */
 static void
 note_no_slot(void *arg)
@@ -218,8 +224,8 @@ note_no_slot(void *arg)
 
 /*
  * Run a function that writes a bookkeeping table, in a transaction of its own.
- * If that table is damaged itself, nothing is written. The next worker
- * rebuilds the views in any case, because it finds no slot.
+ * If that table is damaged, nothing is written. This does no harm, because the
+ * next worker finds no slot and rebuilds the views.
  */
 static void
 write_down(void (*note) (void *arg))
@@ -234,9 +240,7 @@ write_down(void (*note) (void *arg))
 	} while (result == APPLY_AGAIN);
 }
 
-/*
- * Show the damage and its hint in stat_worker, and set the state to BLOCKED.
- */
+/* Show damage and its hint in the view stat_worker, with state BLOCKED. */
 static void
 tell(Worker *worker, const ErrorData *damage)
 {
@@ -267,8 +271,11 @@ give_up_views(Worker *worker, const ErrorData *damage)
 }
 
 /*
- * Sleep for pause ms, and look for damage again. *damage receives what was
- * found, NULL if nothing is damaged. Returns how many ms the look has taken.
+ * Sleep for "pause" ms, and look for damage again. Returns how many ms the
+ * look has taken.
+ *
+ * *damage: the damage known so far; receives the damage found now, NULL if
+ * none.
  */
 static long
 wait_and_look(Worker *worker, const ErrorData **damage, long pause)
@@ -300,10 +307,11 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 }
 
 /*
- * Called after an error that the owner seems to have caused (CAUSE_OWNER) was
- * rolled back. If a table is damaged, gives up the views, waits until the
- * damage is repaired, and exits. Returns only if nothing is damaged. The error
- * and the current memory context live as long as the worker.
+ * Called after the rollback of an error that the owner seems to have caused
+ * (CAUSE_OWNER). If a table is damaged, gives up the views, waits until the
+ * damage is repaired, and exits. Returns only if nothing is damaged.
+ *
+ * error: must live as long as the worker, as must the current memory context.
  */
 void
 worker_block(Worker *worker, const ErrorData *error)

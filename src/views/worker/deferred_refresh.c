@@ -1,27 +1,27 @@
 /*
  * deferred_refresh.c
- *		Changes that the worker does not apply to the views at once, and when
- *		it applies them.
+ *		Defers changes that the worker need not apply to the views at once, and
+ *		decides when it applies them.
  *
  * Two kinds of changes are deferred. If another session writes to a view (the
- * copies of posts in users, or the feed), the worker corrects that after a
- * delay, or when a process waits for the views. So a bulk update by hand is
+ * copies of posts in users, or the feed), the worker corrects this write after
+ * a delay, or when a process waits for the views. So a bulk update by hand is
  * not corrected row by row.
  *
- * Changed counts are deferred because otherwise each like would write a new
+ * Changed counts are deferred, because otherwise each like would write a new
  * version of a copy. They are applied at once while they concern only a few
  * posts, or when a process waits for the views. Otherwise they are applied
- * once per blogstore.count_refresh_interval. The slot is not confirmed past
- * deferred changes, so after a crash a new worker decodes them again.
+ * once in each blogstore.count_refresh_interval. The slot is not confirmed
+ * past deferred changes, so that a new worker decodes them again after a
+ * crash.
  *
- * Changes wait in these dirty sets (sets of keys, dirty_set.c) of struct
- * Worker:
+ * Changes wait in these dirty sets (dirty_set.c) of struct Worker:
  *
- *		dirty			applied in the current turn
+ *		dirty			to be applied in this round of the main loop
  *		later			writes of other sessions to the views
  *		counts			changed counts of the current interval
- *		due_counts		changed counts that are due; each turn moves a part of
- *						them to dirty
+ *		due_counts		changed counts to be applied; each round of the main
+ *						loop moves a part of them to dirty
  *
  * Runs in the worker.
  */
@@ -33,19 +33,26 @@
 
 #include "utils/timestamp.h"
 
-/* Delay before writes of other sessions to the views are corrected, in ms. */
+/*
+ * Delay before the worker corrects writes of other sessions to the views, in
+ * ms.
+ */
 #define LATER 1000
 
-/* Counts of up to this many posts per interval are refreshed at once. */
+/*
+ * In each interval, the changed counts of this many posts are applied at once.
+ */
 #define FEW_COUNTS 10
 
 /*
- * Number of posts whose changed counts are refreshed in one turn, which takes
- * some ms.
+ * Number of posts whose changed counts are applied in one round of the
+ * worker's main loop, which takes some ms.
  */
 #define COUNTS_A_TURN 200
 
-/* Return how many ms of the current count interval are left. */
+/*
+ * Return how many ms are left of the current blogstore.count_refresh_interval.
+ */
 static long
 interval_left(const Worker *worker)
 {
@@ -56,7 +63,10 @@ interval_left(const Worker *worker)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 }
 
-/* If the count interval is over, begin the next one and return true. */
+/*
+ * Return whether the current blogstore.count_refresh_interval is over. If so,
+ * begin the next one.
+ */
 static bool
 interval_over(Worker *worker)
 {
@@ -71,10 +81,10 @@ interval_over(Worker *worker)
 }
 
 /*
- * Move the changed counts that this turn has decoded from the set "dirty" to
- * "counts". The contents of "counts" are due if all is true, they concern few
- * posts, or the set is full. If they are due and "due_counts" is empty,
- * exchange these two sets. Returns whether they were exchanged.
+ * Move the changed counts in the set "dirty" to the set "counts". Then make
+ * the contents of "counts" due, if "all" is true, they concern few posts, or
+ * the set is full. To do so, exchange "counts" with the set "due_counts",
+ * which must be empty. Returns whether the sets were exchanged.
  */
 static bool
 make_counts_due(Worker *worker, bool all)
@@ -94,8 +104,8 @@ make_counts_due(Worker *worker, bool all)
 }
 
 /*
- * Move the writes of other sessions from the set "later" to "dirty", if their
- * delay is over, the set is full, or all is true.
+ * Move the writes of other sessions to the views from the set "later" to the
+ * set "dirty", if their delay is over, "later" is full, or "all" is true.
  */
 static void
 move_later(Worker *worker, bool all)
@@ -115,10 +125,11 @@ move_later(Worker *worker, bool all)
 }
 
 /*
- * Called when due_counts has been filled. Remembers up to where all changes
- * are applied once the last part of due_counts is: everything that is decoded
- * by now, unless writes of other sessions are still deferred. Processes that
- * wait for the views now are answered at that time.
+ * Called when counts were moved to the set "due_counts". Notes in due_lsn the
+ * position before which all changes will be applied when that set is empty
+ * again. This is the end of the decoded WAL, unless the set "later" has
+ * changes; then no position is known. A process that waits for the views now
+ * will be answered at that time.
  */
 static void
 note_due(Worker *worker, XLogRecPtr position)
@@ -134,11 +145,12 @@ note_due(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Called after a turn has decoded all changes before position. Takes the
- * changes that are not urgent out of dirty, and moves deferred changes that
- * are due into it. Changed counts are moved in parts, one part per turn, so
- * that a new post does not wait until the counts of thousands of posts are
- * applied.
+ * Called when a round of the worker's main loop has decoded all changes before
+ * a position. Moves the changes that are not urgent out of the set "dirty",
+ * and the deferred changes that are due into it.
+ *
+ * Each round moves only a part of the changed counts, so that a new post does
+ * not wait until the counts of thousands of posts are applied.
  */
 void
 deferred_move_due(Worker *worker, XLogRecPtr position)
@@ -147,7 +159,7 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		filled;
 
-	/* dirty still has the changes of an attempt that has failed */
+	/* The last attempt to apply the set has failed and is repeated first. */
 	if (worker->must_retry)
 		return;
 	waited = dirty_waited(worker->dirty);
@@ -159,14 +171,17 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	dirty_take_counted(worker->due_counts, worker->dirty, COUNTS_A_TURN);
 }
 
-/* Return whether due_counts has more parts, for further turns. */
+/*
+ * Return whether changed counts are left in due_counts for later rounds of the
+ * worker's main loop.
+ */
 bool
 deferred_parts_left(const Worker *worker)
 {
 	return dirty_any(worker->due_counts);
 }
 
-/* Return whether the worker has decoded any changes but not applied them. */
+/* Return whether any changes are deferred. */
 static bool
 any_deferred(const Worker *worker)
 {
@@ -175,18 +190,23 @@ any_deferred(const Worker *worker)
 }
 
 /*
- * Called after the worker has applied the changes in worker->dirty. Returns
- * the WAL position before which all changes, the deferred ones among them, are
- * applied; invalid if that has not changed since the last call. position: the
- * end of the decoded WAL. *turn: receives the number of the turn, perhaps an
- * earlier one, that had decoded WAL up to the returned position.
+ * Called when the worker has applied the changes in worker->dirty. Returns the
+ * WAL position before which all changes are applied, including the deferred
+ * ones. Returns InvalidXLogRecPtr if this position has not changed since the
+ * last call.
+ *
+ * position: the end of the decoded WAL
+ * *turn: receives the number of the round of the worker's main loop that had
+ * decoded WAL up to the returned position
  */
 XLogRecPtr
 deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 {
 	if (!any_deferred(worker))
 	{
-		/* everything that was decoded is applied */
+		/*
+		 * no changes are deferred, so everything that was decoded is applied
+		 */
 		*turn = worker->turn_number;
 		worker->due_lsn = InvalidXLogRecPtr;
 		dirty_answered(worker->dirty);
@@ -196,13 +216,15 @@ deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 	if (deferred_parts_left(worker))
 		return InvalidXLogRecPtr;
 
-	/* the last part of due_counts is applied: return its position once */
+	/*
+	 * The last part of due_counts is applied. Return its position only once.
+	 */
 	position = worker->due_lsn;
 	worker->due_lsn = InvalidXLogRecPtr;
 	return position;
 }
 
-/* Return the number of ms until deferred changes may become due. */
+/* Return the number of ms until deferred changes may have to be applied. */
 long
 deferred_next(const Worker *worker)
 {

@@ -1,17 +1,19 @@
 /*
  * folding.c
- *		Folding deltas: adding the changes of counts that wait in rows of their
- *		own (deltas) to the counters of their posts, and deciding when.
+ *		Folds deltas, that is, adds them to the counters of their posts, and
+ *		decides when.
  *
- * The worker learns from the change feed which posts have deltas. It folds
- * them when the post has had no new delta for FOLD_AFTER, or at the latest
- * after FOLD_AT_LAST. Some deltas are stripes, of which each process has at
- * most one per post (count_delta.c); there may be many other deltas. A post
- * with MANY_DELTAS of those is folded at once, because its readers add them
- * all up. If another transaction has locked the counter, the deltas stay,
- * merged into one if there are many, and the worker tries again later. The
- * list of posts is kept in memory only, so a new worker scans all leaves for
- * deltas, a part at a time.
+ * The worker learns from the change feed which posts have deltas besides their
+ * counter. It folds the deltas of a post when no new one was inserted for
+ * FOLD_AFTER ms, or at the latest after FOLD_AT_LAST ms. If a post has
+ * MANY_DELTAS, they are folded at once, because each reader of the post adds
+ * them all up. Stripes do not count for this, because a process has at most
+ * one stripe for each post (count_delta.c).
+ *
+ * If another transaction has locked the counter, the deltas are not folded,
+ * and the worker tries again later. If there are many, it merges them into
+ * one. The list of posts with deltas is only in memory, so a new worker scans
+ * all leaves of deltas, a part at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -31,50 +33,47 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/*
- * A post's deltas are folded (added to its counter) at once if there are this
- * many, not counting stripes.
- */
+/* Number of deltas, without stripes, at which a post is folded at once. */
 #define MANY_DELTAS 32
 
 /*
- * When a post with fewer deltas is folded, in ms: FOLD_AFTER after its last
- * delta, and at the latest FOLD_AT_LAST after its first.
+ * When a post with fewer deltas is folded: FOLD_AFTER ms after its last delta,
+ * at the latest FOLD_AT_LAST ms after its first.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on one transaction that folds deltas: their number, and the number of
- * their posts. TIME_TO_FOLD: how long the worker folds before it looks for new
- * changes of posts, in ms.
+ * Limits on a transaction that folds: FOLD_DELTAS deltas of FOLD_POSTS posts.
+ * After TIME_TO_FOLD ms, the worker stops folding and decodes WAL again.
  */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
 /*
- * Pause before the next attempt to fold a post whose counts a trigger or
- * constraint of the owner has rejected, in ms.
+ * Pause, in ms, before the worker tries again to fold a post for which a
+ * trigger or constraint of the owner has raised an error.
  */
 #define FAILED_PAUSE 30000
 
 /*
- * Limit on the number of deltas that one transaction reads when the worker
- * scans all leaves for deltas.
+ * Limit on the number of deltas that a transaction reads, while the worker
+ * scans all leaves for posts with deltas.
  */
 #define LOOK_STEP 500
 
 /*
- * When repair() folds deltas and finds counters locked, it waits at most
- * PATIENCE times altogether, each time for MOMENT microseconds.
+ * When repair() folds deltas and a counter is locked by another transaction,
+ * it waits MOMENT microseconds and tries again. It waits at most PATIENCE
+ * times, for all counters together.
  */
 #define PATIENCE 500
 #define MOMENT 10000
 
 /*
- * Limit on the number of posts in the list. If there are more, the list is
- * dropped and all leaves are scanned for deltas.
+ * Limit on the number of posts in the list of posts to fold ("pending"). If
+ * there are more, the worker drops the list and scans all leaves of deltas.
  */
 #define MAX_PENDING 100000
 
@@ -83,7 +82,7 @@ typedef struct PendingPost
 	pg_uuid_t	post_id;
 
 	/*
-	 * Number of deltas that the post has got, not counting stripes. An
+	 * Number of deltas inserted for the post, without stripes. It is an
 	 * estimate, because another process may have folded some.
 	 */
 	int64		deltas;
@@ -94,15 +93,17 @@ typedef struct PendingPost
 static HTAB *pending = NULL;
 
 /*
- * When the next post in the list has to be folded, or the scan of the leaves
- * continues; DT_NOEND if neither.
+ * When the next post in the list "pending" has to be folded, or the scan of
+ * the leaves of deltas continues. DT_NOEND if there is nothing to do.
  */
 static TimestampTz next_due = DT_NOBEGIN;
 
 /*
- * Where the scan of all leaves for deltas continues. look_from_start: it has
- * not begun. look_at: the partition, NO_PARTITION if the scan has ended.
- * look_after: the last delta that it has read there.
+ * Where the scan of all leaves of deltas continues.
+ *
+ * look_from_start: the scan has not begun
+ * look_at: partition of the next delta, or NO_PARTITION at the end of the scan
+ * look_after: place of the last delta that was read in this partition
  */
 static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
@@ -115,8 +116,9 @@ after(int ms)
 }
 
 /*
- * Return whether the time due has come. A time more than FAILED_PAUSE ahead
- * counts as come, because the clock was set back then.
+ * Return whether a point in time, "due", has come. A time more than
+ * FAILED_PAUSE ahead has also come, because the clock was set back after it
+ * was computed.
  */
 static bool
 is_due(TimestampTz due, TimestampTz now)
@@ -125,8 +127,9 @@ is_due(TimestampTz due, TimestampTz now)
 }
 
 /*
- * Add a post to the list of those to fold, or update its entry. deltas: number
- * of its new deltas, not counting stripes.
+ * Add a post to the list of posts to fold, or update its entry.
+ *
+ * deltas: number of the post's new deltas, without stripes.
  */
 static PendingPost *
 remember_post(const pg_uuid_t *post_id, int64 deltas)
@@ -156,8 +159,8 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 }
 
 /*
- * Drop the list of posts to fold and scan all leaves for deltas instead,
- * beginning after FOLD_AFTER.
+ * Drop the list of posts to fold. Have all leaves of deltas scanned instead,
+ * beginning after FOLD_AFTER ms.
  */
 void
 fold_all_later(void)
@@ -170,8 +173,8 @@ fold_all_later(void)
 }
 
 /*
- * Add those posts of a dirty set to the list that have got deltas besides
- * their counter. Called when the views show the changes of the set.
+ * Called when the views show the changes of a dirty set. Adds the posts of the
+ * set that have got deltas besides their counter to the list of posts to fold.
  */
 void
 fold_later(const DirtySet *dirty)
@@ -199,8 +202,9 @@ room_for_pending(void)
 }
 
 /*
- * Scan a part of one partition, up to LOOK_STEP deltas, and add the posts that
- * have deltas to the list. Returns true if the partition has no more.
+ * Scan a part of a partition, up to LOOK_STEP deltas, and add the posts of
+ * these deltas to the list of posts to fold. Returns true at the end of the
+ * partition.
  */
 static bool
 find_deltas_in(int partition)
@@ -229,8 +233,8 @@ find_deltas_in(int partition)
 }
 
 /*
- * Scan the next part of all leaves for deltas, with the active snapshot.
- * Returns whether any part is left.
+ * Scan the next part of the leaves of deltas, with the active snapshot.
+ * Returns whether another part is left.
  */
 static bool
 find_deltas(void)
@@ -250,7 +254,7 @@ find_deltas(void)
 	return look_at != NO_PARTITION;
 }
 
-/* Fold the deltas of one post. Returns how many were folded or merged. */
+/* Fold the deltas of a post. Returns how many deltas were folded or merged. */
 static int64
 fold_post(PendingPost *post)
 {
@@ -259,18 +263,20 @@ fold_post(PendingPost *post)
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
-	/* the partition may have been detached or moved to another node */
+	/* The partition may have been detached, or moved to another node. */
 	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
 		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
-		/* more deltas may be left, so the post stays due */
+		/*
+		 * More deltas may be left, so the post stays in the list and is due.
+		 */
 		post->deltas = MANY_DELTAS;
 	else if (outcome == ITEM_LOCKED || left)
 	{
 		/*
-		 * A delta is left that another transaction is writing, or the counter
-		 * is locked. If that transaction rolls back, the change feed reports
-		 * nothing, so try again later.
+		 * Another transaction has locked the counter, or is writing a delta.
+		 * If it rolls back, the change feed reports nothing. So keep the post
+		 * in the list, and try again later.
 		 */
 		if (taken > 0)
 			post->deltas = 0;	/* post_fold() has merged the other deltas into
@@ -284,16 +290,17 @@ fold_post(PendingPost *post)
 }
 
 /*
- * Posts that the current transaction has tried to fold, and the limit on their
- * number. After a failure the limit is 1, to find the post that fails.
+ * The posts that the current transaction has tried to fold. at_once is the
+ * limit on their number. After a failure the limit is 1, until the post that
+ * fails is found.
  */
 static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
 static int	at_once = FOLD_POSTS;
 
 /*
- * Work of one transaction: scan a part of the leaves for deltas, and fold
- * posts that are due.
+ * Do the work of one transaction: scan a part of the leaves of deltas, and
+ * fold posts that are due.
  */
 static void
 fold_chunk(void *arg)
@@ -325,9 +332,9 @@ fold_chunk(void *arg)
 }
 
 /*
- * React to an error that a trigger or constraint of the owner has raised while
- * posts were folded. From now on each transaction folds one post. A post that
- * fails in a transaction of its own is tried again after FAILED_PAUSE.
+ * Called when a trigger or constraint of the owner has raised an error while
+ * posts were folded. From now on, each transaction folds only one post. If it
+ * fails again, that post is tried again after FAILED_PAUSE ms.
  */
 static void
 note_failed(const ErrorData *error)
@@ -369,8 +376,8 @@ try_chunk(void)
 	}
 
 	/*
-	 * fold_post() has removed these posts from the list, but the rollback has
-	 * undone the folding.
+	 * fold_chunk() has removed these posts from the list, but the rollback has
+	 * restored their deltas.
 	 */
 	for (int i = 0; i < n_tried; i++)
 		(void) remember_post(&tried[i], 0);
@@ -381,10 +388,10 @@ try_chunk(void)
 }
 
 /*
- * Fold the posts that are due, for about TIME_TO_FOLD ms: add their deltas to
- * their counters. Called in each turn of the worker, outside of a transaction.
- * Returns the number of ms until the next post is due, -1 if the list of posts
- * is empty and no scan for deltas is in progress.
+ * Fold the posts that are due, for about TIME_TO_FOLD ms. Called in each round
+ * of the worker's main loop, outside of a transaction. Returns the number of
+ * ms until the next post is due, or -1 if no post has to be folded and no scan
+ * for deltas is in progress.
  */
 long
 fold_step(void)
@@ -401,9 +408,9 @@ fold_step(void)
 }
 
 /*
- * Find the next post behind *place that has deltas besides its counter, and
- * move *place behind all deltas of that post. Returns false if there is no
- * such post. Uses the active snapshot.
+ * Find the next post behind *place that has deltas besides its counter, with
+ * the active snapshot. Moves *place behind all deltas of that post. Returns
+ * false if there is no such post.
  */
 static bool
 next_counted(int partition, ItemPlace *place)
@@ -422,7 +429,7 @@ next_counted(int partition, ItemPlace *place)
 	if (found)
 	{
 		item_scan_place(scan, place);
-		/* the largest id: *place is behind all deltas of this post */
+		/* With the largest id, *place is behind all deltas of this post. */
 		memset(&place->last, 0xff, sizeof(place->last));
 	}
 	item_scan_end(scan);
@@ -430,9 +437,11 @@ next_counted(int partition, ItemPlace *place)
 }
 
 /*
- * Fold the deltas of a post. If another transaction has locked its counter,
- * wait and try again; usually that is the worker, which also folds and soon
- * commits. *patience: number of waits that are left for all posts together.
+ * Fold the deltas of a post. If another transaction has locked the post's
+ * counter, wait and try again. That transaction is usually the worker's, which
+ * also folds and soon commits.
+ *
+ * *patience: how many more times all calls together may wait.
  */
 static void
 fold_patiently(const pg_uuid_t *post_id, int *patience)
@@ -450,9 +459,9 @@ fold_patiently(const pg_uuid_t *post_id, int *patience)
 }
 
 /*
- * Fold the deltas of all posts: add them to the posts' counters. If a counter
- * stays locked, the deltas of its post are merged into one instead. Called in
- * a READ COMMITTED transaction, as the containers' owner.
+ * Fold the deltas of all posts, for repair(). If a counter stays locked by
+ * another transaction, the deltas of its post are merged into one instead.
+ * Called in a READ COMMITTED transaction, as the containers' owner.
  */
 void
 fold_everything(void)

@@ -1,7 +1,7 @@
 /*
  * job_steps.c
- *		Doing the jobs of the queue (storage/bookkeeping/job_queue.c), one
- *		chunk at a time. A job is work that continues after the command that
+ *		Does the jobs of the queue (storage/bookkeeping/job_queue.c), one chunk
+ *		at a time. A job is work that continues after the command that
  *		requested it: a rebuild of the views, a rename or deletion of a user,
  *		or, on a cluster, the arrival of a partition from another node.
  *
@@ -25,27 +25,27 @@
 #include "utils/timestamp.h"
 
 /*
- * Number of jobs read from the queue at a time, and number of failed jobs that
- * are remembered.
+ * JOBS_AT_ONCE: number of jobs in a page, as jobs_step() reads the queue.
+ * MAX_FAILED: number of failed jobs that the worker remembers.
  */
 #define JOBS_AT_ONCE 100
 #define MAX_FAILED 1000
 
 /*
- * Pause before a failed job is tried again, in ms: a job of one user, and a
- * job of all users.
+ * Pause before a failed job is tried again, in ms. FAILED_PAUSE_ALL is for a
+ * job that concerns all users.
  */
 #define FAILED_PAUSE 30000
 #define FAILED_PAUSE_ALL 600000
 
-/* How long jobs may run before the worker decodes WAL again, in ms. */
+/* How long the worker does jobs before it decodes WAL again, in ms. */
 #define TIME_FOR_JOBS 10
 
 /*
- * Publish the WAL position before which all writes of jobs lie, or
- * JOB_COMMITTING while a chunk runs. When a process waits for a job to appear
- * in the views and finds that the job has left the queue, it waits until the
- * views show everything up to this position.
+ * Publish the WAL position before which all writes of jobs have committed, or
+ * JOB_COMMITTING while a chunk runs. A process may wait until the views show
+ * the effects of a job. When that job has left the queue, the process waits
+ * until the views show everything before this position.
  */
 static void
 announce_commit(uint64 lsn)
@@ -66,11 +66,13 @@ views_shown(void)
 	return entry ? pg_atomic_read_u64(&entry->shown_lsn) : InvalidXLogRecPtr;
 }
 
-/* a rebuild has finished since jobs_request_rebuild() was last called */
+/*
+ * whether a rebuild has finished since jobs_request_rebuild() was last called
+ */
 static bool rebuilt = false;
 
 /*
- * Return whether a job can continue now. Otherwise it waits for an event, such
+ * Return whether a job can continue now. If not, it waits for an event, such
  * as the end of transactions that may still write items.
  */
 static bool
@@ -90,9 +92,10 @@ is_ready(const Job *job)
 }
 
 /*
- * Return whether the next step of an arrival writes views instead of items.
- * That is so when its items have been swept, that is, all have been brought up
- * to date, or when there is no partition to sweep.
+ * Return whether the next step of an arrival (the job for a partition that
+ * came from another node) writes views instead of items. It does when all
+ * items of the partition have been brought up to date, or when the job has no
+ * partition.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -109,7 +112,7 @@ writes_views(const Job *job)
 }
 
 /*
- * Do one step of a job that is locked in the queue. Returns false if the job
+ * Do one step of a job, which is locked in the queue. Returns false if the job
  * has to wait.
  */
 static bool
@@ -130,8 +133,8 @@ do_step(Job *job)
 			return deletion_step(job);
 		case JOB_ARRIVAL:
 			/*
-			 * The job was queued when a partition arrived from another node.
-			 * There is no cluster any more, so nothing is left to do.
+			 * This job was queued when a partition arrived from another node.
+			 * Now there is no cluster any more, so nothing is left to do.
 			 */
 			job_finish(job);
 			return true;
@@ -140,18 +143,17 @@ do_step(Job *job)
 	return true;
 }
 
-/* Argument and result of do_chunk(). */
 typedef struct Chunk
 {
 	Job		   *job;
-	bool		begun;			/* do_chunk() was called, so the transaction
-								 * had begun */
+	bool		begun;			/* whether do_chunk() was called, in a
+								 * transaction that had begun */
 	bool		moved;
 } Chunk;
 
 /*
- * Do one chunk of a job, in the current transaction. Locks the job before any
- * item, as all code does that locks both.
+ * Do one chunk of a job, in the current transaction. To avoid deadlocks, locks
+ * the job before any item, as all code does that locks both.
  */
 static void
 do_chunk(void *arg)
@@ -170,8 +172,8 @@ do_chunk(void *arg)
 }
 
 /*
- * The jobs that have failed, and when to try them again. A new one replaces
- * the oldest.
+ * The jobs that have failed, and when each is tried again. When the array is
+ * full, a new job replaces the oldest.
  */
 typedef struct FailedJob
 {
@@ -193,7 +195,7 @@ failed_lately(const Job *job)
 	return false;
 }
 
-/* Mark a job as parked in the queue, so that the progress view shows it. */
+/* Mark a job as parked in the queue, for the progress view. */
 static void
 park(void *arg)
 {
@@ -206,9 +208,9 @@ park(void *arg)
 }
 
 /*
- * Called when a rename or deletion has failed, because of a constraint or
- * trigger of the owner, or an item that lacks a value. Marks the job as
- * parked; it is tried again after a pause. Other jobs continue.
+ * Called when a rename or deletion has failed because of a constraint or
+ * trigger of the owner, or because an item lacks a value. Marks the job as
+ * parked, and has it tried again after a pause. Other jobs continue.
  */
 static void
 job_failed(const Job *job, const ErrorData *error)
@@ -229,16 +231,17 @@ job_failed(const Job *job, const ErrorData *error)
 					pause / 1000, error->message)));
 
 	/*
-	 * If this fails, the progress view does not show the job as parked, but
-	 * the worker still tries it again after the pause.
+	 * If this transaction fails, the progress view does not show the job as
+	 * parked. The worker tries the job again after the pause in any case.
 	 */
 	(void) apply_run(APPLY_STATE, park, &parked, &other);
 }
 
 /*
  * Do one chunk of a job. Returns false if the job has to wait or has failed.
- * An error of a job that writes views is thrown instead, because without this
- * job the views cannot be kept up to date.
+ *
+ * An error is thrown if the job writes views, because without this job the
+ * worker cannot keep the views up to date.
  */
 static bool
 try_chunk(Job *job)
@@ -261,7 +264,7 @@ try_chunk(Job *job)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)
 	{
-		*job = before;			/* the rollback has undone what the chunk
+		*job = before;			/* the rollback has undone what the chunk had
 								 * changed in *job */
 		return false;
 	}
@@ -272,20 +275,20 @@ try_chunk(Job *job)
 
 /*
  * Where jobs_step() continues. It reads the queue in pages of JOBS_AT_ONCE
- * jobs, and goes to the next page when no job of this one can continue, so
- * that no job holds up the others.
+ * jobs. When no job of a page can continue, jobs_step() goes to the next page,
+ * so that these jobs do not block the others.
  */
 static int64 page_offset = 0;	/* number of jobs in the queue before the
-								 * page */
-static int	page_next = 0;		/* index in the page of the job to try next */
-static int	page_idle = 0;		/* how many jobs were tried since a job of the
-								 * page last made progress */
-static bool any_moved = false;	/* some job has made progress since the first
-								 * page was begun */
+								 * current page */
+static int	page_next = 0;		/* index of the next job in the current page */
+static int	page_idle = 0;		/* number of jobs tried since a job of the
+								 * current page made progress */
+static bool any_moved = false;	/* whether a job has made progress since the
+								 * first page was begun */
 
 /*
- * Read the current page of the job queue, at most JOBS_AT_ONCE jobs from
- * page_offset on, into an array of *n jobs in the current memory context.
+ * Read the current page of the job queue: up to JOBS_AT_ONCE jobs from
+ * page_offset on. Returns an array of *n jobs in the current memory context.
  */
 static Job *
 list_jobs(int *n)
@@ -299,11 +302,14 @@ list_jobs(int *n)
 	return jobs;
 }
 
-/* Return the result of jobs_step() if no job of the queue can continue. */
+/*
+ * Return what jobs_step() returns if none of the n jobs in the current page
+ * can continue.
+ */
 static JobProgress
 idle_progress(const Job *jobs, int n)
 {
-	/* the jobs of earlier pages may not all be parked */
+	/* Some jobs of earlier pages may not be parked. */
 	if (page_offset > 0)
 		return JOBS_WAITING;
 	if (n == 0)
@@ -315,9 +321,10 @@ idle_progress(const Job *jobs, int n)
 }
 
 /*
- * End the current page, which had n jobs: the next call of jobs_step() reads
- * the next page, or the first one after the end of the queue. idle: result if
- * no job of any page has made progress.
+ * End the current page of the job queue, which has n jobs. The next call of
+ * jobs_step() reads the next page, or after the last page the first one.
+ *
+ * idle: the result if no job of any page has made progress.
  */
 static JobProgress
 end_page(int n, JobProgress idle)
@@ -337,10 +344,10 @@ end_page(int n, JobProgress idle)
 }
 
 /*
- * Do one chunk of each job of a page in turn, for about TIME_FOR_JOBS ms. The
- * views are not updated meanwhile. Called outside of a transaction; allocates
- * in the current memory context, which the caller resets. Returns when the
- * caller should call it again.
+ * Do one chunk of each job in a page of the queue, for about TIME_FOR_JOBS ms.
+ * The worker does not update the views meanwhile. Called outside of a
+ * transaction. Allocates in the current memory context, which the caller
+ * resets. Returns when the caller should call this function again.
  */
 JobProgress
 jobs_step(void)
@@ -359,10 +366,15 @@ jobs_step(void)
 
 		page_idle = moved ? 0 : page_idle + 1;
 		any_moved |= moved;
-		/* a finished job has left the queue, so the next has its index */
+		/*
+		 * If this job is finished, it has left the queue, and the next job
+		 * gets its index.
+		 */
 		page_next = (first + i + (job->finished ? 0 : 1)) % n;
 
-		/* even a chunk without progress takes time, if it waits for a lock */
+		/*
+		 * A chunk without progress may also take time, if it waits for a lock.
+		 */
 		if (GetCurrentTimestamp() < until)
 			continue;
 		if (moved)
@@ -374,9 +386,9 @@ jobs_step(void)
 }
 
 /*
- * Return whether a rebuild that was requested has not finished yet. If it has
- * vanished from the queue unfinished, for example because the owner deleted
- * the row, queue it again. Called in a transaction, as the containers' owner.
+ * Return whether a rebuild was requested and has not finished. If its job is
+ * missing from the queue, for example because the owner deleted the row, queue
+ * the job again. Called in a transaction, as the containers' owner.
  */
 bool
 jobs_rebuild_pending(void)
@@ -389,8 +401,8 @@ jobs_rebuild_pending(void)
 }
 
 /*
- * Queue a rebuild; if one is queued already, make it start over. Called in a
- * transaction, as the containers' owner.
+ * Queue a rebuild. If a rebuild is in the queue already, make it start over.
+ * Called in a transaction, as the containers' owner.
  */
 void
 jobs_request_rebuild(void)

@@ -1,7 +1,7 @@
 /*
  * refresh_batch.c
- *		Applying a dirty set to the views. A dirty set has the keys of posts
- *		and users that may be out of date in the views (the copies of posts in
+ *		Applies a dirty set to the views. A dirty set has the keys of posts and
+ *		users that may be out of date in the views (the copies of posts in
  *		users, and the feed).
  *
  * The worker applies a set in one transaction, so readers never see half of
@@ -18,9 +18,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the keys of all posts in a dirty set, *n of them. Of a post of which
- * only counts have changed, the set has just the id, so its key is read from
- * the post; a post that no longer exists is left out.
+ * Return the keys of all posts in a dirty set, an array of *n elements. For a
+ * post whose deltas have changed, the set has only the id, so the rest of the
+ * key is read from the post. A post that no longer exists is left out.
  */
 static PostKey *
 list_posts(const DirtySet *dirty, int *n)
@@ -41,8 +41,10 @@ list_posts(const DirtySet *dirty, int *n)
 }
 
 /*
- * Update the views for the posts of a dirty set (arg), and queue a rename for
- * each user in it, which writes the current name into the user's items.
+ * Update the views for the posts of a dirty set. For each user of the set,
+ * queue a rename job, which writes the current username into the user's items.
+ *
+ * arg: the dirty set.
  */
 static void
 refresh_batch(void *arg)
@@ -68,9 +70,10 @@ refresh_batch(void *arg)
 }
 
 /*
- * Apply a dirty set to the views, in one transaction. Returns false if a
- * concurrent transaction is in the way; nothing is written then, and the
- * caller tries again. Locks: containers and views, see worker_transaction.c.
+ * Apply a dirty set to the views, in one transaction. Locks: those of
+ * APPLY_VIEWS (worker_transaction.c). Returns false if a concurrent
+ * transaction prevents this. Nothing is written then, and the caller tries
+ * again later.
  */
 bool
 batch_apply(const DirtySet *dirty)
@@ -86,8 +89,8 @@ make_feed(void *arg)
 }
 
 /*
- * Rewrite the feed, whatever it holds, in one transaction. Returns false if a
- * concurrent transaction is in the way; the caller tries again.
+ * Rewrite the feed, whatever rows it has, in one transaction. Returns false if
+ * a concurrent transaction prevents this. The caller then tries again later.
  */
 bool
 batch_make_feed(void)

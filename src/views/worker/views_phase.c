@@ -45,9 +45,11 @@
 #include "storage/procarray.h"
 
 /*
- * Set the first phase after VIEWS_UNKNOWN. complete: view_state says that the
- * views are complete, so they only have to catch up; otherwise they have to be
- * rebuilt. The caller has checked that the worker is needed and enabled.
+ * Set the first phase after VIEWS_UNKNOWN. The caller has checked that the
+ * worker is needed and enabled.
+ *
+ * complete: view_state says that the views are complete, so that they only
+ * have to catch up. Otherwise they have to be rebuilt.
  */
 void
 worker_begin_views(Worker *worker, bool complete)
@@ -59,8 +61,9 @@ worker_begin_views(Worker *worker, bool complete)
 }
 
 /*
- * Mark the views as incomplete and queue a rebuild, in one transaction. When
- * it commits, readers stop using the views. Called outside of a transaction.
+ * Mark the views as incomplete and queue a rebuild, in one transaction.
+ * Readers stop using the views when it commits. Called outside of a
+ * transaction.
  */
 void
 worker_invalidate_views(Worker *worker)
@@ -69,7 +72,7 @@ worker_invalidate_views(Worker *worker)
 	ViewState	state;
 
 	Assert(worker->views != VIEWS_UNKNOWN);
-	/* if the transaction fails, the next turn repeats it */
+	/* If the transaction fails, the next round of the main loop repeats it. */
 	worker->must_invalidate = true;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
@@ -90,8 +93,8 @@ worker_invalidate_views(Worker *worker)
 }
 
 /*
- * Set VIEWS_CATCHING_UP, because the rebuild is done. The views are served
- * when all WAL that is flushed by now has been applied.
+ * Set VIEWS_CATCHING_UP, because the rebuild is done. Readers may use the
+ * views when all WAL that is flushed by now has been applied.
  */
 void
 worker_views_rebuilt(Worker *worker)
@@ -104,7 +107,7 @@ worker_views_rebuilt(Worker *worker)
 
 /*
  * Set VIEWS_KEPT: the views are complete and up to date for the posts of this
- * server.
+ * node.
  */
 void
 worker_keep_views(Worker *worker)
@@ -114,8 +117,8 @@ worker_keep_views(Worker *worker)
 }
 
 /*
- * Return from VIEWS_SERVED to VIEWS_KEPT, on a cluster. The views may lack
- * recent changes to posts of other nodes, so readers must not use them.
+ * On a cluster: return from VIEWS_SERVED to VIEWS_KEPT. Readers must not use
+ * the views, because recent changes to posts of other nodes may be missing.
  */
 void
 worker_await_others(Worker *worker)
@@ -127,11 +130,11 @@ worker_await_others(Worker *worker)
 }
 
 /*
- * Let readers use the views if their snapshots see a transaction that this
- * function commits. A statement that has begun to read posts has an older
- * snapshot and does not switch to the views. The xid is published before the
- * commit, so a reader whose snapshot sees the transaction always finds the
- * xid.
+ * Let readers use the views if their snapshot sees the transaction that this
+ * function commits. The snapshot of a statement that has begun to read posts
+ * does not see it, so the statement does not switch to the views. The xid is
+ * published before the commit. So if a snapshot sees the transaction, its
+ * process also reads the xid.
  */
 static void
 serve_from_now(Worker *worker)
@@ -145,8 +148,8 @@ serve_from_now(Worker *worker)
 }
 
 /*
- * Set VIEWS_SERVED: the views are complete and up to date. Readers use them
- * with snapshots taken from now on. Called outside of a transaction.
+ * Set VIEWS_SERVED: the views are complete and up to date. Readers with
+ * snapshots taken from now on use them. Called outside of a transaction.
  */
 void
 worker_serve_views(Worker *worker)
@@ -163,10 +166,10 @@ worker_serve_views(Worker *worker)
 }
 
 /*
- * Called from time to time while the views are served. Replaces the
- * transaction in WorkerEntry.served by FrozenTransactionId once every snapshot
- * sees it. Otherwise its xid would seem to be in the future after a
- * wraparound.
+ * Called from time to time while the views are served. When every snapshot
+ * sees the transaction in WorkerEntry.served, replaces it by
+ * FrozenTransactionId. Otherwise its xid would seem to be in the future after
+ * a wraparound.
  */
 void
 worker_serve_all(Worker *worker)
@@ -179,9 +182,10 @@ worker_serve_all(Worker *worker)
 }
 
 /*
- * Set the state of the worker's entry to reason, and exit. With exit code 0
- * the postmaster forgets the worker, so only the launcher starts another. Does
- * not return.
+ * Set the state of the worker's entry, and exit. Does not return. After exit
+ * code 0 the postmaster does not restart the worker; only the launcher does.
+ *
+ * reason: WORKER_STOPPED or WORKER_NOT_NEEDED.
  */
 void
 worker_leave(Worker *worker, WorkerState reason)
@@ -191,8 +195,8 @@ worker_leave(Worker *worker, WorkerState reason)
 }
 
 /*
- * Drop the slot, so that it does not retain WAL, and exit, because the
- * database no longer needs a worker. Does not return.
+ * Exit because the database needs no worker. Drops the slot, so that it does
+ * not retain WAL. Does not return.
  */
 void
 worker_retire(Worker *worker)

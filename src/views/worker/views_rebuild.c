@@ -1,12 +1,14 @@
 /*
  * views_rebuild.c
- *		Steps of a rebuild: the job that makes the views (the copies of posts
- *		in users, and the feed) agree with the posts, whatever they hold.
+ *		The steps of a rebuild, the job that makes the views (the copies of
+ *		posts in users, and the feed) agree with the posts, whatever the views
+ *		hold.
  *
  * A rebuild first compares all copies with their posts, in key order, and then
  * the feed with the newest posts. Each chunk is one transaction with its own
- * snapshot. Between chunks the worker decodes and applies changes as usual.
- * The two do not conflict, because both write the current state of the posts.
+ * snapshot. Between chunks, the worker decodes and applies changes as usual.
+ * These do not conflict with the rebuild, because both write the current state
+ * of the posts.
  *
  * Runs in the worker; rebuild_estimate() in any backend, too.
  */
@@ -29,8 +31,9 @@ rebuild_estimate(void)
 }
 
 /*
- * Do the next chunk of a rebuild, and note in *job how far it is. The caller
- * holds the views' lock, and saves the job in the same transaction.
+ * Do the next chunk of a rebuild, and store in *job how far the rebuild is.
+ * The caller has called views_lock(), and saves the job in the same
+ * transaction.
  */
 void
 rebuild_chunk(Job *job)

@@ -1,11 +1,11 @@
 /*
  * views_serving.c
- *		Whether readers may use the views (the copies of posts in users, and
- *		the feed): they must be complete, up to date, and built for the current
- *		settings, and the worker must not be stopped.
+ *		Decides whether readers may use the views (the copies of posts in
+ *		users, and the feed). They may if the views are complete, up to date,
+ *		and built for the current settings, and the worker is not stopped.
  *
  * The worker calls these functions when it starts, when the configuration is
- * reloaded, and in its turns.
+ * reloaded, and in each round of its main loop.
  *
  * Runs in the worker.
  */
@@ -25,15 +25,16 @@
 #include "utils/timestamp.h"
 
 /*
- * Interval at which the worker checks what other sessions can change, such as
- * view_state, in ms.
+ * Interval, in ms, at which worker_check_state() reads what other sessions can
+ * change, such as view_state.
  */
 #define CHECK_STATE 900
 
 /*
  * Return whether the database needs a worker: it has the extension and
- * containers, and is not a template. A template must have no sessions, or it
- * could not be copied. Called outside of a transaction.
+ * containers, and is not a template. A template must not have a worker,
+ * because a database with sessions cannot be copied. Called outside of a
+ * transaction.
  */
 bool
 worker_needed(void)
@@ -62,9 +63,9 @@ worker_read_state(ViewState *state)
 }
 
 /*
- * Mark the views as unusable and flush the commit, so that standbys do not use
- * them either. Called because the server's settings do not allow logical
- * decoding.
+ * Mark the views as not usable, because the server's settings do not allow
+ * logical decoding. The commit is flushed, so that standbys stop using the
+ * views, too.
  */
 void
 worker_abandon_views(void)
@@ -77,7 +78,10 @@ worker_abandon_views(void)
 	apply_flush();
 }
 
-/* Store the number of rows that the feed was built for; 0 if it is unknown. */
+/*
+ * Store in view_state for how many rows the feed was built; 0 if this is
+ * unknown.
+ */
 static void
 write_feed_size(int size)
 {
@@ -92,11 +96,11 @@ write_feed_size(int size)
 }
 
 /*
- * Compare the current settings with those that the views were built for. If
- * the short form of posts has changed, the views are rebuilt. If
- * blogstore.feed_size has changed, a later turn rewrites the feed
- * (worker_fit_feed()). Until then the stored size is 0, so that after a crash
- * the next worker rewrites the feed, too.
+ * Compare the current settings with those for which the views were built. If
+ * the short form of posts has changed, rebuild the views. If
+ * blogstore.feed_size has changed, have worker_fit_feed() rewrite the feed in
+ * a later round of the main loop. Until then the stored size is 0, so that
+ * after a crash the next worker rewrites the feed.
  */
 void
 worker_follow_settings(Worker *worker)
@@ -121,7 +125,7 @@ worker_follow_settings(Worker *worker)
 
 /*
  * Rewrite the feed with blogstore.feed_size rows. Returns false if another
- * transaction has locked rows of the feed; the caller tries again.
+ * transaction has locked rows of the feed. The caller then tries again later.
  */
 bool
 worker_fit_feed(Worker *worker)
@@ -134,16 +138,16 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
- * Return whether all changes that were committed before the worker started, or
- * before a rebuild ended, are applied.
+ * Return whether all changes before worker->serve_from are applied. This is
+ * the end of WAL when the worker started or a rebuild ended.
  *
- * These are the changes in WAL up to serve_from. That position may lie within
- * a record. So the WAL up to there counts as decoded when a turn has reached
- * the end of WAL, at or after serve_from. From then on, changes that are
- * deferred are applied as if a process waited for the views.
+ * serve_from may lie within a record. So the WAL before it counts as decoded
+ * when a round of the main loop has read to the end of WAL, at or after
+ * serve_from. From then on, deferred changes are applied as if a process
+ * waited for the views.
  *
- * The views are served after a turn that has read WAL to its end. So they show
- * all posts that were committed before that turn began. wait_for_posts()
+ * The views are served after a round that has read to the end of WAL. So they
+ * show all posts that were committed before that round began. wait_for_posts()
  * relies on this.
  */
 static bool
@@ -164,12 +168,11 @@ all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 /*
  * If the views are complete and up to date, mark them as ready and set
  * VIEWS_KEPT. They are complete if no rebuild is pending. They are up to date
- * if everything committed before the end of that rebuild, or before the start
- * of the worker, is applied.
+ * if all_applied() returns true. Exits if stop_worker() was called. Called
+ * outside of a transaction.
  *
- * flushed: end of flushed WAL when the turn began. position: end of the
- * decoded WAL. Exits if stop_worker() was called. Called outside of a
- * transaction.
+ * flushed: end of flushed WAL when the current round of the main loop began
+ * position: end of the decoded WAL
  */
 void
 worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -209,11 +212,11 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Check at intervals whether the worker is still needed and enabled, and
- * whether view_state still says what the worker has stored. The owner may have
- * dropped containers and created them again, or deleted the row. Exits if no
- * worker is needed or may run, and rebuilds the views if the row has changed.
- * Called in each turn, outside of a transaction.
+ * At intervals, check whether the worker is still needed and enabled; if not,
+ * exit. Also check that view_state still says what the worker has stored; if
+ * not, rebuild the views. The owner may have deleted that row, or dropped the
+ * containers and created them again. Called in each round of the main loop,
+ * outside of a transaction.
  */
 void
 worker_check_state(Worker *worker)

@@ -1,21 +1,23 @@
 /*
  * worker.c
- *		The blogstore worker of one database: main function, turn loop, sleep.
+ *		The blogstore worker of one database: main function, main loop, sleep.
  *
  * At its start the worker checks that it is needed and enabled, and finds or
- * creates its replication slot. It then repeats a turn: decode WAL, apply the
- * changes to the views (the copies of posts in users, and the feed), fold
- * deltas (add counts that wait in rows of their own to the posts' counters),
- * do jobs such as renames. views_phase.c describes the phases of the views,
- * and views/launcher/worker_state.c the states that other processes see.
+ * creates its replication slot. Then it repeats the rounds of its main loop:
+ * decode WAL, apply the changes to the views (the copies of posts in users,
+ * and the feed), fold deltas (add them to the counters of their posts), do
+ * jobs such as renames. Identifiers call a round a turn. views_phase.c
+ * describes the phases of the views, and views/launcher/worker_state.c the
+ * states that other processes see.
  *
- * An ERROR ends the process, and the launcher starts a new one after a pause.
- * The new worker simply continues, because a refresh makes each copy equal to
- * the current state of its post. The worker exits without an error only if it
- * is not needed, is stopped, or was blocked by damage that has been repaired.
+ * An ERROR ends the process, and the launcher starts a new worker after a
+ * pause. The new worker simply continues, because a refresh makes each copy
+ * equal to the current state of its post. A worker exits without an error only
+ * if it is not needed, is stopped, or was blocked by damage that has been
+ * repaired.
  *
  * Memory contexts: "blogstore worker" lives as long as the process. Its child
- * "blogstore turn" is reset after each turn.
+ * "blogstore turn" is reset after each round of the main loop.
  */
 #include "postgres.h"
 
@@ -40,16 +42,20 @@
 #include "utils/wait_event.h"
 
 /*
- * Longest sleep after a turn, in ms: if the worker has nothing to do, if jobs
- * wait for other transactions, and if something has to be tried again soon.
+ * Longest sleep after a round of the main loop, in ms.
+ *
+ * NAP_IDLE: the worker has nothing to do
+ * NAP_JOB: jobs wait for other transactions
+ * NAP_SOON: the worker has to try something again soon
  */
 #define NAP_IDLE 1000
 #define NAP_JOB 100
 #define NAP_SOON 20
 
 /*
- * The cause of a failure to write the views is shown in stat_worker after this
- * many consecutive failures, and then again after each TELL_EVERY.
+ * If the worker fails to write the views TELL_FIRST times in a row, the cause
+ * is shown in stat_worker, and then again after each TELL_EVERY further
+ * failures.
  */
 #define TELL_FIRST 10
 #define TELL_EVERY 100
@@ -60,7 +66,9 @@ extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
  * Getting ready
  * ------------------------------------------------------------------------ */
 
-/* Show the current error in stat_worker. The caller rethrows it. */
+/*
+ * Show the current error in the view stat_worker. The caller throws it again.
+ */
 static void
 note_error(Worker *worker)
 {
@@ -87,9 +95,9 @@ worker_settings(void)
 		{"row_security", "off"},
 
 		/*
-		 * A commit of the worker does not wait for its WAL to be flushed, nor
-		 * for a standby. apply_flush() flushes it before the worker confirms
-		 * the slot.
+		 * The worker's commits do not wait for a flush of their WAL, or for a
+		 * standby. Before the worker confirms the slot, it calls
+		 * apply_flush().
 		 */
 		{"synchronous_commit", "off"}
 	};
@@ -102,7 +110,7 @@ worker_settings(void)
 }
 
 /*
- * Wait until all tables exist, which takes a while on a new node of a cluster.
+ * Wait until all tables exist. On a new node of a cluster this takes a while.
  * Exits if no worker is needed any more. Errors: 55000 if a table is damaged.
  */
 static void
@@ -124,8 +132,8 @@ await_tables(Worker *worker)
 }
 
 /*
- * Check that the worker is needed and enabled, create or check the slot, and
- * start decoding. Exits if no worker is needed or may run.
+ * Check that the worker is needed and enabled, check or create the slot, and
+ * start decoding. Exits if the worker is not needed or must not run.
  */
 static void
 worker_prepare(Worker *worker)
@@ -143,7 +151,10 @@ worker_prepare(Worker *worker)
 
 	await_tables(worker);
 
-	/* may create a slot, which waits for all running transactions to end */
+	/*
+	 * If worker_take_position() creates a slot, it waits for the end of all
+	 * running transactions.
+	 */
 	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
 	worker_follow_settings(worker);
@@ -159,10 +170,9 @@ worker_prepare(Worker *worker)
  * ------------------------------------------------------------------------ */
 
 /*
- * Flush the commits of sessions with synchronous_commit = off. Their end is
- * known from wake_lsn, but their WAL may not be flushed yet. The worker
- * decodes only flushed WAL, and a session may wait for the views to show its
- * commit.
+ * Flush the commits of sessions with synchronous_commit = off, up to wake_lsn.
+ * Such a session may wait for the views to show its commit, but the worker
+ * decodes only flushed WAL.
  */
 static void
 flush_noted_commits(Worker *worker)
@@ -175,14 +185,14 @@ flush_noted_commits(Worker *worker)
 
 /*
  * Apply the changes in worker->dirty to the views. Returns false if another
- * transaction is in the way; the set keeps its contents then.
+ * transaction prevents this; worker->dirty then keeps the changes.
  */
 static bool
 apply_dirty(Worker *worker)
 {
 	int64		changes = dirty_changes(worker->dirty);
 
-	/* if an error is thrown below, the flag stays set */
+	/* If an error is thrown below, must_retry stays true. */
 	worker->must_retry = true;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	if (dirty_anything(worker->dirty))
@@ -200,7 +210,7 @@ apply_dirty(Worker *worker)
 
 /*
  * Publish that the views show all commits before a WAL position, and wake the
- * processes that wait for that.
+ * processes that wait for this position.
  */
 static void
 publish(Worker *worker, XLogRecPtr position)
@@ -218,10 +228,11 @@ publish(Worker *worker, XLogRecPtr position)
 
 /*
  * Publish, for wait_for_posts(), that the views show all changes before a WAL
- * position except those of counts. The position does not pass a transaction
- * that is held back because its commit is not visible to others yet
- * (held_back.c). No process waits for such changes, because the transaction
- * has not returned to its client.
+ * position, except changed counts.
+ *
+ * If a transaction is held back because other processes do not see its commit
+ * yet (held_back.c), publish a position before this transaction. No process
+ * waits for such a transaction, because it has not returned to its client.
  */
 static void
 publish_posts(Worker *worker, XLogRecPtr position)
@@ -237,11 +248,14 @@ publish_posts(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep for at most nap ms, until WAL is flushed beyond the position
- * "flushed", which this turn has read, or a process wakes the worker. On a
- * busy site rest instead (worker_pause.c). The conditions are checked before
- * sleeping, because a wait during the turn, such as one for a lock, may have
- * reset the latch that a commit had set.
+ * Sleep for at most "nap" ms, until WAL is flushed beyond the position
+ * "flushed" or a process wakes the worker. On a busy site, rest instead
+ * (worker_pause.c).
+ *
+ * flushed: the end of the WAL that this round of the main loop has read.
+ *
+ * The conditions are checked before the sleep. A wait earlier in this round,
+ * such as one for a lock, may have reset the latch after a commit had set it.
  */
 static void
 worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
@@ -259,12 +273,13 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 }
 
 /*
- * Return how many ms the worker may sleep after a turn; 0 if it must not
- * sleep.
+ * Return how many ms the worker may sleep after a round of the main loop; 0 if
+ * it must not sleep. After NAP_SOON, the worker tries again what a concurrent
+ * transaction has prevented.
  *
- * behind: the turn has not reached the end of WAL. progress: state of the job
- * queue. fold: ms until deltas have to be folded, -1 if there are none. After
- * NAP_SOON the worker tries again what a concurrent transaction has blocked.
+ * behind: the round has not reached the end of WAL
+ * progress: result of jobs_step()
+ * fold: result of fold_step(), ms until deltas have to be folded; -1 if none
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
@@ -289,8 +304,8 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 
 /*
  * Apply the changes in worker->dirty, and rewrite the feed if
- * blogstore.feed_size has changed. Returns false if another transaction is in
- * the way; the caller tries again later.
+ * blogstore.feed_size has changed. Returns false if another transaction
+ * prevents this. The caller then tries again later.
  */
 static bool
 write_views(Worker *worker)
@@ -303,10 +318,11 @@ write_views(Worker *worker)
 }
 
 /*
- * Write the views and publish up to where they are current. position: end of
- * the WAL that is decoded. If another transaction is in the way, the published
- * positions stay as they are, and after several failures in a row stat_worker
- * shows the cause.
+ * Write the views, and publish up to which WAL position they are current. If
+ * another transaction prevents the writing, the published position does not
+ * change, and after several failures in a row stat_worker shows the cause.
+ *
+ * position: end of the decoded WAL.
  */
 static void
 apply_and_tell(Worker *worker, XLogRecPtr position)
@@ -328,8 +344,8 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 		worker->applied_to = position;
 
 		/*
-		 * Before VIEWS_KEPT the views may lack changes that an earlier worker
-		 * decoded but did not apply.
+		 * Before VIEWS_KEPT, the views may lack changes that an earlier worker
+		 * has decoded but not applied.
 		 */
 		if (worker->views >= VIEWS_KEPT)
 			told_applied(&worker->entry->told, turn);
@@ -339,9 +355,11 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * The second half of a turn: apply the decoded changes, fold deltas, do jobs,
- * sleep. flushed: end of flushed WAL when the turn began. position: end of the
- * WAL that is decoded.
+ * The second half of a round of the main loop: apply the decoded changes, fold
+ * deltas, do jobs, sleep.
+ *
+ * flushed: end of flushed WAL when the round began
+ * position: end of the decoded WAL
  */
 static void
 turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -356,7 +374,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_invalidate_views(worker);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
-	/* even if the views could not be written */
+	/* Deltas are folded even if the views could not be written. */
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -381,9 +399,9 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Do one turn: decode WAL, apply the changes, fold deltas, do jobs, and sleep
- * if nothing else is to be done. Called outside of a transaction, in the
- * memory context of the turn.
+ * Do one round of the main loop: decode WAL, apply the changes, fold deltas,
+ * do jobs, and sleep if nothing else is to be done. Called outside of a
+ * transaction, in the memory context worker->turn.
  */
 static void
 worker_turn(Worker *worker)
@@ -399,14 +417,16 @@ worker_turn(Worker *worker)
 	}
 
 	/*
-	 * Clear the flag before reading the end of flushed WAL. If a process sets
-	 * it later, it gets another turn, which reads more WAL.
+	 * Clear the flag "urgent" before reading the end of flushed WAL. If a
+	 * process sets the flag later, the worker does not sleep after this round,
+	 * and the next round reads more WAL.
 	 */
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
 
 	/*
-	 * Begin the turn before the flush, so that the turn reads every commit
-	 * that was reported in wake_lsn before it began.
+	 * The number of this round must be published before wake_lsn is read, so
+	 * that the round reads every commit that was reported in wake_lsn before
+	 * the round began.
 	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);
@@ -414,10 +434,10 @@ worker_turn(Worker *worker)
 	position = decoder_read(worker->decoder, flushed);
 
 	/*
-	 * Look only now whether transactions that are held back have ended. A
-	 * process that had seen such a transaction end may have written a mark
-	 * into the WAL and now waits. If this turn has read the mark, it finds the
-	 * transaction ended and applies its changes.
+	 * Release held-back transactions only after the decoding. A process that
+	 * has seen such a transaction end may have written a mark into WAL and now
+	 * wait for the views. A round that has read this mark then finds the
+	 * transaction ended, and applies its changes.
 	 */
 	held_back_release(worker->held, worker->dirty, &worker->entry->told);
 	if (decoder_at_end(worker->decoder))
@@ -452,8 +472,8 @@ make_worker(WorkerEntry *entry)
 }
 
 /*
- * Do turns until an error occurs. If the owner has caused the error by
- * damaging the tables, wait until they are repaired; see worker_block().
+ * Repeat the main loop until an error is thrown. If the owner has caused the
+ * error by damaging the tables, wait until they are repaired (worker_block()).
  */
 static void
 run(Worker *worker)
@@ -486,8 +506,9 @@ run(Worker *worker)
 }
 
 /*
- * Main function of a worker process. arg: the number of its entry in shared
- * memory.
+ * Main function of a worker process.
+ *
+ * arg: index of the worker's entry in shared memory.
  */
 void
 blogstore_worker_main(Datum arg)

@@ -1,8 +1,8 @@
 /*
  * worker.h
- *		What other folders use of the worker: repair() folds all deltas (adds
- *		the counts that wait in rows of their own to the posts' counters), and
- *		the progress view asks for the size of a rebuild.
+ *		Functions of the worker for other folders: repair() folds all deltas
+ *		(adds them to the counters of their posts), and the progress view shows
+ *		the size of a rebuild.
  */
 #ifndef BLOGSTORE_WORKER_H
 #define BLOGSTORE_WORKER_H

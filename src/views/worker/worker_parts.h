@@ -1,16 +1,17 @@
 /*
  * worker_parts.h
  *		Declarations shared by the files of views/worker/, and by cluster/,
- *		whose parts of a worker's turn run in the same process.
+ *		which takes part in each round of the worker's main loop, in the same
+ *		process.
  *
- * A turn is one round of the worker's main loop: decode WAL, apply the changes
- * to the views, do other work, sleep. The views are the copies of posts in
+ * A round (a "turn" in identifiers) decodes WAL, applies the changes to the
+ * views, does other work, and sleeps. The views are the copies of posts in
  * users, and the feed. Their changes are collected in dirty sets: sets of the
  * keys of posts and users that may be out of date in the views
  * (views/change_feed/dirty_set.c).
  *
- * struct Worker holds the local state of a worker process. The functions are
- * grouped by the file that defines them, and each is described there.
+ * struct Worker is the local state of a worker process. The functions are
+ * grouped by the file that defines them.
  */
 #ifndef BLOGSTORE_WORKER_PARTS_H
 #define BLOGSTORE_WORKER_PARTS_H
@@ -28,19 +29,19 @@
 
 /*
  * How complete and up to date the views are. Only views_phase.c changes the
- * phase; it has a table of the transitions.
+ * phase. It has a table of the transitions.
  */
 typedef enum ViewsPhase
 {
-	VIEWS_UNKNOWN,				/* the worker has not looked at the views
-								 * yet */
+	VIEWS_UNKNOWN,				/* the worker has not read yet whether the
+								 * views are complete */
 	VIEWS_REBUILDING,			/* the views are being rebuilt, and readers
 								 * must not use them */
-	VIEWS_CATCHING_UP,			/* the views are complete, but the worker has
-								 * not yet applied all changes */
+	VIEWS_CATCHING_UP,			/* the views are complete, but changes have
+								 * still to be applied */
 
 	/*
-	 * The views are complete and up to date for the posts of this server. On a
+	 * The views are complete and up to date for the posts of this node. On a
 	 * cluster, the worker waits until the other nodes report the same.
 	 */
 	VIEWS_KEPT,
@@ -53,93 +54,99 @@ typedef struct Worker
 	WorkerEntry *entry;
 	char		slot_name[NAMEDATALEN];
 	MemoryContext context;
-	MemoryContext turn;			/* reset after each round of the worker's main
-								 * loop */
-	uint64		turn_number;	/* number of the current round of the loop */
+	MemoryContext turn;			/* memory context, reset after each round of
+								 * the main loop */
+	uint64		turn_number;	/* number of the main loop's current round */
 	DirtySet   *dirty;
 
 	/*
-	 * The last attempt to apply dirty has failed and must be repeated. Until
-	 * it succeeds, no deferred changes are added to dirty.
+	 * Whether the last attempt to apply the set "dirty" has failed. It is
+	 * repeated, and no deferred changes are added to the set before it
+	 * succeeds.
 	 */
 	bool		must_retry;
 	DirtySet   *later;
-	TimestampTz later_since;	/* when a change was first put into later; 0 if
-								 * later is empty */
-	DirtySet   *counts;			/* posts of which only counts have changed, not
-								 * due yet */
-	TimestampTz counts_since;	/* when the current interval of count refreshes
-								 * began */
-	long		counts_done;	/* posts whose counts were refreshed in that
-								 * interval */
+	TimestampTz later_since;	/* when the set "later" got its first change; 0
+								 * if the set is empty */
+	DirtySet   *counts;			/* posts with changed counts that are not due
+								 * yet */
+	TimestampTz counts_since;	/* beginning of the current
+								 * blogstore.count_refresh_interval */
+	long		counts_done;	/* number of posts whose counts were made due
+								 * in this interval */
 
 	/*
-	 * Posts whose changed counts are due. Each turn moves a part of them to
-	 * dirty.
+	 * Posts with changed counts that are due. Each round of the main loop
+	 * moves a part of them to the set "dirty".
 	 */
 	DirtySet   *due_counts;
 
 	/*
-	 * When due_counts is empty, all changes before this WAL position are
-	 * applied. Invalid if no such position is known.
+	 * WAL position before which all changes are applied when due_counts is
+	 * empty; InvalidXLogRecPtr if it is unknown.
 	 */
 	XLogRecPtr	due_lsn;
 	uint64		due_turn;		/* turn_number when due_counts was filled */
 	HeldBack   *held;
 	Decoder    *decoder;
-	AppliedPosition position;	/* the stored position of the worker, the row
-								 * of blogstore.change_feed */
-	bool		batch_applied;	/* a batch was applied since the position was
-								 * last stored */
+	AppliedPosition position;	/* the row of blogstore.change_feed: the stored
+								 * position of the worker */
+	bool		batch_applied;	/* whether changes were applied since the
+								 * position was last stored */
 
 	/*
 	 * Value of layout_loads() when the worker last compared the partitions
-	 * with those that the views were built from.
+	 * with those from which the views were built.
 	 */
 	uint64		loads;
-	uint64		checked;		/* layout_stamp() when the worker last found no
-								 * table damaged */
+	uint64		checked;		/* value of layout_stamp() when the worker last
+								 * found no table damaged */
 	ViewsPhase	views;
 
 	/*
-	 * End of the WAL that existed when the worker started or a rebuild ended.
-	 * The views are served once all of it is applied.
+	 * End of WAL when the worker started or a rebuild ended. Readers may use
+	 * the views when all changes before this position are applied.
 	 */
 	XLogRecPtr	serve_from;
 
 	/*
-	 * End of the decoded WAL at the first time when everything up to
-	 * serve_from was decoded; invalid until then.
+	 * End of the decoded WAL when all WAL before serve_from had first been
+	 * decoded; InvalidXLogRecPtr until then.
 	 */
 	XLogRecPtr	serve_at;
-	XLogRecPtr	applied_to;		/* all changes before this WAL position are
-								 * applied to the views */
-	bool		jobs;			/* the queue may hold jobs; if false, the
-								 * worker does not look */
+	XLogRecPtr	applied_to;		/* the views show all changes before this WAL
+								 * position */
+	bool		jobs;			/* whether the job queue may have jobs; if
+								 * false, the worker does not read it */
 
 	/*
-	 * The last attempt to mark the views as incomplete has failed and must be
-	 * repeated.
+	 * Whether the last attempt to mark the views as incomplete has failed, so
+	 * that it is repeated.
 	 */
 	bool		must_invalidate;
-	bool		other_size;		/* blogstore.feed_size has changed, and the
-								 * feed has not been rewritten yet */
-	int			failed_writes;	/* consecutive failed attempts to write the
-								 * views */
-	TimestampTz checked_at;		/* when worker_check_state() last ran */
+	bool		other_size;		/* whether blogstore.feed_size has changed and
+								 * the feed was not rewritten since */
+	int			failed_writes;	/* how many times in a row the worker has
+								 * failed to write the views */
+	TimestampTz checked_at;
 
 	/*
-	 * The cluster's functions, NULL if the server is no node of a cluster;
-	 * updated in each turn.
+	 * The cluster's functions, or NULL if this server is not a node of a
+	 * cluster. Updated in each round of the main loop.
 	 */
 	const ClusterCalls *cluster;
-	bool		busy;			/* many commits per second, so the worker
-								 * pauses between turns (worker_pause.c) */
-	TimestampTz counted_at;		/* when the number of commits was last read */
-	uint64		counted;		/* the number of commits at counted_at */
+
+	/*
+	 * Whether the site has many commits per second, so that the worker rests
+	 * between the rounds of its main loop (worker_pause.c).
+	 */
+	bool		busy;
+	TimestampTz counted_at;		/* when the worker last read
+								 * WorkerEntry.commits */
+	uint64		counted;		/* WorkerEntry.commits at that time */
 } Worker;
 
-/* views_phase.c: phases of the views, and exit of the worker */
+/* views_phase.c */
 extern void worker_begin_views(Worker *worker, bool complete);
 extern void worker_invalidate_views(Worker *worker);
 extern void worker_views_rebuilt(Worker *worker);
@@ -150,7 +157,7 @@ extern void worker_await_others(Worker *worker);
 extern void worker_leave(Worker *worker, WorkerState reason);
 extern void worker_retire(Worker *worker);
 
-/* views_serving.c: whether readers may use the views */
+/* views_serving.c */
 extern bool worker_needed(void);
 extern void worker_read_state(ViewState *state);
 extern void worker_abandon_views(void);
@@ -159,51 +166,49 @@ extern bool worker_fit_feed(Worker *worker);
 extern void worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position);
 extern void worker_check_state(Worker *worker);
 
-/*
- * blocked_by_damage.c: what the worker does when the owner has damaged tables
- */
+/* blocked_by_damage.c */
 extern bool damage_look(Worker *worker);
 extern void worker_block(Worker *worker, const ErrorData *error);
 
-/* worker_pause.c: sleeping while commits accumulate */
+/* worker_pause.c */
 extern void worker_sleep_between_looks(Worker *worker, long ms);
 extern bool worker_rest(Worker *worker, long nap);
 
-/* worker_position.c: the WAL position up to which changes are applied */
+/* worker_position.c */
 extern void worker_take_position(Worker *worker);
 extern void worker_hold_position(bool hold);
 extern void worker_check_layout(Worker *worker);
 extern void worker_advance(Worker *worker, XLogRecPtr applied);
 
 /* ------------------------------------------------------------------------
- * Steps of a turn
+ * Steps of a round of the main loop
  * ------------------------------------------------------------------------ */
 
-/* deferred_refresh.c: changes that are not applied at once */
+/* deferred_refresh.c */
 extern void deferred_move_due(Worker *worker, XLogRecPtr position);
 extern bool deferred_parts_left(const Worker *worker);
 extern XLogRecPtr deferred_applied_to(Worker *worker, XLogRecPtr position,
 									  uint64 *turn);
 extern long deferred_next(const Worker *worker);
 
-/* worker_transaction.c: the transactions in which the worker works */
+/* worker_transaction.c */
 typedef enum ApplyKind
 {
-	APPLY_STATE,				/* the transaction writes only bookkeeping
-								 * tables, if anything */
+	APPLY_STATE,				/* the transaction writes at most bookkeeping
+								 * tables */
 
 	/*
 	 * The transaction writes users, posts, comments or likes. The worker
-	 * decodes these writes later, as it decodes those of other transactions.
+	 * decodes these writes later, like those of other sessions.
 	 */
 	APPLY_POSTS,
 
 	/*
-	 * The transaction adds deltas to the counters of posts. The change feed
-	 * does not report its writes.
+	 * The transaction folds deltas (adds them to the counters of their posts).
+	 * The change feed leaves its writes out.
 	 */
 	APPLY_COUNTS,
-	APPLY_VIEWS					/* the transaction holds the views' lock and
+	APPLY_VIEWS					/* the transaction calls views_lock() and
 								 * writes the views */
 } ApplyKind;
 
@@ -212,14 +217,15 @@ typedef enum ApplyResult
 	APPLY_DONE,					/* the transaction has committed */
 
 	/*
-	 * A concurrent transaction was in the way. The transaction is rolled back,
-	 * and the caller tries again.
+	 * The transaction was rolled back, because a concurrent transaction
+	 * prevented it. The caller tries again.
 	 */
 	APPLY_AGAIN,
 
 	/*
-	 * An error that the owner of the tables has caused, for example by a
-	 * trigger. The transaction is rolled back, and the caller gets the error.
+	 * The transaction was rolled back, because of an error that the owner of
+	 * the tables has caused, for example by a trigger. The caller gets the
+	 * error.
 	 */
 	APPLY_FAILED
 } ApplyResult;
@@ -231,7 +237,7 @@ typedef enum ErrorCause
 								 * again soon */
 
 	/*
-	 * The owner of the tables, by altering them or by code attached to them.
+	 * The owner of the tables, who has altered them or attached code to them.
 	 * The error recurs until the owner undoes that.
 	 */
 	CAUSE_OWNER,
@@ -252,33 +258,31 @@ extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 extern void apply_flush(void);
 extern const char *apply_in_the_way(void);
 
-/* refresh_batch.c: updating the views for the keys of a dirty set */
+/* refresh_batch.c */
 extern bool batch_apply(const DirtySet *dirty);
 extern bool batch_make_feed(void);
 
-/*
- * folding.c: adding deltas, rows with changes of counts, to the posts'
- * counters
- */
+/* folding.c */
 extern void fold_later(const DirtySet *dirty);
 extern void fold_all_later(void);
 extern long fold_step(void);
 
-/* job_steps.c: doing the jobs of the queue */
+/* job_steps.c */
 typedef enum JobProgress
 {
-	JOBS_NONE,					/* the queue is empty */
-	JOBS_PARKED,				/* all jobs wait for the owner to repair a
+	JOBS_NONE,
+	JOBS_PARKED,				/* all jobs wait until the owner repairs a
 								 * table */
-	JOBS_WAITING,				/* no job can continue now; call again after a
-								 * nap */
+	JOBS_WAITING,				/* no job can continue now; call jobs_step()
+								 * again after a nap */
 
 	/*
-	 * The time is up and no job has moved; continue with other jobs after a
-	 * short nap.
+	 * The time is up, and no job has made progress. Other jobs may; call
+	 * jobs_step() again after a short nap.
 	 */
 	JOBS_SOON,
-	JOBS_MORE					/* some job has moved; call again at once */
+	JOBS_MORE					/* a job has made progress; call jobs_step()
+								 * again at once */
 } JobProgress;
 
 extern JobProgress jobs_step(void);

@@ -1,16 +1,15 @@
 /*
  * worker_pause.c
- *		Pauses between the worker's turns on a busy site. A turn is one round
- *		of the worker's main loop.
+ *		Pauses between the rounds of the worker's main loop on a busy site.
  *
- * Each turn has a fixed cost: the worker is woken, starts transactions, checks
- * its tables and commits. With few commits, a turn for each is affordable, and
- * the views show it at once. With many commits per second, the worker rests
- * after a turn for blogstore.view_refresh_delay, and the next turn applies all
- * that was committed meanwhile. Commits do not wake a resting worker, which
- * saves each of them a system call. A process that waits for the worker does
- * wake it (worker_wake_at_once()). A rest is never longer than the sleep that
- * the worker would have taken otherwise.
+ * Each round has a fixed cost: the worker is woken, starts transactions,
+ * checks its tables and commits. With few commits, a round for each commit is
+ * affordable, and the views show the commit at once. With many commits per
+ * second, the worker rests after a round for blogstore.view_refresh_delay, and
+ * the next round applies everything that was committed meanwhile. Commits do
+ * not wake a resting worker, which saves each commit a system call. A process
+ * that waits for the worker does wake it (worker_wake_at_once()). A rest is
+ * never longer than the sleep that the worker would have taken otherwise.
  *
  * Runs in the worker.
  */
@@ -32,8 +31,8 @@
 #define COUNTED_OVER (100 * INT64CONST(1000))
 
 /*
- * Return whether the site is busy. Commits are counted anew if the last count
- * is COUNTED_OVER old.
+ * Return whether the site is busy. The result is computed again when it is
+ * COUNTED_OVER old.
  */
 static bool
 site_busy(Worker *worker)
@@ -42,7 +41,7 @@ site_busy(Worker *worker)
 	int64		passed = now - worker->counted_at;
 	uint64		commits;
 
-	/* the interval is negative if the clock was set back */
+	/* The interval is negative if the clock was set back. */
 	if (passed < 0 || passed >= COUNTED_OVER)
 	{
 		commits = pg_atomic_read_u64(&worker->entry->commits);
@@ -55,7 +54,7 @@ site_busy(Worker *worker)
 }
 
 /*
- * Sleep for at most ms milliseconds. Commits do not end the sleep, but a
+ * Sleep for at most "ms" milliseconds. Commits do not end the sleep, but a
  * process that waits for the worker does. Returns whether the latch was set.
  */
 static bool
@@ -65,8 +64,8 @@ worker_sleep(Worker *worker, long ms)
 	bool		woken = true;
 
 	/*
-	 * Reset the latch before looking at the flags. A process that sets a flag
-	 * later sets the latch again, which ends the sleep.
+	 * Reset the latch before looking at the flags. If a process sets a flag
+	 * later, it also sets the latch again, which ends the sleep.
 	 */
 	pg_atomic_exchange_u32(&entry->resting, 1);
 	ResetLatch(MyLatch);
@@ -80,10 +79,10 @@ worker_sleep(Worker *worker, long ms)
 }
 
 /*
- * Sleep for at most ms milliseconds while the worker does no turns, because it
- * waits for tables to be created or repaired. Does what the beginning of a
- * turn would do, because otherwise worker_sleep() would not sleep: clears the
- * urgent flag and reads a changed configuration.
+ * Sleep for at most "ms" milliseconds between two looks for missing or damaged
+ * tables. The main loop does not run meanwhile. So this function clears the
+ * flag "urgent" and reads a changed configuration, which would both keep
+ * worker_sleep() from sleeping.
  */
 void
 worker_sleep_between_looks(Worker *worker, long ms)
@@ -100,7 +99,7 @@ worker_sleep_between_looks(Worker *worker, long ms)
 }
 
 /*
- * If the site is busy and the views are up to date, rest for at most nap ms
+ * If the site is busy and the views are up to date, rest for at most "nap" ms
  * and return true. Otherwise return false without sleeping.
  */
 bool

@@ -1,14 +1,14 @@
 /*
  * worker_position.c
  *		The WAL position up to which the worker has applied all changes to the
- *		views, and what it does when it cannot continue from there.
+ *		views, and what the worker does when it cannot continue from there.
  *
- * The worker stores the position in a table (applied_position.c) before it
- * confirms the slot up to there, so its own slot is never ahead of the stored
- * position. If a slot is ahead, or is not the one that the views were kept
- * with, changes may be missing, and the worker rebuilds the views. It also
- * rebuilds them when partitions were attached or detached, because WAL does
- * not report the rows of these partitions.
+ * The worker stores the position in the table change_feed (applied_position.c)
+ * before it confirms the slot up to this position. So its own slot is never
+ * ahead of the stored position. If a slot is ahead, or is not the one with
+ * which the views were kept up to date, changes may be missing, and the worker
+ * rebuilds the views. It also rebuilds them when partitions were attached or
+ * detached, because WAL does not report the rows of these partitions.
  *
  * Runs in the worker.
  */
@@ -26,21 +26,23 @@
 #include "utils/timestamp.h"
 
 /*
- * Interval at which the worker stores the position, in ms, and the amount of
- * WAL after which it does so earlier.
+ * The worker stores the position every ADVANCE_PAUSE ms, or earlier if
+ * ADVANCE_AT_ONCE bytes of WAL have been applied.
  */
 #define ADVANCE_PAUSE 1000
 #define ADVANCE_AT_ONCE (16 * 1024 * 1024)
 
 /*
- * On an idle database, the worker stores the position only if the position or
- * the WAL that the slot retains moves by more bytes than this.
+ * On an idle database, the worker stores the position only if the position, or
+ * the WAL that the slot retains, has changed by more bytes than this.
  */
 #define ADVANCE_WORTHWHILE (64 * 1024)
 
 /*
- * Store a position, together with the identity of the partitions that the
- * views are built from (layout), and flush the commit.
+ * Store a position in the table change_feed, and flush the commit.
+ *
+ * layout: number that stands for the partitions from which the views are
+ * built.
  */
 static void
 write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
@@ -53,7 +55,10 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 	position.applied_at = GetCurrentTimestamp();
 	position.timeline = GetWALInsertionTimeLine();
 	position.system_identifier = (int64) GetSystemIdentifier();
-	/* set even if the write fails, which is then repeated after a pause */
+	/*
+	 * Set the time even if the write fails, which is then repeated after a
+	 * pause.
+	 */
 	worker->position.applied_at = position.applied_at;
 
 	apply_begin(&scope, APPLY_STATE);
@@ -70,11 +75,13 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Do what is necessary besides a rebuild when changes were lost with a slot.
- * first: there was no slot before, so nothing was lost. other_layout:
- * partitions were attached or detached meanwhile. Items of attached partitions
- * may carry old usernames, so a job is queued that writes the current names
- * into the items of all users.
+ * Do what a rebuild does not do, when changes were lost with a slot.
+ *
+ * first: there was no slot before, so nothing was lost
+ * other_layout: partitions were attached or detached meanwhile
+ *
+ * Items of an attached partition may have old usernames. So a job is queued
+ * that writes the current names into the items of all users.
  */
 static void
 follow_loss(const Worker *worker, bool first, bool other_layout)
@@ -94,13 +101,15 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
 }
 
 /*
- * Create a slot in place of a missing or unusable one, and rebuild the views.
- * reason: why that is necessary, as a sentence for the log. other_layout: as
- * in follow_loss().
+ * Replace a missing or unusable slot by a new one, and rebuild the views.
  *
- * The views are marked as incomplete before the slot is dropped, so that a
- * crash in between does not leave them in use. If an error follows, the next
- * worker finds the slot ahead of the stored position and replaces it again.
+ * reason: why that is necessary, as a sentence for the log
+ * other_layout: partitions were attached or detached meanwhile
+ *
+ * The views are marked as incomplete before the slot is dropped, so that
+ * readers do not use them after a crash in between. If an error follows, the
+ * next worker finds the slot ahead of the stored position and replaces it
+ * again.
  */
 static void
 replace_slot(Worker *worker, const char *reason, bool other_layout)
@@ -108,7 +117,7 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 	bool		first = worker->position.applied_at == 0;
 
 	worker_invalidate_views(worker);
-	/* partitions attached meanwhile may have deltas that were not decoded */
+	/* Partitions attached meanwhile may have deltas that were not decoded. */
 	fold_all_later();
 	apply_flush();
 	if (worker->position.applied_lsn != InvalidXLogRecPtr)
@@ -125,11 +134,12 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 }
 
 /*
- * Rebuild the views from the current partitions, after some were attached or
- * detached. An attached partition may hold items of users that were renamed or
- * deleted while it was detached. So the running renames and deletions start
- * over, and a job is queued that writes the current names into the items of
- * all users.
+ * Rebuild the views after partitions were attached or detached.
+ *
+ * An attached partition may have items of users that were renamed or deleted
+ * while it was detached. So the running renames and deletions start over, and
+ * a job is queued that writes the current usernames into the items of all
+ * users.
  */
 static void
 build_anew(Worker *worker)
@@ -146,8 +156,10 @@ build_anew(Worker *worker)
 }
 
 /*
- * React to attached or detached partitions, and store the new layout with the
- * position.
+ * Called when partitions were attached or detached. Has the views rebuilt, and
+ * stores the new layout with the position.
+ *
+ * layout: number that stands for the current partitions.
  */
 static void
 follow_layout(Worker *worker, int64 layout)
@@ -161,10 +173,10 @@ follow_layout(Worker *worker, int64 layout)
 }
 
 /*
- * Called once when the worker starts. Reads the stored position, and decides
- * whether the worker can continue from it. If the slot is not the one that the
- * views were kept with, creates another, which waits for all running
- * transactions to end. Errors: those of slot_make().
+ * Called when the worker starts. Reads the stored position, and decides
+ * whether the worker can continue from it. If the slot is not the one with
+ * which the views were kept up to date, creates another, which waits for the
+ * end of all running transactions. Errors: those of slot_make().
  */
 void
 worker_take_position(Worker *worker)
@@ -197,9 +209,10 @@ worker_take_position(Worker *worker)
 }
 
 /*
- * Called in each turn. Checks the containers for damage, and rebuilds the
- * views if partitions were attached or detached since the last check. Errors:
- * 55000 if a table is damaged; the worker then blocks (blocked_by_damage.c).
+ * Called in each round of the main loop. Checks the containers for damage, and
+ * rebuilds the views if partitions were attached or detached since the last
+ * call. Errors: 55000 if a table is damaged; the worker then blocks
+ * (blocked_by_damage.c).
  */
 void
 worker_check_layout(Worker *worker)
@@ -209,7 +222,7 @@ worker_check_layout(Worker *worker)
 	int64		layout;
 	uint64		loads;
 
-	/* the start of a transaction processes invalidation messages */
+	/* The start of a transaction processes invalidation messages. */
 	StartTransactionCommand();
 	(void) damage_look(worker);
 	worker->cluster = cluster_calls();
@@ -232,10 +245,10 @@ worker_check_layout(Worker *worker)
 static bool position_held = false;
 
 /*
- * Stop or resume the advance of the stored position and the slot. The cluster
- * stops it while it has to act on changes that are recorded only in the WAL
- * behind the position. If the worker ends meanwhile, the next one decodes
- * these changes again.
+ * Keep the stored position and the slot where they are (hold), or let them
+ * advance again. A cluster keeps them while it has to act on changes that only
+ * the WAL behind the position records. If the worker ends meanwhile, the next
+ * worker decodes these changes again.
  */
 void
 worker_hold_position(bool hold)
@@ -245,13 +258,15 @@ worker_hold_position(bool hold)
 
 /*
  * Store the position and confirm the slot up to it, about once in
- * ADVANCE_PAUSE. applied: all changes before this are applied. The position
- * does not pass a transaction that is held back because its commit is not
- * visible to others yet (held_back.c).
+ * ADVANCE_PAUSE ms.
  *
- * Storing the position writes WAL itself. To leave an idle server idle, the
- * worker does so only if a batch was applied or ADVANCE_WORTHWHILE bytes of
- * other WAL were written.
+ * applied: all changes before this position are applied.
+ *
+ * If a transaction is held back because other processes do not see its commit
+ * yet (held_back.c), the stored position is before this transaction. Storing
+ * the position writes WAL itself. To leave an idle server idle, the worker
+ * stores the position only if it has applied changes, or if ADVANCE_WORTHWHILE
+ * bytes of other WAL were written.
  */
 void
 worker_advance(Worker *worker, XLogRecPtr applied)

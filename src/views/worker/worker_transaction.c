@@ -2,28 +2,27 @@
  * worker_transaction.c
  *		The worker's transactions, and what it does about errors in them.
  *
- * The transactions that this file begins run as the owner of the containers
- * (the tables of items). Where containers may not exist, views_serving.c and
- * worker_position.c use plain transactions, which write nothing. The kind of a
- * transaction decides which locks it takes first:
+ * These transactions run as the owner of the containers. Where containers may
+ * not exist, views_serving.c and worker_position.c use other transactions,
+ * which write nothing. The kind of a transaction decides which locks it takes
+ * first:
  *
- *		kind			locks			marked	lock_timeout
- *		------------	--------------	------	------------
- *		APPLY_STATE		none			no		none
- *		APPLY_POSTS		containers		no		200 ms
- *		APPLY_COUNTS	containers		yes		200 ms
- *		APPLY_VIEWS		containers,		yes		200 ms
- *						then the views
+ *		kind			locks				marked	lock_timeout
+ *		------------	------------------	------	------------
+ *		APPLY_STATE		none				no		none
+ *		APPLY_POSTS		containers			no		200 ms
+ *		APPLY_COUNTS	containers			yes		200 ms
+ *		APPLY_VIEWS		containers, then	yes		200 ms
+ *						views_lock()
  *
- * "Marked" means that the transaction carries an origin by which the output
+ * "Marked" means that the transaction carries an origin. By this the output
  * plugin recognizes the worker's own writes and leaves them out
  * (storage/bookkeeping/own_writes.c).
  *
- * Containers are locked before their leaf partitions, as DDL does. Some DDL,
- * such as DROP TRIGGER, locks a leaf first and could deadlock with the worker.
- * With the short lock_timeout the worker gives way before the deadlock
- * detector might choose the DDL as its victim. apply_run() then reports that
- * the step has to be repeated.
+ * Containers are locked before their leaves, as DDL does. Some DDL, such as
+ * DROP TRIGGER, locks a leaf first and could deadlock with the worker. Because
+ * of the short lock_timeout, the worker gives up before the deadlock detector
+ * might cancel the DDL. apply_run() then returns APPLY_AGAIN.
  *
  * Runs in the worker.
  */
@@ -40,19 +39,21 @@
 #include "miscadmin.h"
 #include "utils/snapmgr.h"
 
-static MemoryContext outside;	/* memory context of apply_begin()'s caller, to
-								 * which apply_end() returns */
+static MemoryContext outside;	/* memory context of apply_begin()'s caller */
 /* Message of the last error after which apply_run() returned APPLY_AGAIN. */
 static char in_the_way[ERROR_LENGTH];
 
 /*
- * Begin a transaction as the containers' owner, lock what its kind requires
- * (see the table above), and push an active snapshot.
+ * Begin a transaction as the containers' owner, take the locks of its kind
+ * (see the table at the top of the file), and push an active snapshot.
  *
- * scope: receives the previous user, for apply_end(). Locks are taken before
- * the transaction has an xid or a snapshot, so that a wait does not hold back
- * vacuum. An APPLY_STATE transaction has no lock_timeout, so reading the
- * layout can wait without limit for a session that has locked a root table.
+ * scope: receives the previous user, for apply_end().
+ *
+ * Locks are taken before the transaction has an xid or a snapshot, so that a
+ * wait does not hold back vacuum. An APPLY_STATE transaction has no
+ * lock_timeout, so reading the layout waits without limit for a session that
+ * has locked a root table.
+ *
  * Errors: those of container_require() and owner_begin(); 55P03 when
  * lock_timeout expires.
  */
@@ -73,8 +74,8 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 }
 
 /*
- * Commit the transaction, and return to the user and the memory context of
- * apply_begin()'s caller. The commit is not flushed; see apply_flush().
+ * Commit the transaction of apply_begin(), and return to the user and the
+ * memory context of before. The commit is not flushed (see apply_flush()).
  */
 void
 apply_end(OwnerScope *scope)
@@ -83,7 +84,7 @@ apply_end(OwnerScope *scope)
 	CommitTransactionCommand();
 	owner_end(scope);
 
-	/* the server may have switched to TopMemoryContext */
+	/* CommitTransactionCommand() may have switched to TopMemoryContext. */
 	MemoryContextSwitchTo(outside);
 }
 
@@ -109,10 +110,12 @@ apply_in_the_way(void)
 }
 
 /*
- * Return who has caused an error, by its SQLSTATE and the kind of its
- * transaction. In the views a unique violation means that another session has
- * inserted a row that the worker found missing, because they have only
- * blogstore's own unique indexes.
+ * Return what has caused an error, judged by its SQLSTATE and the kind of its
+ * transaction.
+ *
+ * The views have only blogstore's own unique indexes. So a unique violation in
+ * APPLY_VIEWS means that another session has inserted a row that the worker
+ * had found missing.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -150,9 +153,11 @@ note_in_the_way(MemoryContext context)
  * Run step(arg) in a transaction of its own, and return the outcome. The
  * current memory context is preserved.
  *
- * error: receives an error that the owner has caused, in the current memory
- * context; the result is APPLY_FAILED then. If error is NULL, such an error is
- * thrown again. Errors of CAUSE_SERVER are always thrown again.
+ * error: receives an error that the owner has caused (CAUSE_OWNER), in the
+ * current memory context; the result is then APPLY_FAILED. If it is NULL, such
+ * an error is thrown again.
+ *
+ * Errors of CAUSE_SERVER are always thrown again.
  */
 ApplyResult
 apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
@@ -198,8 +203,8 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 }
 
 /*
- * Flush the last commit of this process. The worker's commits are not flushed
- * by themselves, so it calls this before it relies on one.
+ * Flush the last commit of this process. The worker commits without a flush,
+ * so it calls this function when a commit must survive a crash.
  */
 void
 apply_flush(void)
