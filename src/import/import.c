@@ -49,7 +49,10 @@
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
-/* Report the current step in pg_stat_activity. */
+/*
+ * Show the import's current step in pg_stat_activity, for example "writing
+ * 1000 posts".
+ */
 static void
 show_step(const Import *import, const char *step, int64 rows, const char *what)
 {
@@ -61,9 +64,11 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Insert the rejected items into the caller's table, with the caller's rights.
- * If rehearse is true, insert none of them. The statement then only shows, at
- * the beginning of the import, whether the caller may insert at all.
+ * Insert the rejected items (@rejected) into the table that the caller of
+ * import() passed for them. Runs with the caller's rights.
+ *
+ * "rehearse": insert no row. The statement then only raises an error, at the
+ * beginning of the import, if the caller has no right to insert.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -118,12 +123,11 @@ import_begin(Import *import, const char *command)
 }
 
 /*
- * The error for rejected items shows one of them, unless it prints as more
- * bytes than this.
+ * A rejected item that prints as more bytes than this is not shown in the
+ * error message of refuse_rejected().
  */
 #define MAX_SHOWN (1024 * 1024)
 
-/* Return the first 200 characters of a text, for an error message. */
 static char *
 beginning(const char *text)
 {
@@ -131,9 +135,9 @@ beginning(const char *text)
 }
 
 /*
- * Return the first characters of a rejected item, for an error message. An
- * item that would print too long is not printed at all, because a number of a
- * few digits, such as 1e100000, can print as a very long text.
+ * Return the first characters of a rejected item, for an error message. Long
+ * items are replaced by a remark before they are printed: a number of few
+ * digits, such as 1e100000, can print as a very long text.
  */
 static const char *
 item_beginning(Datum item)
@@ -146,8 +150,8 @@ item_beginning(Datum item)
 }
 
 /*
- * Raise the error that items were rejected although the caller has not passed
- * a table for them. Errors: 23514.
+ * Raise the error of an import that has rejected items and was given no table
+ * for them. Errors: 23514.
  */
 static void
 refuse_rejected(const Import *import, int64 rejected)
@@ -219,8 +223,8 @@ write_items(const Import *import, ItemType type)
 }
 
 /*
- * Check that the guest exists. The guest is the user whom the import makes the
- * author of items without an author. Called after users were imported, because
+ * Check that the user exists whom the caller has named as "guest", the author
+ * of items without an author. Must run after the users were imported, because
  * the guest may be one of them. Errors: 23503.
  */
 static void
@@ -243,8 +247,8 @@ need_guest(const Import *import)
 }
 
 /*
- * Import users. Users come before posts, comments and likes, so that the names
- * of all authors can be read from the container of users.
+ * Check and write the users. This comes before posts, comments and likes,
+ * because their authors' names are read from the container of users.
  */
 static void
 import_users(Import *import)
@@ -271,8 +275,9 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * The users are written. No other transaction can create or delete them
-	 * until this one ends.
+	 * Since the check, other transactions may have created and deleted a user
+	 * with the id of a new one. None can from here on, because this
+	 * transaction has inserted the user's item.
 	 */
 	if (n == 0)
 		return;
@@ -282,9 +287,9 @@ import_users(Import *import)
 }
 
 /*
- * Edit the existing items that differ from their rows. If another transaction
- * has meanwhile made the same change to an item, the item counts as present
- * and not as updated.
+ * Edit the existing items of a type that differ from their source rows. An
+ * item to which another transaction has meanwhile made the same change is
+ * tallied as "present", not as "updated".
  */
 static void
 edit_items(Import *import, ItemType type)
@@ -301,16 +306,16 @@ edit_items(Import *import, ItemType type)
 }
 
 /*
- * Count the new comments and likes of each post, and lock the posts that
- * existed before the import. Returns how many of these posts get new comments
- * or likes.
+ * Count the new comments and likes of each post, and lock (FOR KEY SHARE)
+ * those of the posts that existed before the import. Returns how many of the
+ * existing posts get visible comments or likes, and so a delta.
  */
 static int64
 lock_others(const Import *import)
 {
 	/*
-	 * The number of existing posts to lock: those that get comments or likes,
-	 * and those whose comments the import edits or hides.
+	 * Existing posts that get comments or likes, or of which the import edits,
+	 * hides or shows a comment.
 	 */
 	int64		others;
 
@@ -327,7 +332,6 @@ lock_others(const Import *import)
 	return import_run_number(import, import_counted_sql);
 }
 
-/* Write posts, comments and likes, and edit existing ones. */
 static void
 import_posts(Import *import)
 {
@@ -349,8 +353,8 @@ import_posts(Import *import)
 }
 
 /*
- * Do the steps of the import that follow reading the sources. All of them run
- * as the containers' owner.
+ * Check and write what was read from the sources. All of this runs as the
+ * containers' owner.
  */
 static void
 import_staged(Import *import)
@@ -361,7 +365,9 @@ import_staged(Import *import)
 	bool		wrote = false;
 
 	import_phase_begin(&phase);
-	/* Triggers and other code of the tables' owner can run from here on. */
+	/*
+	 * Triggers and other code of the containers' owner can run from here on.
+	 */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
 		if (import->tally[t].read > 0)
@@ -394,9 +400,11 @@ import_staged(Import *import)
 }
 
 /*
- * Append a row to the result of import() or import_documents().
- * import_documents() returns only the first columns. left_out is an array of
- * names of columns that were not imported; 0 makes it NULL.
+ * Append a row of tallies to the result of import() or import_documents(). The
+ * result of import_documents() has no columns "updated" and "left_out".
+ *
+ * "left_out": an array of the names of the source's columns that were not
+ * imported, or 0 for NULL.
  */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
@@ -417,9 +425,9 @@ put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
 }
 
 /*
- * Finish an import after the sources were read, and return the tallies as the
- * rows of the SQL function's result. Errors: 09000, 23503, 23514, 40001,
- * 42501, 55000. Locks: those of import().
+ * Check and write what was read from the sources, and return the tallies as
+ * the result of import() or import_documents(). Errors: 09000, 23503, 23514,
+ * 40001, 42501, 55000. Locks: those of import().
  */
 void
 import_end(Import *import, FunctionCallInfo fcinfo)

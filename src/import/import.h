@@ -10,7 +10,10 @@
 
 #include "import/sources/sources.h"
 
-/* Why a row is rejected if an item with its id exists and differs from it. */
+/*
+ * The reasons why a row of the caller's table is rejected if an item with the
+ * same id exists and differs from the row.
+ */
 #define TAKEN "id taken"
 #define TAKEN_BY_ANOTHER "id taken by another author"
 #define TAKEN_WITH_ANOTHER_DATE "id taken with another creation_date"
@@ -20,15 +23,17 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Looks up existing comments or likes by their keys. The caller passes keys
- * sorted by partition, then post, then the rest of the key.
+ * Finds existing comments or likes by primary key. The caller must look up
+ * keys in the order of partition, post, and rest of the key.
  */
 typedef struct ItemLookup
 {
 	/*
-	 * Return whether an item with this key exists, and set *item to it. *item
-	 * is valid until the next call. other is the second half of the key: a
-	 * comment's id, or the id of the user who likes the post.
+	 * Return whether the item with this key exists, and store it in *item,
+	 * where it is valid until the next call.
+	 *
+	 * "other": the second half of the key, which is a comment's id, or the id
+	 * of the user who likes the post.
 	 */
 	bool		(*find) (struct ItemLookup *lookup, const pg_uuid_t *post_id,
 						 const pg_uuid_t *other, BlogItem *item);
@@ -36,74 +41,82 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * The tables that the import's next statements read. In a statement they are
- * named with a #, as import_sql.c explains.
+ * The tables that the caller of ImportTarget.learn needs next. #posts and
+ * #deleting are names that import_sql.c uses in statements.
  */
 typedef enum ImportLearn
 {
 	LEARN_DELETING,				/* #deleting */
-	/* #posts, for the posts whose ids are among the import's rows of posts */
+	/* #posts, with at least the posts whose ids are in the source of posts */
 	LEARN_POSTS,
 
-	/* #posts, also for the posts of the import's comments and likes */
+	/*
+	 * #posts, with at least the posts of LEARN_POSTS and those to which the
+	 * sources' comments and likes belong
+	 */
 	LEARN_PARENTS
 } ImportLearn;
 
 /*
  * What an import does differently on one machine (import_here.c) and on a
- * cluster (src/cluster/operations/cluster_import.c). All functions are called
- * as the containers' owner, in SPI.
+ * cluster (cluster/operations/cluster_import.c). All functions are called as
+ * the containers' owner, and between SPI_connect() and SPI_finish().
  */
 typedef struct ImportTarget
 {
 	/*
-	 * Prepare the target. Called once the import's temporary tables exist.
-	 * Errors: 55000.
+	 * Prepare the target of the import. Called after the import's temporary
+	 * tables were created. Errors: 55000.
 	 */
 	void		(*begin) (Import *import);
 
 	/*
-	 * Lock the tables that the import writes, and check that every table in
-	 * which it looks for items exists. Called after the sources were read.
-	 * Errors: 55000.
+	 * Lock the containers' tables that the import writes (RowExclusiveLock),
+	 * and check that none of the tables in which it looks for existing items
+	 * is missing. Called after the sources were read. Errors: 55000.
 	 */
 	void		(*lock) (Import *import);
 
 	/*
-	 * Make the containers' rows readable for the import's next statements. A
-	 * cluster copies them from its nodes; one machine reads the containers
-	 * themselves.
+	 * Make the tables that "what" names readable for the next statements. On a
+	 * cluster, this copies rows from the other nodes. On one machine, it does
+	 * nothing, because statements read the containers themselves.
 	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
-	/* Begin to look up existing comments or likes. */
+	/*
+	 * Begin to look up existing comments (ITEM_COMMENT) or likes (ITEM_LIKE).
+	 */
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
 	/*
-	 * Lock the existing posts that get comments or likes, so that none is
-	 * deleted before the import commits. posts is their number. Errors: 40001
-	 * if one was deleted.
+	 * Lock (FOR KEY SHARE) the existing posts that are in the import's
+	 * temporary table @count, so that none is deleted before the import
+	 * commits.
+	 *
+	 * "posts": the number of these posts. Errors: 40001 if one was deleted.
 	 */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
 	/*
-	 * Write the new items of a type. rows is the number of them. Errors: 09000
-	 * if a trigger suppresses one, 40001.
+	 * Write the new items of a type. "rows" is their expected number. Errors:
+	 * 09000 if a trigger suppresses an insert, 40001.
 	 */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*
-	 * Edit the existing posts or comments that differ from their rows. Returns
-	 * how many were changed. Errors: 40001.
+	 * Edit the existing posts or comments that differ from their source rows.
+	 * Returns how many were changed. Errors: 40001.
 	 */
 	int64		(*edit) (Import *import, ItemType type);
 
-	/* Return whether an error says that a primary key already exists. */
+	/* Return whether an error reports a duplicate primary key. */
 	bool		(*key_is_taken) (const ErrorData *error);
 
 	/*
-	 * Finish after everything is written. Called outside of guard_enter() and
-	 * guard_leave(), between which DDL is refused. Errors: 40001.
+	 * Finish after everything is written. Called outside of the section
+	 * between guard_enter() and guard_leave(), in which DDL is refused.
+	 * Errors: 40001.
 	 */
 	void		(*end) (const Import *import);
 } ImportTarget;
@@ -120,8 +133,8 @@ extern ItemLookup *leaf_lookup_begin(ItemType type);
  * ------------------------------------------------------------------------ */
 
 /*
- * import.c: begin an import, and finish it. The caller reads the sources in
- * between.
+ * import.c: the caller calls import_begin(), reads the sources
+ * (sources/staging.c), and calls import_end().
  */
 extern void import_begin(Import *import, const char *command);
 extern void import_end(Import *import, FunctionCallInfo fcinfo);
@@ -129,15 +142,13 @@ extern void import_end(Import *import, FunctionCallInfo fcinfo);
 /* import_known.c */
 typedef struct KnownItems KnownItems;
 
-/* What the containers have of a row of comments or likes. */
+/* How a source row of a comment or like compares with existing items. */
 typedef enum KnownState
 {
 	KNOWN_NEW,
-	KNOWN_PRESENT,				/* The item exists with the row's values. */
-	/*
-	 * The item exists with other values. The import replaces them by the
-	 * row's.
-	 */
+	/* The item exists, and has the row's values. */
+	KNOWN_PRESENT,
+	/* The item exists with other values, and the import replaces them. */
 	KNOWN_CHANGED
 } KnownState;
 
@@ -152,8 +163,8 @@ extern void import_check(Import *import, ItemType type);
 /*
  * import_write.c
  *
- * An ImportWrite writes rows, and returns their number. An ItemTaker receives
- * one item that is to be written.
+ * ImportWrite: a function that writes rows and returns their number.
+ * ItemTaker: a function that writes one item.
  */
 typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef void (*ItemTaker) (void *arg, const BlogItem *item);
@@ -174,8 +185,8 @@ extern void import_hide_posts(const Import *import);
 extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
 /*
- * import_sql.c: the statements. Its head comment explains @name, #name, $1 and
- * $2.
+ * import_sql.c: the statements. The file's head comment explains the names and
+ * parameters that they contain.
  */
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;

@@ -26,8 +26,9 @@ SQL_FUNCTION(import_documents);
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
 /*
- * Check that the transaction allows an import, and that the argument rejects
- * names a suitable table. Errors: 25001, 25006, 42703, 42809, 42P01.
+ * Check that the transaction may write and is READ COMMITTED, and that
+ * "rejects" is a table with the columns for rejected items. Errors: 25001,
+ * 25006, 42703, 42809, 42P01.
  */
 static void
 check_call(const char *command, Oid rejects)
@@ -44,10 +45,13 @@ check_call(const char *command, Oid rejects)
 					 rejects_column);
 }
 
-/* The arguments of import(), in order. */
+/* The numbers of import()'s arguments. */
 enum
 {
-	/* The first arguments are the sources, one for each type of item. */
+	/*
+	 * Arguments 0 to N_IMPORTED - 1: the sources of users, posts, comments and
+	 * likes.
+	 */
 	ARG_REJECTS = N_IMPORTED,
 
 	ARG_KEY_PREFIX,
@@ -57,8 +61,8 @@ enum
 };
 
 /*
- * Import the tables that the SQL function's first arguments name. *import has
- * the values of key_prefix, guest, changed and extra.
+ * Do what import() does after its other arguments were read into *import: read
+ * the sources that arguments 0 to 3 name, import them, and return the result.
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
@@ -85,8 +89,8 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return a text argument that must not be NULL, as a C string allocated in the
- * current memory context. Errors: 22004, 54000.
+ * Return a text argument of the SQL function as a C string. Errors: 22004 if
+ * it is NULL, 54000 if it is too long.
  */
 static char *
 need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
@@ -108,11 +112,13 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
  * changed, extra): import items from tables.
  *
  * Errors: 22004, 22023; 23503 if the guest does not exist; 23514 if items are
- * rejected and there is no table for rejects; 25001, 25006, 40001, 42501,
- * 42703, 42804, 42809, 42P01, 54000, 55000. Locks, to the end of the
- * transaction: RowExclusiveLock on all leaves of posts; FOR KEY SHARE on posts
- * that get items or whose comments are changed; FOR NO KEY UPDATE on items
- * that are changed.
+ * rejected and "rejects" is NULL; 25001, 25006, 40001, 42501, 42703, 42804,
+ * 42809, 42P01, 54000, 55000.
+ *
+ * Locks, to the end of the transaction: RowExclusiveLock on all leaves of
+ * posts; row locks FOR KEY SHARE on existing posts that get comments or likes,
+ * or whose comments are edited; row locks FOR NO KEY UPDATE on existing items
+ * that are edited.
  */
 static Datum
 import(PG_FUNCTION_ARGS)

@@ -27,39 +27,44 @@
 #include "miscadmin.h"
 #include "utils/builtins.h"
 
-/* Receives the rows of comments or likes from the query that checks them. */
+/*
+ * Receives the rows of comments or likes that a query of import_sql.c returns
+ * (CHECK_CHILD), and compares each with the existing item.
+ */
 typedef struct CheckReceiver
 {
 	DestReceiver pub;
 	Import	   *import;
 	ItemType	type;
 
-	/* The properties that the first nprops columns of a row have. */
+	/* The properties in a row's first nprops columns. */
 	const Property *prop;
 
 	int			nprops;
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* writes partial counts of posts to @part */
-	/* The post of the last new row, for which new rows are counted. */
+	TempWriter *part;			/* writes to @part */
+	/*
+	 * The comments or likes of one post are counted here until the next post
+	 * comes: the post's id, whether the import creates this post, and the
+	 * number of its new rows that are not in @part yet.
+	 */
 	pg_uuid_t	counted;
 
-	bool		fresh;			/* true if the import creates that post */
-	/* The number of new rows of that post that are not in @part yet. */
+	bool		fresh;
 	int64		n;
 
 	/*
-	 * The last post that note_uncounted() wrote to @part, if noted is true.
-	 * note_uncounted() does not write it again for the next hidden or edited
-	 * comment.
+	 * The post that note_uncounted() wrote to @part last, if "noted" is true.
+	 * Rows of one post arrive together, so this avoids repeated rows.
 	 */
 	pg_uuid_t	uncounted;
 
 	bool		noted;
 } CheckReceiver;
 
-/* The columns of a row that follow its nprops properties. */
+/* The columns that follow the nprops properties in a row of the query. */
 enum
 {
 	CHECKED_REASON,
@@ -67,8 +72,9 @@ enum
 };
 
 /*
- * Write a partial count of a post to @part. n is the number of comments or
- * likes, and fresh is true if the import creates the post.
+ * Insert a row into @part: n new comments or likes for a post.
+ *
+ * "fresh": whether the import creates the post.
  */
 static void
 put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
@@ -84,7 +90,7 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
-/* Write the count of the post whose new rows are being counted to @part. */
+/* Insert the comments or likes counted so far for one post into @part. */
 static void
 write_part(CheckReceiver *receiver)
 {
@@ -95,8 +101,8 @@ write_part(CheckReceiver *receiver)
 }
 
 /*
- * Count a new comment or like of a post. A row of @part is written when the
- * post changes, because the rows of a post usually arrive together.
+ * Count a new comment or like for its post. Rows arrive sorted by post, so the
+ * previous post's count is written to @part as soon as the post changes.
  */
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -112,9 +118,9 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Write a post to @part with a count of 0. The post gets a hidden comment, or
- * one of its comments is edited. Its count stays the same, but the import must
- * lock every post that is in @part.
+ * Insert a row with the count 0 into @part, for a post that gets a hidden
+ * comment, or of which a comment is edited. The post's counts stay unchanged,
+ * but the import locks all existing posts in @part.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -128,8 +134,8 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Write a rejected row, with the reason, to the temporary table of the checked
- * rows of its type.
+ * Insert a rejected comment or like into @checked_comment or @checked_like,
+ * with the reason.
  */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
@@ -147,8 +153,9 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 }
 
 /*
- * Check a row that is valid by itself against existing items, and tally the
- * result. A new row is kept for writing, a changed one for editing.
+ * Compare a valid row with the existing item of the same key, and tally the
+ * result. A row of a new item is stored in import->passed, one of an item to
+ * be edited in import->changed.
  */
 static void
 check_known(CheckReceiver *receiver, TupleTableSlot *slot)
@@ -201,7 +208,6 @@ check_row(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* End the writers and the lookup after the last row. */
 static void
 check_end(DestReceiver *self)
 {
@@ -214,8 +220,8 @@ check_end(DestReceiver *self)
 }
 
 /*
- * Check all rows of comments or likes. Returns their number, and sets
- * *rejected to how many are rejected.
+ * Check all comments or likes that were read from their source. Returns the
+ * number of rows, and sets *rejected to the number of rejected rows.
  */
 static int64
 check_children(Import *import, ItemType type, int64 *rejected)
@@ -247,14 +253,14 @@ check_children(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Decide which users get names that other users have. A user gets such a name
- * only if its holder, the user who has it, gets another name in this import.
+ * Decide which users get a name that another user has in the registry (the
+ * table of usernames). The name's current holder must get another name in the
+ * same import.
  *
- * If a user's new name is refused, the user keeps the old one, and it must be
- * refused to the user who wants it. Each user waits for the holder of one
- * name, so users form chains and rings. Each pass over the table halves the
- * length of the chains. The loop ends when all chains are resolved. The users
- * of a ring exchange their names, and each gets the new one.
+ * Such users form chains, and rings in which users exchange their names. If
+ * the last user of a chain cannot give up the name, all users of the chain are
+ * rejected. Each pass over @checked_user halves the lengths of the chains, so
+ * log2(n) passes resolve all.
  */
 static void
 check_names(const Import *import)
@@ -269,8 +275,8 @@ check_names(const Import *import)
 }
 
 /*
- * Read the tally of renamed users from the result of the last statement. These
- * users do not have the name that the source gives.
+ * Set the tally of users who got another name than their source rows have.
+ * Reads the result of import_tally_sql[ITEM_USER], which must be SPI's last.
  */
 static void
 tally_renamed(ImportTally *renamed)
@@ -282,8 +288,8 @@ tally_renamed(ImportTally *renamed)
 }
 
 /*
- * Check all rows of users or posts. Returns their number, and sets *rejected
- * to how many are rejected.
+ * Check all users or posts that were read from their source. Returns the
+ * number of rows, and sets *rejected to the number of rejected rows.
  */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
@@ -310,8 +316,9 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Check the rows of a type of item, and update the type's tally. Errors: those
- * of the statements and of ItemLookup.find.
+ * Check the rows of a type that were read from the source, tally them, and
+ * store the rejected ones in @rejected. Errors: those of the statements and of
+ * ItemLookup.find.
  */
 void
 import_check(Import *import, ItemType type)

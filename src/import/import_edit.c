@@ -30,15 +30,15 @@
 #include "utils/snapmgr.h"
 
 /*
- * Receives rows of existing items that differ from the source, and edits these
- * items.
+ * Receives the source rows whose existing items differ from them, and edits
+ * these items.
  */
 typedef struct EditReceiver
 {
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* the properties that a row's columns have */
+	const Property *prop;		/* the properties in a row's columns */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
@@ -46,17 +46,27 @@ typedef struct EditReceiver
 							  UserWriter *writer, const BlogItem *wanted);
 	int64		edited;
 
-	/* true if the edited comment becomes hidden or shown */
+	/*
+	 * Set by edit_comment(): the comment must also be hidden or shown, which
+	 * hide_comment() does.
+	 */
 	bool		flips;
 
-	/* The posts that this import has hidden, allocated in lasting. */
+	/*
+	 * The posts that this import has hidden. The list is allocated in the
+	 * memory context "lasting".
+	 */
 	List	   *hidden;
 
 	MemoryContext lasting;
-	MemoryContext context;		/* reset after each item */
+	MemoryContext context;		/* reset after each row */
 } EditReceiver;
 
-/* Lock an existing user and edit it. Returns whether the user was changed. */
+/*
+ * Lock an existing user's item, and call receiver->edit_user() for it. Returns
+ * whether the item was changed. Errors: 40001 if the user was deleted. Locks:
+ * a row lock (FOR NO KEY UPDATE) on the user item.
+ */
 static bool
 edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -65,8 +75,9 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * USER_EDIT locks the user as for an edit that keeps the name. That is
-	 * enough, because the import has already claimed and released all names.
+	 * USER_EDIT takes the lock of an edit that keeps the username. This
+	 * suffices even if the name changes, because the import has claimed the
+	 * new name in the registry.
 	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
@@ -77,8 +88,9 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 }
 
 /*
- * Lock an existing post or comment and edit it. Returns whether it was
- * changed.
+ * Lock an existing post or comment, and call receiver->edit() for it. Returns
+ * whether the item was changed. Errors: 40001 if it was deleted. Locks: a row
+ * lock (FOR NO KEY UPDATE) on the item.
  */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
@@ -103,8 +115,8 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 }
 
 /*
- * Hide or show a comment as the source says. This changes the count of its
- * post.
+ * Hide or show a comment as its source row says. comment_hide() also changes
+ * the comment count of the post.
  */
 static void
 hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
@@ -162,8 +174,8 @@ static const Property user_columns[] = {
 };
 
 /*
- * Check that a user still has the name that the checks saw. The user is not
- * changed, but stays locked.
+ * The edit_user() of import_release_names(): check that the user was not
+ * renamed after the source was checked. Changes nothing.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -174,8 +186,8 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 }
 
 /*
- * Write the properties and the name that the source gives a user. The import
- * has claimed a new name before.
+ * The edit_user() of import_edit_users(): write the properties and the name of
+ * the user's source row. A new name must be claimed in the registry before.
  */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -191,8 +203,8 @@ write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wan
 }
 
 /*
- * Call edit() for each user that a query returns. The query's columns are the
- * first nprops of user_columns. Returns the number of users.
+ * Call edit() for each user that a query returns, and return the number of
+ * users. The query's columns are the first nprops of user_columns[].
  */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,
@@ -222,9 +234,10 @@ release_row(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Lock the users who get other names, and release their old names in the
- * registry, where names are unique. Other users of the import can then claim
- * these names; two users may exchange theirs. Errors: 40001.
+ * Lock the existing users whose names change, and delete their old names from
+ * the registry. After that, new names can be claimed, also by two users who
+ * exchange their names. Errors: 40001. Locks: row locks (FOR NO KEY UPDATE) on
+ * the user items.
  */
 void
 import_release_names(const Import *import)
@@ -237,8 +250,9 @@ import_release_names(const Import *import)
 }
 
 /*
- * Write the users who differ from the source. Their new names must have been
- * claimed. Errors: 40001, 55000.
+ * Write the names and properties of the existing users that differ from their
+ * source rows. New names must be claimed in the registry before. Errors:
+ * 40001, 55000.
  */
 void
 import_edit_users(const Import *import)
@@ -253,8 +267,9 @@ import_edit_users(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Set the texts, properties and parent of a post or comment to what the source
- * says. Returns whether this changes the item.
+ * Set the title, content, properties and parent of a post or comment to what
+ * its source row says, and the modification date if any of them changes.
+ * Returns whether any of them changes.
  */
 static bool
 take_texts(const Import *import, const ItemWriter *writer,
@@ -282,12 +297,13 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * Write a post as the source has it, if the two still differ. A hidden post
- * that the source shows also gets the source's creation date, if there is one.
+ * The edit() of posts: write a post as its source row says. If a hidden post
+ * is shown, it also gets the row's creation date, if the row has one. Returns
+ * false if the post no longer differs from the row.
  *
- * A post that becomes hidden is only recorded here. The views' lock comes
- * after all locks of posts, as in hide_post(), so import_hide_posts() removes
- * the post from the views when everything else is done.
+ * A post that becomes hidden is only added to receiver->hidden. Removing it
+ * from the views takes the views' lock, which must come after all locks on
+ * posts. So import_hide_posts() does that at the end of the import.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -319,8 +335,9 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 }
 
 /*
- * Write a comment as the source has it, if the two still differ. Hiding and
- * showing it is left to hide_comment().
+ * The edit() of comments: write a comment as its source row says, except that
+ * hide_comment() hides or shows it. Returns false if the comment's contents no
+ * longer differ from the row.
  */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
@@ -336,8 +353,8 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 }
 
 /*
- * Pass the rows of comments to edit to a receiver, in the order of leaves.
- * Returns their number.
+ * Pass each comment row in import->changed to a receiver, and return the
+ * number of rows. They are sorted by leaf.
  */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
@@ -358,8 +375,8 @@ edit_comments(const Import *import, DestReceiver *receiver)
 }
 
 /*
- * Return which properties a row of a post or comment to edit has, in the order
- * of its columns. *n becomes their number.
+ * Return the properties in the columns of a post or comment row that the edits
+ * read, and set *n to their number.
  */
 const Property *
 import_edited_properties(ItemType type, int *n)
@@ -376,9 +393,9 @@ import_edited_properties(ItemType type, int *n)
 }
 
 /*
- * Edit the posts or comments of this machine that differ from the source.
- * Returns how many were changed. An item to which another transaction has made
- * the same change is not counted. Errors: 40001.
+ * Edit the posts or comments on this machine that differ from their source
+ * rows. Returns how many were changed. This number does not include items to
+ * which another transaction has meanwhile made the same change. Errors: 40001.
  */
 int64
 import_edit_here(Import *import, ItemType type)
@@ -403,8 +420,8 @@ import_edit_here(Import *import, ItemType type)
 }
 
 /*
- * Edit one post or comment of this machine, if it still differs from the
- * source. Returns whether it was changed. Errors: 40001.
+ * Edit one post or comment on this machine, unless it no longer differs from
+ * its source row "wanted". Returns whether it was changed. Errors: 40001.
  */
 bool
 import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
@@ -421,9 +438,9 @@ import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 }
 
 /*
- * Remove the posts that became hidden from the views. Errors: those of
- * views_hide(). Locks: the views' lock, after which nothing else may be
- * locked.
+ * Remove the posts that this import has hidden from the views. Errors: those
+ * of views_hide(). Locks: the views' lock. The caller must not lock anything
+ * else after this call.
  */
 void
 import_hide_posts(const Import *import)

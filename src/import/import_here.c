@@ -21,10 +21,7 @@
 #include "miscadmin.h"
 #include "utils/tuplestore.h"
 
-/*
- * One machine needs no preparation, reads the containers without copying them,
- * and has nothing to clean up.
- */
+/* One machine has nothing to prepare, to copy or to clean up. */
 static void
 begin_here(Import *import)
 {
@@ -45,10 +42,10 @@ end_here(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Check that each partition of a container has a usable leaf for a type of
- * item, by opening the leaf for writing. Without this check, the import would
- * take the items of a missing leaf for new ones. Errors: 55000. Locks:
- * RowExclusiveLock on the leaves.
+ * Check that each partition of a container has a leaf for a type of item. A
+ * missing leaf would otherwise look as if no items existed, and the import
+ * would take them for new ones. Errors: 55000. Locks: RowExclusiveLock on the
+ * leaves.
  */
 static void
 need_leaves(Container container, ItemType type)
@@ -59,7 +56,8 @@ need_leaves(Container container, ItemType type)
 }
 
 /*
- * Check that all leaves that the import reads or writes exist. Errors: 55000.
+ * Check that no leaf is missing that the import reads or writes. Errors:
+ * 55000.
  */
 static void
 need_all_leaves(const Import *import)
@@ -75,9 +73,9 @@ need_all_leaves(const Import *import)
 }
 
 /*
- * Lock the leaves of posts, and check that all leaves exist. This comes before
- * names of users are read, because a rename looks for these locks. Errors:
- * 55000.
+ * Lock all leaves of posts (RowExclusiveLock), and check that no leaf is
+ * missing. Must come before the import reads users' names, because a rename
+ * waits for transactions that hold these locks. Errors: 55000.
  */
 static void
 lock_here(Import *import)
@@ -110,18 +108,17 @@ lookup_here(const Import *import, ItemType type)
  * ------------------------------------------------------------------------ */
 
 /*
- * The posts that the import has written. Each gets a counter, the delta row
- * that holds its counts, when all posts are written.
+ * The ids of the posts that the import has written. Each post gets a counter
+ * (the delta that always stays) after all posts are written.
  */
 typedef struct PostCounters
 {
-	Tuplestorestate *posts;		/* the ids of the posts */
+	Tuplestorestate *posts;
 
-	/* a slot for reading and writing one of them */
+	/* for reading and writing rows of "posts" */
 	TupleTableSlot *post;
 } PostCounters;
 
-/* Record the id of a written post. */
 static void
 note_post(PostCounters *counters, const BlogItem *post)
 {
@@ -145,7 +142,10 @@ counters_begin(PostCounters *counters)
 	counters->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }
 
-/* Set *post_id to the next recorded post. Returns false at the end. */
+/*
+ * Set *post_id to the id of the next post that gets a counter. Returns false
+ * after the last one.
+ */
 static bool
 next_counted(PostCounters *counters, pg_uuid_t *post_id)
 {
@@ -158,9 +158,9 @@ next_counted(PostCounters *counters, pg_uuid_t *post_id)
 }
 
 /*
- * Delete the counters that earlier posts with the recorded ids have left
- * behind. There are some if the owner has deleted such posts by SQL. Posts are
- * in the order of leaves, so each leaf is opened once.
+ * Delete counters that already exist for the new posts' ids. They are left
+ * over if the owner has deleted a post with SQL. The ids are sorted by leaf,
+ * so each leaf is opened once.
  */
 static void
 clear_counters(PostCounters *counters)
@@ -186,9 +186,7 @@ clear_counters(PostCounters *counters)
 	tuplestore_rescan(counters->posts);
 }
 
-/*
- * Write a counter, the row that holds a post's counts, for each recorded post.
- */
+/* Write a counter for each post, and free the list of posts. */
 static void
 write_counters(PostCounters *counters)
 {
@@ -209,7 +207,7 @@ write_counters(PostCounters *counters)
 }
 
 /*
- * Write counters for n new posts. Their ids must be in the order of leaves.
+ * Write counters for n new posts, given their ids in the order of leaves.
  * Errors: those of bulk_insert_item().
  */
 void
@@ -229,12 +227,11 @@ import_write_counters(const pg_uuid_t *post_id, int n)
 	write_counters(&counters);
 }
 
-/* What write_items() needs to write the new items of a type. */
 typedef struct ItemsHere
 {
 	ItemType	type;
 	BulkInsert *bulk;
-	PostCounters counters;		/* used if type is ITEM_POST */
+	PostCounters counters;		/* only for posts */
 } ItemsHere;
 
 static void
@@ -272,8 +269,8 @@ write_here(const Import *import, ItemType type, int64 rows)
 }
 
 /*
- * Return whether a unique index that ends in _pkey raised the error. The
- * indexes of the containers' primary keys have such names.
+ * Return whether an error is the violation of a primary key. The names of all
+ * primary keys in the containers end in _pkey.
  */
 static bool
 key_is_taken_here(const ErrorData *error)

@@ -1,7 +1,7 @@
 /*
  * import_known.c
- *		Bulk import: finds rows of comments and likes whose item exists, or
- *		that repeat an earlier row.
+ *		Bulk import: compares rows of comments and likes with existing items,
+ *		and finds rows that repeat an earlier row.
  *
  * The caller passes valid rows sorted by partition, post and key. So rows with
  * the same key are adjacent, and the lookup (leaf_lookup.c) visits each leaf
@@ -19,32 +19,35 @@
 
 struct KnownItems
 {
-	/* The memory context in which the lookup allocates. */
+	/* the memory context in which ItemLookup.find() runs */
 	MemoryContext context;
 
 	ItemType	type;
 
-	/*
-	 * True if the import replaces the contents of existing items that differ.
-	 */
+	/* True if the import edits existing items that differ from their rows. */
 	bool		update;
 
 	ItemLookup *lookup;
-	pg_uuid_t	post_id;		/* first part of the previous row's key */
-	pg_uuid_t	other;			/* second part of the previous row's key */
-	bool		valid;
-	bool		found;			/* true if an item with that key exists */
-	bool		passed;			/* true if a row with that key was accepted */
+
 	/*
-	 * The existing item, if found is true. It is valid until the next lookup.
+	 * The key that was looked up last, if "valid" is true: the post's id, and
+	 * the comment's id or the id of the user who likes the post.
 	 */
-	BlogItem	there;
+	pg_uuid_t	post_id;
+	pg_uuid_t	other;
+	bool		valid;
+	bool		found;			/* whether an item with this key exists */
+	bool		passed;			/* whether a row with this key was accepted */
+	BlogItem	there;			/* the item with this key, if "found" is true */
 };
 
 /*
- * Begin to check comments or likes. known_items_end() ends the lookup. If
- * update is true, an existing item with other contents is no problem. The
- * result is allocated in the current memory context.
+ * Begin to compare rows of comments or likes with existing items. Allocates in
+ * the current memory context.
+ *
+ * "update": true if the import edits existing items that differ from their
+ * rows, false if it rejects the rows.
+ * "lookup": ended by known_items_end().
  */
 KnownItems *
 known_items_begin(ItemType type, bool update, ItemLookup *lookup)
@@ -59,9 +62,9 @@ known_items_begin(ItemType type, bool update, ItemLookup *lookup)
 }
 
 /*
- * Return whether a row and the existing item differ in a property that an item
- * must have. If the existing item lacks it, because the owner has altered the
- * table, they do not differ.
+ * Return whether a row and its existing item differ in a property that items
+ * must have. If the item lacks the property, because the owner has altered the
+ * table, the two do not differ.
  */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
@@ -70,10 +73,12 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 }
 
 /*
- * Return whether a row and the existing comment have different contents. If
- * the import updates existing items, this includes whether they are hidden,
- * and {} as the row's properties differs from other properties. Otherwise {}
- * counts as no properties.
+ * Return whether a comment's row and the existing comment have different
+ * contents. NULL in the row never differs.
+ *
+ * If the import edits comments, "hidden" is compared too, and the properties
+ * {} in the row differ from any others. If it rejects rows, {} in the row
+ * equals NULL.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -93,9 +98,9 @@ says_another(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why the existing item with a row's key makes the row
- * invalid, or NULL. A row of a like that gives no date or no id agrees with
- * any, as does a row of a comment that gives no date.
+ * Return the reason why a row contradicts the existing item with its key and
+ * must be rejected, or NULL. A row without a date, or a like's row without an
+ * id, does not contradict any item in this respect.
  */
 static const char *
 taken(const KnownItems *known, const BlogItem *row)
@@ -117,10 +122,7 @@ taken(const KnownItems *known, const BlogItem *row)
 	return !known->update && says_another(known, row) ? TAKEN : NULL;
 }
 
-/*
- * Look up the existing item with a row's key. The previous result still holds
- * if the previous row has the same key.
- */
+/* Look up the item with a row's key, unless the last row had the same key. */
 static void
 look_up(KnownItems *known, const BlogItem *row)
 {
@@ -143,9 +145,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row is rejected, or NULL. If it is not rejected,
- * *state says what the containers have of the row. The row must be valid, and
- * must not sort before the previous one.
+ * Return the reason why a row is rejected, or NULL. If the row is accepted, set
+ * *state to whether the item is new, present, or to be edited. The row must be
+ * valid, and rows must be passed in the order of their keys.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
@@ -168,7 +170,6 @@ known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 	return NULL;
 }
 
-/* End the check and its lookup. */
 void
 known_items_end(KnownItems *known)
 {

@@ -48,18 +48,19 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	/*
-	 * The users of the source, with the result of their check.
+	 * The result of checking the source rows of users.
 	 *
-	 *	partition	partition of the user item
-	 *	reason		why the user is rejected; NULL if it is not
-	 *	present		the user exists
-	 *	old_name	the existing user's name, if it gets another one
-	 *	changed		the user exists with other properties
-	 *	holder		another user who has the name, and may give it up
-	 *	own			the registry has the new name for this user already
-	 *	other_name	the name that the user gets if the source's is taken
-	 *	other_key	its key, by which names are compared
-	 *	renamed		the user has other_name
+	 *	partition	partition of the user's item
+	 *	reason		why the row is rejected, or NULL
+	 *	present		true if the user exists already
+	 *	old_name	the existing user's name, if the row has another one
+	 *	changed		true if the existing user has other properties
+	 *	holder		the other user who has the name now, if that user may get
+	 *				another name in this import
+	 *	own			true if the registry has the row's name for this user
+	 *	other_name	the name that the user gets if the row's name is taken
+	 *	other_key	the key of other_name, by which usernames are compared
+	 *	renamed		true if the user gets or has other_name
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
@@ -67,26 +68,26 @@ const char *const import_tables_sql[] = {
 	" changed boolean, holder uuid, own boolean, other_name text,"
 	" other_key text COLLATE \"C\", renamed boolean) USING heap ON COMMIT DROP",
 	/*
-	 * The posts of the source, with the result of their check. place is the
-	 * row of @post that has the texts. changed means that the post exists with
-	 * other values.
+	 * The result of checking the source rows of posts. "place" is the ctid of
+	 * the row in @post, which has the texts. "changed" is true if the post
+	 * exists with other values.
 	 */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
-	/* The existing posts that comments and likes of the source refer to. */
+	/* The existing posts to which comments and likes of the sources belong. */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/*
-	 * Rejected comments and likes. fresh means that the import creates their
-	 * post.
+	 * Rejected comments and likes. "fresh" is true if this import creates the
+	 * post to which the comment or like belongs.
 	 */
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
 	/*
-	 * @part has partial counts, which the import adds to posts. @count has
-	 * their sum for each post.
+	 * @part: numbers of new comments and likes, with one or more rows for a
+	 * post. @count: the sums of these, with one row for each post.
 	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
@@ -105,16 +106,16 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define NEW "reason IS NULL AND NOT present"
 
 /*
- * True if an existing item has the row's date. A row without a date agrees
- * with any item, because create_post() accepts a repeated call in the same
- * way.
+ * SQL: true if a source row s has the creation date of the existing item. A
+ * row without a date agrees with any item, because create_post() accepts a
+ * repeated call in the same way.
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
- * True if an existing item has the row's properties. A row without properties
- * agrees with any item.
+ * SQL: true if a source row s has the properties of the existing item. A row
+ * without properties agrees with any item.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -124,18 +125,22 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
 /*
- * True if a hidden post becomes visible by the row. Such a post gets the row's
- * date.
+ * SQL: true if the existing post i is hidden and its source row s shows it.
+ * Such a post gets the row's creation date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
-/* Why a row is rejected that differs from the existing item with its id. */
+/*
+ * SQL: the reason for rejecting a row that differs from the existing item with
+ * the same id.
+ */
 #define TAKEN_REASON(by_another) \
 	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
 	" ELSE '" TAKEN_WITH_ANOTHER_DATE "' END"
 
 /*
- * True for a user who needs a name: a new one, or one who gets another name.
+ * SQL: true for a user who gets a name by this import, as a new user or by a
+ * change of name.
  */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
@@ -144,13 +149,13 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" THEN 'user is being deleted' ELSE 'unknown user' END"
 
 /*
- * The rows that were read, each with its author's item.
+ * SQL: the source rows of a type, each with the user item of its author.
  *
- * No query joins two containers directly. Each container is in a subquery, and
- * OFFSET 0 keeps the planner from pulling the subquery up. For a join of two
- * containers the planner would try every index of every leaf with the leaves
- * of both, and planning time would grow with more than the square of the
- * number of partitions.
+ * No query joins two containers directly. Each container is read in a
+ * subquery, and OFFSET 0 keeps the planner from pulling the subquery up. For a
+ * join of two containers, the planner would try every index of every leaf with
+ * the leaves of both, and planning time would grow with more than the square
+ * of the number of partitions.
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
@@ -161,8 +166,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ON u.type = 'user' AND u.user_id = s.user_id OFFSET 0)"
 
 /*
- * The rows of comments or likes, each with its post. fresh means that this
- * import creates the post. there_id is the id of the post if it exists.
+ * SQL: the source rows of comments or likes, each with its author and post.
+ * "fresh" is true if this import creates the post. there_id is the post's id
+ * if the post existed before, else NULL.
  */
 #define WITH_POST(type) \
 	"(SELECT a.*, n.post_id IS NOT NULL AS fresh, p.post_id AS there_id," \
@@ -172,7 +178,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
 /*
- * Numbers the valid rows that have the same key. All but the first are
+ * SQL: numbers the valid rows with the same key. All but number 1 are
  * duplicates.
  */
 #define NTH(key, order) \
@@ -180,10 +186,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ORDER BY " order ")"
 
 /*
- * Selects the properties of comments or likes in the order of
- * item_properties(), the reason why a row is rejected, and whether the import
- * creates its post. The rows of a post, and of a key, are adjacent, as
- * import_known.c needs them to find existing items and duplicates.
+ * SQL: selects rows of comments or likes for import_known.c. The columns are
+ * the properties in the order of item_properties(), the reason why the row is
+ * rejected, and whether the import creates its post. The rows of a post are
+ * adjacent, and so are the rows with the same key.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -199,9 +205,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS looked_up ORDER BY partition, post_id, " other ", reason IS NULL, " order
 
 /*
- * The check of users nests three queries. This is the innermost one. It
- * compares each row of @user with the existing user. dated is the date that a
- * new user gets.
+ * SQL: compares each row of @user with the existing user. This is the
+ * innermost of the three nested queries that check users. "dated" is the
+ * creation date that a new user gets.
  */
 #define USERS_COMPARED \
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
@@ -220,7 +226,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason" \
 	" FROM " WITH_AUTHOR("user") " AS s"
 
-/* Rejects rows of a user that repeat an earlier row of the user. */
+/* SQL: around USERS_COMPARED, rejects all rows of a user but one. */
 #define USERS_ONCE \
 	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed," \
 	" creation_date, properties, dated, present, old_name, changed," \
@@ -230,9 +236,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	USERS_COMPARED ") AS looked_up"
 
 /*
- * Adds the user who has each row's name in the registry: holder. own means
- * that the new name has the same key as the existing user's old one, so the
- * user keeps the registry's row. claimed means that another user has the name.
+ * SQL: around USERS_ONCE, adds to each row which user has the row's name in
+ * the registry. "holder" is that user. "own" is true if the holder is this
+ * row's existing user, whose new name has the same key as the old one.
+ * "claimed" is true if the holder is another user.
  */
 #define USERS_WITH_HOLDERS \
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
@@ -243,8 +250,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS o"
 
 /*
- * The checks of each type. A user's name is refused here if another user has
- * it, or if another row gets it. If the other user may give it up,
+ * The checks of the source rows of each type.
+ *
+ * A user's row is rejected here if another user has its name, or another row
+ * gets the name. If that other user may get another name in this import,
  * import_refuse_names_sql and import_pass_names_sql decide later.
  */
 const char *const import_check_sql[N_IMPORTED] = {
@@ -299,8 +308,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Stores the existing posts that comments and likes refer to. In most imports
- * there are none, and no post is read.
+ * Fills @there with the existing posts to which the sources' comments and
+ * likes belong. In most imports, all these posts are new, and #posts is not
+ * read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -309,22 +319,28 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
-/* Rejects users who want a name whose holder does not get another one. */
+/*
+ * Rejects the rows of users whose name belongs to another user who keeps it.
+ */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
 " (SELECT 1 FROM @checked_user AS h WHERE h.user_id = c.holder"
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
-/* Counts the users who wait for the holder of a name to get another one. */
+/*
+ * Counts the users whose name belongs to another user who may get another name
+ * in this import.
+ */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
 
 /*
- * Shortens the chains of users who wait for names. The holder of a user's name
- * is replaced by the user for whom that holder waits. If the holder waits for
- * none, the user gets the name. If the holder is rejected because its own new
- * name is taken, so is the user.
+ * Shortens the chains of users in which each waits for the name of the next
+ * ("holder"). If the holder waits for another user, that user becomes the new
+ * holder. If the holder waits for nobody, the user gets the name. If the
+ * holder is rejected because its own new name is taken, the user is rejected
+ * too.
  */
 const char *const import_pass_names_sql =
 "UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
@@ -333,10 +349,10 @@ const char *const import_pass_names_sql =
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /*
- * Gives new users whose names are taken their other names, unless these are
- * taken as well. An existing user who got its other name from an earlier
- * import keeps it. If two rows lead to the same other name, the one with the
- * lower id gets it.
+ * Gives users whose names are taken their other_name, unless that is taken as
+ * well. This applies to new users, and to existing users who have their
+ * other_name already, from an earlier import. If two rows have the same
+ * other_name, the user with the lower id gets it.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -348,10 +364,7 @@ const char *const import_other_names_sql =
 " AND NOT EXISTS (SELECT 1 FROM @checked_user AS h WHERE h.other_key = c.other_key"
 " AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
 
-/*
- * Counts the checked users or posts by result. Comments and likes are counted
- * while they are checked.
- */
+/* SQL: counts the rows of @checked_user or @checked_post by result. */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
 	" count(*) FILTER (WHERE reason IS NULL AND present)," \
@@ -368,23 +381,26 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 };
 
 /*
- * A row's own properties, or {} if they are not an object; then the operator
- * that adds more properties.
+ * SQL: the properties of a rejected row, or {} if they are not an object,
+ * followed by the operator || for adding more properties.
  */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
 	" THEN " item ".properties ELSE '{}' END || "
 
 /*
- * A rejected row's own properties and those that the article does not have.
- * NULLs, and hidden = false, are left out.
+ * SQL: for a document of a rejected row, the properties that the article's
+ * documents do not have. NULLs and hidden = false are left out. Ends with the
+ * operator || for adding the article's properties.
  */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
 	"'hidden', nullif(" item ".hidden, false)," \
 	" 'modificationDate', " item ".modification_date, 'parentId', " parent ")) || "
 
-/* Stores the rejected rows of a type as JSON documents. */
+/*
+ * SQL: inserts the rejected rows of a type into @rejected, as JSON documents.
+ */
 #define REJECT(type, beside, properties, source) \
 	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
 	" " beside "jsonb_build_object('type', '" type "', " properties ")" \
@@ -413,13 +429,13 @@ const char *const import_reject_sql[N_IMPORTED] = {
  * ------------------------------------------------------------------------ */
 
 /*
- * Locks the container of posts with all its leaves, before the import reads
- * names of users.
+ * Locks the container of posts with all its leaves. The import takes this lock
+ * before it reads users' names.
  */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* Adds up the counts of each post that import_check.c has written to @part. */
+/* Sums up the counts in @part for each post, and stores them in @count. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
@@ -430,15 +446,15 @@ const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
 
 /*
- * Counts the existing posts that get comments or likes, also hidden comments,
- * or whose comments are edited.
+ * Counts the existing posts that get comments or likes, visible or hidden, or
+ * of which a comment is edited.
  */
 const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
 /*
- * Locks the posts that import_to_lock_sql counts, so that none is deleted
- * before the transaction ends.
+ * Locks the posts that import_to_lock_sql counts (FOR KEY SHARE), so that none
+ * is deleted before the transaction ends, and returns their number.
  */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
@@ -451,43 +467,48 @@ const char *const import_lock_posts_sql =
  * ------------------------------------------------------------------------ */
 
 /*
- * True for users whose name the registry lacks. If the registry has the name
- * for another user, that user gives it up first.
+ * SQL: true for users whose names must be inserted into the registry. If the
+ * registry has the name for another user, import_released_names_sql releases
+ * it first.
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
 
 /*
- * Claims names in the registry, sorted, so that two imports of the same names
- * do not deadlock.
+ * Inserts users' names into the registry, in the order of their keys, so that
+ * two imports of the same names do not deadlock.
  */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
 " SELECT name_key, user_id FROM @checked_user WHERE " OTHER_NAME
 " ORDER BY name_key";
 
-/* Counts the names that import_write_names_sql claims. */
+/* Counts the rows that import_write_names_sql inserts. */
 const char *const import_names_sql =
 "SELECT count(*) FROM @checked_user WHERE " OTHER_NAME;
 
-/* Selects the users who get other names, with their old names. */
+/* Selects the existing users whose names change, with their old names. */
 const char *const import_old_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
 " WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id";
 
-/* Selects the users who differ from the source, with their new values. */
+/*
+ * Selects the existing users that differ from their source rows, with the
+ * values of the rows.
+ */
 const char *const import_changed_users_sql =
 "SELECT user_id, username, properties FROM @checked_user"
 " WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
 " ORDER BY partition, user_id";
 
 /*
- * Selects the names that are released in the registry.
+ * Selects the names to be deleted from the registry. These are the old names
+ * of existing users whose names change.
  *
- * The registry's row of a user who gets another name may have a key that is
- * not the key of the old name. repair() would delete such a row. It is
- * released, too, if another user gets that key as a name. Its key can stand
- * for the name, because the key of a key is the key itself.
+ * The registry can have a wrong row for such a user, whose key is not that of
+ * the user's name (repair() would delete it). If another user of this import
+ * gets a name with that key, the row is deleted too. The query then returns
+ * the key as a name, which works because the key of a key is the key itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -500,8 +521,8 @@ const char *const import_released_names_sql =
 " ORDER BY user_id";
 
 /*
- * Selects the existing posts that differ from the source, with their new
- * values, in the order of leaves.
+ * Selects the existing posts that differ from their source rows, with the
+ * values of the rows, sorted by leaf.
  */
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
@@ -510,17 +531,17 @@ const char *const import_changed_posts_sql =
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
 /*
- * Counts the users to be created whose ids belong to users that are being
- * deleted. Another transaction has called delete_user() for them since the
- * import checked its users.
+ * Counts the new users whose ids belong to a user who is being deleted. Other
+ * transactions have created and deleted that user since the import checked its
+ * users.
  */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW
 " AND user_id IN " BEING_DELETED;
 
 /*
- * Selects the new users or posts in the order of leaves, with their properties
- * in the order of item_properties() (import_write.c).
+ * Selects the new users or posts, sorted by leaf. The columns are the
+ * properties in the order of item_properties().
  */
 const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =

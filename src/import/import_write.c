@@ -1,11 +1,11 @@
 /*
  * import_write.c
- *		Bulk import: turns new rows into items, and checks that all were
- *		written.
+ *		Bulk import: makes new items from source rows, and checks that all
+ *		of them were written.
  *
- * New users and posts are read by a query, and new comments and likes from the
- * tuplestore that import_check.c has filled. This file generates ids of likes,
- * and dates that the source does not give.
+ * Rows of new users and posts come from a query, and rows of new comments and
+ * likes from the tuplestore that import_check.c has filled. Ids of likes are
+ * generated here, and so are dates that the source does not give.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -20,13 +20,14 @@
 #include "utils/tuplestore.h"
 
 /*
- * Turns each row that it receives into an item, and passes the item to take().
+ * Receives rows of new items, makes an item from each, and calls take() for
+ * it.
  */
 typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* the properties that a row's columns have */
+	const Property *prop;		/* the properties in a row's columns */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;
@@ -61,8 +62,8 @@ items_end(DestReceiver *self)
 }
 
 /*
- * Pass the accepted new comments or likes to a receiver, in the order of
- * leaves. Returns their number.
+ * Pass the rows of accepted new comments or likes to a receiver, sorted by
+ * leaf. Returns the number of rows.
  */
 static int64
 read_passed(const Import *import, ItemType type, DestReceiver *receiver)
@@ -81,9 +82,8 @@ read_passed(const Import *import, ItemType type, DestReceiver *receiver)
 }
 
 /*
- * Pass each new item of a type to a function that writes it. Items have all
- * their values, and come in the order of leaves. Returns their number. Errors:
- * those of the function.
+ * Call take() for each new item of a type, with all its properties set, in the
+ * order of leaves. Returns the number of items. Errors: those of take().
  */
 int64
 import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
@@ -98,10 +98,10 @@ import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
 }
 
 /*
- * Call a function that writes rows, and check that it writes as many as it is
- * given in the argument rows. If a primary key is taken, the error becomes
- * 40001, because the key was free when the row was checked. Errors: 09000 if a
- * trigger suppressed a row; 40001; and others of the function.
+ * Call write(), and check that it writes as many rows as "rows" says. A
+ * duplicate primary key becomes the error 40001, because the key was free when
+ * the row was checked. Errors: 09000 if a trigger suppressed a row; 40001;
+ * those of write().
  */
 void
 import_write_rows(const Import *import, ImportWrite write, void *arg,
@@ -141,7 +141,7 @@ write_by_statement(const Import *import, void *arg)
 }
 
 /*
- * Run a statement, and check that it writes the expected number of rows.
+ * Run a statement, and check that it writes as many rows as "rows" says.
  * Errors: those of import_write_rows().
  */
 void

@@ -1,14 +1,15 @@
 /*
  * leaf_lookup.c
- *		Bulk import: looks up comments or likes in the tables of this machine.
+ *		Bulk import: finds existing comments or likes by their keys, in the
+ *		tables of this machine.
  *
- * A leaf is the table of one type of item and one partition. The caller passes
- * keys sorted by partition and post, so each leaf is opened once. If one index
- * scan finds that a post, for example a new one, has no items, no key on that
- * post is looked up.
+ * The caller looks up keys sorted by partition and post. So each leaf (the
+ * table of one type of item and one partition) is opened once. For each post,
+ * one index scan finds out whether the post has any comments or likes. If it
+ * has none, as a new post, its keys are not looked up.
  *
- * A join would either read all existing items, or plan an index scan of all
- * partitions for each key. An import into large containers would then cost
+ * A join in SQL would either read all existing items, or plan an index scan of
+ * all partitions for each key. An import into large containers would then cost
  * more than one into small containers.
  *
  * Runs in backends.
@@ -26,17 +27,18 @@ typedef struct LeafLookup
 	ItemType	type;
 
 	/*
-	 * The partition of the current post, and layout_loads() when it was
-	 * opened. Numbers of partitions stay valid until that changes.
+	 * The partition of the current post, and the value of layout_loads() when
+	 * it was found. The number of a partition is valid while layout_loads()
+	 * stays the same.
 	 */
 	int			partition;
 
 	uint64		loads;
-	ItemScan   *of_post;		/* a scan that finds any item of a post */
-	ItemScan   *of_key;			/* a scan that finds the item of a key */
-	pg_uuid_t	post_id;		/* the current post, if valid is true */
+	ItemScan   *of_post;		/* scan for any item of the current post */
+	ItemScan   *of_key;			/* scan for one key */
+	pg_uuid_t	post_id;		/* current post, if "valid" is true */
 	bool		valid;
-	bool		any;			/* true if the current post may have items */
+	bool		any;			/* whether the current post may have items */
 } LeafLookup;
 
 static void
@@ -50,8 +52,8 @@ close_leaf(LeafLookup *lookup)
 }
 
 /*
- * Start a scan of the current post's leaf. The scan uses the index of a path,
- * and finds the items whose first nkeys columns in that index equal the key.
+ * Start or restart a scan of the current post's leaf by the index of an access
+ * path. Finds the items whose first nkeys columns in that index equal "key".
  */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
@@ -65,11 +67,13 @@ look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 }
 
 /*
- * Make a post the current one, and find out whether it may have items. The
- * indexes used begin with the post's id: the primary key of comments, and the
- * index of likes by post. The owner may have dropped the latter for a bulk
- * load. Then the answer is that the post may have items, and each like is
- * looked up by its own key.
+ * Make a post the current one, and set lookup->any to whether it may have
+ * comments (or likes, if these are looked up).
+ *
+ * Comments are found by their primary key, and likes by the index of likes by
+ * post; both indexes begin with the post's id. The owner may have dropped the
+ * index of likes for a bulk load. Then lookup->any becomes true, and each like
+ * is looked up by its primary key.
  */
 static void
 look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
@@ -86,7 +90,8 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	lookup->post_id = *post_id;
 	lookup->any = false;
 	if (partition == NO_PARTITION)
-		return;					/* writing the row will raise an error */
+		/* no leaf: writing the row will raise an error */
+		return;
 	lookup->any = lookup->of_post == NULL &&
 		!partition_has_path(CONTAINER_POSTS, lookup->type, partition, path);
 	if (lookup->any)
@@ -122,9 +127,9 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up comments or likes. The caller must make all calls in one
- * memory context, because an index scan allocates in the context in which it
- * first reads (btgettuple() does). Errors: 55000.
+ * Begin to look up existing comments or likes. All calls of the lookup must be
+ * made in one memory context, because an index scan allocates in the context
+ * in which it first reads (btgettuple() does). Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

@@ -1,10 +1,10 @@
 /*
  * extra_columns.c
- *		Bulk import: columns of a source that items do not have.
+ *		Bulk import: columns of a source that are not properties of items.
  *
- * The caller names some of them in the argument extra of import(). These
- * become properties. The result of import() names the others, which are left
- * out.
+ * The caller of import() names some of these columns in the argument "extra".
+ * They become part of an item's JSON object "properties". The others are left
+ * out, and the result of import() lists them.
  *
  * Runs in backends.
  */
@@ -22,8 +22,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Return whether a source has a column of this name; system columns do not
- * count.
+ * Return whether a source has a column of this name, apart from system
+ * columns.
  */
 static bool
 has_column(Oid source, const char *name)
@@ -32,8 +32,8 @@ has_column(Oid source, const char *name)
 }
 
 /*
- * Read the argument extra, an array of column names, into the current memory
- * context. Errors: 22004, 22023.
+ * Set import->extra to the column names in the argument "extra" of import().
+ * Errors: 22004, 22023.
  */
 void
 extra_columns_get(Import *import, Datum argument)
@@ -66,9 +66,9 @@ extra_columns_get(Import *import, Datum argument)
 }
 
 /*
- * Check that each extra column is in at least one of users, posts and
- * comments, which have properties. A misspelled name would otherwise lose data
- * without notice. Errors: 42703.
+ * Check that each column that "extra" names is in the source of users, posts
+ * or comments. These types of items have properties. Without this check, a
+ * misspelled name would lose data without notice. Errors: 42703.
  */
 void
 extra_columns_need(const Import *import, const Oid *source)
@@ -93,8 +93,8 @@ extra_columns_need(const Import *import, const Oid *source)
 }
 
 /*
- * Return whether a column becomes a property: the argument extra names it, and
- * items of the type have properties.
+ * Return whether a source's column becomes part of "properties". This is so if
+ * "extra" names it and the source's items have properties.
  */
 static bool
 is_extra(const Import *import, ItemType type, const char *name)
@@ -108,8 +108,8 @@ is_extra(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return the name of a column. It is empty if the column was dropped, and NULL
- * if the table has no column of this number.
+ * Return the name of a source's column: "" if the column was dropped, NULL if
+ * the number is higher than the last column's.
  */
 static char *
 column_name(Oid source, AttrNumber number)
@@ -120,12 +120,13 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * Return the SQL expression that selects the extra columns of a source s as
- * the text of one JSON object; NULL if the source has none.
+ * Return an SQL expression that selects the extra columns of a source, which
+ * the statement names s, as the text of one JSON object. Returns NULL if the
+ * source has no extra columns.
  *
- * The expression uses e.*, because "e" alone would be a column of that name,
- * if there is one. The result is text, and extra_columns_add() parses it,
- * because a column of type json may contain values that jsonb does not accept.
+ * "SELECT e" would select a column named e, if there is one, so the expression
+ * uses e.*. The result is text that extra_columns_add() parses, because a
+ * column of type json may contain values that jsonb does not accept.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
@@ -144,8 +145,8 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Add the keys and values of an object to the object that is being built. Keys
- * with the value null are added only if nulls is true.
+ * Add the keys and values of "object" to the JSON object that is being built
+ * in "state". If "nulls" is false, leave out keys whose value is null.
  */
 static void
 push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
@@ -167,10 +168,11 @@ push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
 }
 
 /*
- * Add extra columns to a row's properties, except those that are NULL. extra
- * is the text of a JSON object. If the row's own properties are not an object,
- * they stay unchanged; row_problem() rejects them. Returns what is wrong with
- * the extra columns, or NULL.
+ * Add the extra columns to a row's properties, except those that are NULL.
+ * Returns what is wrong with them, or NULL. If the row's properties are not an
+ * object, they stay as they are, and row_problem() rejects the row.
+ *
+ * "extra": the text that extra_columns_select() selects.
  */
 const char *
 extra_columns_add(StagedRow *row, Datum extra)
@@ -199,8 +201,8 @@ extra_columns_add(StagedRow *row, Datum extra)
 }
 
 /*
- * Return whether the import uses a column: its name is one of an item's
- * columns, or it becomes a property.
+ * Return whether the import uses a source's column, either as a column of
+ * items or as part of "properties".
  */
 static bool
 is_taken_in(const Import *import, ItemType type, const char *name)
@@ -213,8 +215,8 @@ is_taken_in(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return the names of a source's columns that the import does not use, as an
- * array.
+ * Return an array of the names of the source's columns that the import leaves
+ * out.
  */
 Datum
 left_out_columns(const Import *import, ItemType type, Oid source)

@@ -23,10 +23,12 @@
 
 /*
  * Lock the tables of the import, and change settings for its statements until
- * import_phase_end(). Sorts and hash tables get maintenance_work_mem. ANALYZE
- * takes small samples, which tell the planner enough about temporary tables.
- * Parallel plans are disabled, because the receivers of rows write while a
- * query runs. Errors and locks: those of tables_lock_for_import().
+ * import_phase_end().
+ *
+ * Sorts and hash tables get maintenance_work_mem. ANALYZE takes small samples,
+ * which tell the planner enough about temporary tables. Parallel plans are
+ * disabled, because receivers of a query's rows write while the query runs.
+ * Errors and locks: those of tables_lock_for_import().
  */
 void
 import_phase_settings(ImportPhase *phase)
@@ -52,7 +54,7 @@ import_phase_begin(ImportPhase *phase)
 	import_phase_settings(phase);
 }
 
-/* Restore the settings and the current user of before the phase. */
+/* Undo import_phase_begin(): restore the settings and the current user. */
 void
 import_phase_end(ImportPhase *phase)
 {
@@ -60,7 +62,7 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* The names by which statements call the containers' tables. */
+/* The names that stand for blogstore's tables in statements. */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -69,8 +71,8 @@ static const char *const read_name[N_IMPORT_READS] = {
 };
 
 /*
- * The tables that the names in read_name[] stand for, unless the ImportTarget
- * provides copies of them.
+ * The tables for which the names in read_name[] stand, unless import->reads[]
+ * names other tables.
  */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
@@ -80,8 +82,8 @@ static const char *const read_table[N_IMPORT_READS] = {
 };
 
 /*
- * Append the table that the name at the beginning of a text stands for.
- * Returns the length of the name.
+ * Append the table for which a name like #users stands. The name is at the
+ * beginning of the given text. Returns the name's length.
  */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
@@ -100,7 +102,7 @@ append_read(const Import *import, StringInfo out, const char *name)
 	elog(ERROR, "no table is called \"%s\"", name);
 }
 
-/* Return a statement in which @ and # names are replaced by tables. */
+/* Return a statement with the names @name and #name replaced by tables. */
 static char *
 expand(const Import *import, const char *sql)
 {
@@ -133,7 +135,7 @@ receiver_destroy(DestReceiver *self)
 }
 
 /*
- * Set up a receiver of rows. receive() gets each row, and shutdown() is called
+ * Set up a DestReceiver. receive() is called for each row, and shutdown()
  * after the last one.
  */
 void
@@ -146,16 +148,13 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->rStartup = receiver_startup;
 	receiver->rShutdown = shutdown;
 	receiver->rDestroy = receiver_destroy;
-	/*
-	 * SPI passes rows to a receiver of any destination but DestNone and
-	 * DestSPI.
-	 */
+	/* With DestNone or DestSPI, SPI would not pass rows to this receiver. */
 	receiver->mydest = DestIntoRel;
 }
 
 /*
- * The types of $1, the current time, and $2, whether existing items are
- * updated.
+ * The types of the statements' parameters: $1 is the current time, and $2 is
+ * whether the import edits existing items.
  */
 static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID};
 
@@ -167,9 +166,9 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement in which the names of tables are already replaced. Its rows
- * go to the receiver; if that is NULL, SPI keeps them. Returns the number of
- * rows processed.
+ * Run a statement whose names @name and #name are already replaced by tables.
+ * Its rows go to the receiver, or to SPI_tuptable if the receiver is NULL.
+ * Returns the number of rows processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -196,7 +195,7 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 }
 
 /*
- * Run a statement, and keep its rows in SPI_tuptable. Returns the number of
+ * Run a statement, with its result rows in SPI_tuptable. Returns the number of
  * rows processed.
  */
 int64
@@ -205,7 +204,9 @@ import_run(const Import *import, const char *sql)
 	return import_run_into(import, expand(import, sql), NULL);
 }
 
-/* Run a query, and pass its rows to a receiver. Returns their number. */
+/*
+ * Run a query that passes its rows to a receiver. Returns the number of rows.
+ */
 int64
 import_run_query(const Import *import, const char *sql,
 				 DestReceiver *receiver)
@@ -214,9 +215,9 @@ import_run_query(const Import *import, const char *sql,
 }
 
 /*
- * Run a statement that contains a quoted name of the caller's. The statement
- * is given in three parts. In the first and the last, @ and # names are
- * replaced by tables.
+ * Run a statement that is given in three parts, "before", "name" and "after".
+ * "name" is a quoted name that the caller of import() has given, and may
+ * contain @ or #. In the other parts, @name and #name are replaced by tables.
  */
 void
 import_run_named(const Import *import, const char *before, const char *name,
@@ -228,7 +229,7 @@ import_run_named(const Import *import, const char *before, const char *name,
 	(void) import_run_into(import, text, NULL);
 }
 
-/* Return a column of the first row of SPI's last result, a bigint. */
+/* Return a column of the first row in SPI_tuptable as a bigint. */
 int64
 import_result(int column)
 {
@@ -252,8 +253,11 @@ import_run_number(const Import *import, const char *sql)
 }
 
 /*
- * Raise the error that another transaction has interfered. what says what
- * happened; "meanwhile" is added. Errors: 40001.
+ * Raise the error that another transaction has changed something since the
+ * import checked it.
+ *
+ * "what": what has happened, to which the message adds "meanwhile". Errors:
+ * 40001.
  */
 void
 import_outdated(const Import *import, const char *what)
@@ -269,7 +273,7 @@ typedef struct KeepReceiver
 {
 	DestReceiver pub;
 	Tuplestorestate *rows;
-	TupleDesc	desc;			/* NULL if there was no row */
+	TupleDesc	desc;			/* NULL until a row was received */
 	MemoryContext context;
 } KeepReceiver;
 
@@ -295,9 +299,9 @@ keep_end(DestReceiver *self)
 }
 
 /*
- * Run a query, and store its rows in *rows, which the caller ends with
- * tuplestore_end(). Returns a slot for reading the rows; NULL if there are
- * none.
+ * Run a query, and store its rows in *rows, which the caller must end with
+ * tuplestore_end(). Returns a slot for reading the rows, or NULL if the query
+ * returns no rows.
  */
 TupleTableSlot *
 import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
@@ -312,8 +316,8 @@ import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
 }
 
 /*
- * Run a query to its end, and only then pass its rows to a receiver. So the
- * receiver may run statements itself. Returns the number of rows.
+ * Run a query to its end, and then pass its rows to a receiver, which may
+ * therefore run statements itself. Returns the number of rows.
  */
 int64
 import_run_each(const Import *import, const char *sql, DestReceiver *receiver)

@@ -1,7 +1,7 @@
 /*
  * key_id.c
- *		Makes ids of items from the keys, numbers or names, by which a site
- *		knows them.
+ *		Makes ids of items from the keys (numbers or names) by which a site
+ *		identifies them.
  *
  * Runs in backends and parallel workers.
  */
@@ -23,13 +23,15 @@
 
 PG_FUNCTION_INFO_V1(blogstore_key_id);
 
-/* The name of an unknown type is cut to this many bytes in an error. */
+/*
+ * In an error message, the name of an unknown type is cut to this many bytes.
+ */
 #define SHOWN_TYPE_LENGTH 64
 
 /*
  * Convert a key from the database's encoding to UTF-8. Returns false if that
- * is not possible. With the encoding SQL_ASCII, the bytes must be valid UTF-8
- * already.
+ * is not possible. In a database with the encoding SQL_ASCII, the key's bytes
+ * must be valid UTF-8.
  */
 static bool
 key_to_utf8(const char **key, int *length)
@@ -41,16 +43,16 @@ key_to_utf8(const char **key, int *length)
 
 /*
  * Make the id of an item from its type and key: a uuid of version 8 (RFC 9562,
- * section 5.8). The id does not depend on the database's encoding, the server
- * or its version.
+ * section 5.8). The id does not depend on the database's encoding, nor on the
+ * server or its version. Returns what is wrong with the key, or NULL.
  *
  * The uuid has the first 16 bytes of the SHA-256 of the type's name, a zero
  * byte, and the key, both in UTF-8. No text contains a zero byte, so different
  * pairs of type and key are hashed differently. Then the upper four bits of
  * byte 6 are set to 8, and the upper two bits of byte 8 to 10 (binary).
  *
- * The key must not have more than MAX_TEXT_BYTES. Returns what is wrong with
- * it, or NULL. Memory for conversions is allocated in the current context.
+ * The key must not be longer than MAX_TEXT_BYTES. Allocates in the current
+ * memory context.
  */
 const char *
 key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
@@ -74,10 +76,7 @@ key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
 	return NULL;
 }
 
-/*
- * Return whether a text is a uuid, written with all of its hyphens or with
- * none.
- */
+/* Return whether a text is a uuid with all of its hyphens, or without any. */
 bool
 text_is_uuid(const char *text, int length)
 {
@@ -98,11 +97,11 @@ text_is_uuid(const char *text, int length)
 	return true;
 }
 
-/* Return the type of item that a text names. Errors: 22023. */
+/* Return the type of item that a text names, such as "post". Errors: 22023. */
 static ItemType
 need_type(Datum type)
 {
-	/* Only the beginning of a long text is detoasted. */
+	/* detoast only the beginning of the text */
 	char	   *name = TextDatumGetCString(PointerGetDatum(PG_DETOAST_DATUM_SLICE(type, 0, SHOWN_TYPE_LENGTH)));
 
 	for (ItemType item = 0; item < ITEM_DELTA; item++)

@@ -1,12 +1,13 @@
 /*
  * other_name.c
- *		Bulk import: makes a name for a user who cannot have the name that
- *		the source gives.
+ *		Bulk import: makes another name for a user who cannot have the name
+ *		in the source.
  *
- * Another user has that name, or it is not a valid username. If the import
- * rejected such a user, it would also have to reject the user's posts and
- * comments. So the user gets another name, derived from the source's. The same
- * user always gets the same name, so a repeated import finds the user.
+ * A user cannot have a name that another user has, or that is not a valid
+ * username. Rejecting such a user would mean rejecting the user's posts and
+ * comments as well. So the user gets another name, which is derived from the
+ * source's name and the user's id. A repeated import makes the same name, and
+ * so finds the user again.
  *
  * Runs in backends.
  */
@@ -19,18 +20,19 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/*
- * Appended to the source's name: 8 hexadecimal digits made from the user's id.
- */
+/* The suffix of other names: 8 hexadecimal digits made from the user's id. */
 #define SUFFIX " (%02x%02x%02x%02x)"
 #define SUFFIX_LENGTH 11
 
-/* Used in place of a source's name that has no usable character. */
+/*
+ * The other name begins with this if the name in the source has no character
+ * that a username may have.
+ */
 #define NAMELESS "user"
 
 /*
- * Return the beginning of a name, so short that the suffix can be added, and
- * without blanks at its ends.
+ * Return the beginning of a name, cut so that the name with the suffix is a
+ * valid username, and without blanks at its ends.
  */
 static Datum
 name_beginning(const char *name, int length)
@@ -41,8 +43,8 @@ name_beginning(const char *name, int length)
 }
 
 /*
- * Append a name to a buffer, with a blank for each character that a username
- * must not have.
+ * Append a name to a buffer, with a blank in place of each character that a
+ * username must not have.
  */
 static void
 replace_refused(const char *name, int length, StringInfo out)
@@ -63,9 +65,10 @@ replace_refused(const char *name, int length, StringInfo out)
 }
 
 /*
- * Return the name that a user gets instead of the source's. The digits of the
- * suffix are the XOR of the four 32-bit words of the user's id. The last word
- * alone would be the same in all version 1 uuids from one machine.
+ * Return the other name of a user, whose name in the source is "given". The
+ * digits of the suffix are the XOR of the four 32-bit words of the user's id.
+ * The last word alone would not do, because it is the same in all version 1
+ * uuids from one machine.
  */
 Datum
 other_name(Datum given, const pg_uuid_t *user_id)

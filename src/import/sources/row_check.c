@@ -1,6 +1,7 @@
 /*
  * row_check.c
- *		Bulk import: checks the values of each row, without looking at items.
+ *		Bulk import: checks the values of each source row by themselves,
+ *		without reading items.
  *
  * Runs in backends.
  */
@@ -16,15 +17,17 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/* A text that is too long is cut to this many characters. */
+/*
+ * Texts that are too long are cut to this many characters in rejected items.
+ */
 #define CUT_LENGTH 200
 
 #define TITLE_TOO_LONG \
 	"title is longer than " CppAsString2(MAX_TITLE_LENGTH) " characters"
 
 /*
- * The names of a source's columns, in the order of StagedColumn. The optional
- * columns come last. NULL means that items of the type do not have the column.
+ * For each type of item: the names of the source's columns, indexed by
+ * StagedColumn. NULL if items of the type do not have the column.
  */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
@@ -40,8 +43,8 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 };
 
 /*
- * Return whether the import reads a column from a source. It reads all
- * required columns, and the optional ones that the source has.
+ * Return whether the import reads a column of a source. It reads all required
+ * columns, and those optional columns that the source has.
  */
 bool
 source_has(ItemType type, Oid source, StagedColumn column)
@@ -54,8 +57,9 @@ source_has(ItemType type, Oid source, StagedColumn column)
 }
 
 /*
- * Return the type of a source's column; for a domain, its base type.
- * InvalidOid means that the column was dropped meanwhile.
+ * Return the type of a source's column, or the base type if that is a domain.
+ * Returns InvalidOid if the column was dropped since need_columns() checked
+ * it.
  */
 Oid
 source_type(ItemType type, Oid source, StagedColumn column)
@@ -68,16 +72,17 @@ source_type(ItemType type, Oid source, StagedColumn column)
 static bool
 is_empty(Datum text)
 {
-	/* the length is read without detoasting */
+	/* reads the length without detoasting */
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 
 /*
- * Return the problem that a text of so many bytes is too long for a column, or
- * NULL. If it exceeds the limit of all texts and there is no table for
- * rejects, raise an error. A username may be longer than a valid one here,
- * because it may have blanks at its ends that row_cut_texts() removes. Errors:
- * 54000.
+ * Return that a text with this number of bytes is too long for a column, or
+ * NULL. If it exceeds the limit of all texts, and the caller of import() has
+ * given no table for rejects, raise an error. Errors: 54000.
+ *
+ * A username is not limited to the length of valid usernames, because
+ * row_cut_texts() removes blanks at its ends later.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -95,12 +100,13 @@ text_problem(const Import *import, ItemType type, StagedColumn column,
 		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
 }
 
-/* Return the first CUT_LENGTH characters of a text that is too long. */
+/* Return the first CUT_LENGTH characters of a longer text. */
 static Datum
 text_beginning(Datum value)
 {
 	/*
-	 * one more character than is kept, because the last one may be incomplete
+	 * Read one character more than is kept, because the last one in the slice
+	 * may be incomplete.
 	 */
 	struct varlena *slice =
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());
@@ -112,9 +118,9 @@ text_beginning(Datum value)
 }
 
 /*
- * Cut texts of a row that are too long, and remove blanks at the ends of a
- * username. Returns what is wrong with the row, or NULL. A username that is
- * too long is no problem, because the user gets another one. Errors: 54000.
+ * Cut those texts of a row that are too long, and remove blanks at the ends of
+ * a username. Returns which text is too long, or NULL. A username that is too
+ * long is not reported, because the user gets another name. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -144,7 +150,8 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 }
 
 /*
- * Make an item from a row. Its first nprops columns have the given properties.
+ * Make an item from a row. prop[] has the properties in the row's first nprops
+ * columns.
  */
 void
 row_item(TupleTableSlot *slot, const Property *prop, int nprops,
@@ -161,8 +168,9 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 }
 
 /*
- * Return whether a row has a value of a property that differs from an item's.
- * If the row has NULL, the source does not say, and nothing differs.
+ * Return whether a row's value of a property differs from that of the existing
+ * item "there". NULL in the row never differs, because the source then does
+ * not give the property.
  */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)

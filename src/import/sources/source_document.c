@@ -1,11 +1,11 @@
 /*
  * source_document.c
- *		Bulk import: reads items from JSON documents as the article has them.
+ *		Bulk import: reads items from JSON documents like the article's.
  *
- * A malformed document is reported without raising an error, so that it
- * rejects only its own item. This file therefore parses dates and uuids
- * itself: the input functions of the oldest supported servers can only raise
- * errors.
+ * A malformed document must reject only its own item, so errors in it are
+ * returned and not raised. The input functions for dates and uuids can only
+ * raise errors in the oldest supported servers, so this file parses dates and
+ * uuids itself.
  *
  * Runs in backends.
  */
@@ -20,7 +20,7 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* The names of a document's properties, in the order of StagedColumn. */
+/* For each StagedColumn: the name of the property in a document. */
 static const char *const property[STAGED_REASON] = {
 	"id", "postId", "userId", "username", "title", "content", "creationDate",
 	[STAGED_HIDDEN] = "hidden",
@@ -28,7 +28,9 @@ static const char *const property[STAGED_REASON] = {
 	[STAGED_PARENT_ID] = "parentId"
 };
 
-/* The properties that a document of each type of item has. */
+/*
+ * For each type of item and StagedColumn: whether documents have the property.
+ */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
 	[ITEM_POST] = {true, true, true, false, true, true, true,
@@ -39,13 +41,13 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_LIKE] = {true, true, true, false, false, false, true}
 };
 
-/* An id or date of more bytes than this is not parsed. */
+/* The text of an id or date that has more bytes than this is not parsed. */
 #define MAX_VALUE_LENGTH 1000
 
 /*
- * Return whether a date contains a special word such as "now", "tomorrow",
- * "epoch" or "allballs". Most of them depend on when they are read, and no
- * program writes them as an item's date, so they are rejected.
+ * Return whether the text of a date contains a special word such as "now",
+ * "tomorrow", "epoch" or "allballs". Most of them depend on the time of the
+ * import, and no program writes them as an item's date. They are rejected.
  */
 static bool
 names_a_moment(const char *text)
@@ -67,8 +69,8 @@ names_a_moment(const char *text)
 }
 
 /*
- * Parse a date. Returns false if the text is not a date, or contains a special
- * word such as "now".
+ * Parse the text of a date. Returns false if it is not a date, or contains a
+ * special word such as "now".
  */
 bool
 source_date_parse(char *text, TimestampTz *date)
@@ -77,8 +79,8 @@ source_date_parse(char *text, TimestampTz *date)
 }
 
 /*
- * Convert the text of a property to the type of a column. Returns false if the
- * text is not a value of that type.
+ * Convert the text of a property to the type of a column of the temporary
+ * tables. Returns false if that is not possible.
  */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
@@ -143,8 +145,8 @@ is_text(StagedColumn column)
 }
 
 /*
- * Read a property of a document into a column of a row. Returns what is wrong
- * with the property, or NULL.
+ * Read the property for a column from a document into a row. Returns what is
+ * wrong with the property, or NULL.
  */
 static const char *
 read_property(const Import *import, Jsonb *document, ItemType type,
@@ -176,8 +178,8 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 }
 
 /*
- * Return the type of item that a document says it is; N_IMPORTED if it is
- * unknown.
+ * Return the type of item that a document's property "type" names, or
+ * N_IMPORTED if it names none.
  */
 static int
 read_type(Jsonb *document)
@@ -196,9 +198,9 @@ read_type(Jsonb *document)
 }
 
 /*
- * Make a row's user_id or post_id agree with its id. A document of a user or
- * post may contain either or both. Returns the problem that they differ, or
- * NULL.
+ * Set the user_id of a user's row, or the post_id of a post's row, to the id,
+ * if the document has only the id. "key" is the column. Returns that the two
+ * differ, if the document has both, or NULL.
  */
 static const char *
 unite_ids(StagedRow *row, StagedColumn key)
@@ -217,8 +219,10 @@ unite_ids(StagedRow *row, StagedColumn key)
 
 /*
  * Read a document into a row, in the current memory context. Returns what is
- * wrong with the document's form, or NULL. *typed becomes true if the document
- * has a known type, which is then in *type. Errors: 54000.
+ * wrong with the document's form, or NULL. Errors: 54000.
+ *
+ * "typed": set to whether the document has a known type
+ * "type": set to that type
  */
 const char *
 document_parse(const Import *import, Jsonb *document, ItemType *type,

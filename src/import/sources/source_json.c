@@ -3,10 +3,10 @@
  *		Bulk import: parses JSON that a source contains as text.
  *
  * The types text and json accept some values that jsonb does not: \u0000, half
- * of a surrogate pair, a number with too many digits. Such a value must reject
- * only its own item, even in a file of a million lines. The server reports it
- * with an error. So each text is parsed in a subtransaction, which is rolled
- * back after an error.
+ * of a surrogate pair, a number with too many digits. For such a value, the
+ * server's jsonb parser raises an error. The import must reject only the item
+ * that has the value, even in a file of a million lines. So each text is
+ * parsed in a subtransaction, which is rolled back after an error.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -23,12 +23,15 @@
 #include "utils/memutils.h"
 #include "utils/resowner.h"
 
-/* Invalid JSON that exceeds the limit of texts is cut to this many bytes. */
+/*
+ * Invalid JSON that is longer than MAX_TEXT_BYTES is cut to this many bytes in
+ * the table of rejects.
+ */
 #define KEPT_LENGTH 200
 
 /*
- * Return whether the parsed text caused an error, rather than the server's
- * state.
+ * Return whether an error of the jsonb parser was caused by the parsed text,
+ * and not, for example, by a lack of memory.
  */
 static bool
 is_fault_of_text(const ErrorData *error)
@@ -96,8 +99,9 @@ escaped_unit(const char *text)
 }
 
 /*
- * Replace each escape that stands for no character by U+FFFD. Such escapes are
- * \u0000 and halves of surrogate pairs. Returns whether there were any.
+ * In the text of JSON, replace the escapes \u0000, and those for half of a
+ * surrogate pair, by \ufffd (the replacement character). Returns whether there
+ * were any.
  */
 static bool
 replace_escapes(char *text)
@@ -128,8 +132,8 @@ replace_escapes(char *text)
 }
 
 /*
- * Return a text as a jsonb string. A text that exceeds the limit of texts is
- * cut.
+ * Return a text as a jsonb string, cut to KEPT_LENGTH bytes if it is longer
+ * than MAX_TEXT_BYTES.
  */
 static Datum
 text_as_string(char *text)
@@ -146,9 +150,11 @@ text_as_string(char *text)
 
 /*
  * Parse a text as jsonb, in the current memory context. Returns what is wrong
- * with the text, or NULL. An invalid text is first parsed again with U+FFFD in
- * place of each escape that stands for no character. If it is still invalid,
- * *jsonb becomes a string that contains the text.
+ * with the text, or NULL.
+ *
+ * Even if the text is invalid, *jsonb is set, for the table of rejects. It is
+ * what replace_escapes() makes of the text, or a string that contains the
+ * text, if it remains invalid.
  */
 const char *
 source_json_parse(Datum json, Datum *jsonb)

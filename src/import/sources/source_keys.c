@@ -3,14 +3,15 @@
  *		Bulk import: makes ids of items from the keys by which a source
  *		identifies them.
  *
- * A column of ids contains uuids or keys. The type of the column tells which.
- * Its name tells whose they are: a post_id is a post's in every table. Keys
- * are numbers or texts. The statement that reads the source casts them to
- * text, so that equal keys become equal texts.
+ * An id column of a source contains uuids, or keys (numbers or texts). The
+ * type of the column tells which. The column's name tells which type of item
+ * the keys identify: post_id identifies posts in every source. The statement
+ * that reads the source casts keys to text, so that equal keys become equal
+ * texts.
  *
- * key_id_make() makes an id from a key. It is a C function rather than an SQL
- * function in that statement, so that no function is looked up by name, and no
- * key is stored.
+ * key_id_make() makes an id from a key. It is a C function, and not an SQL
+ * function that the statement calls, so that no function is looked up by name,
+ * and no key is stored.
  *
  * Runs in backends.
  */
@@ -28,8 +29,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Return whether a type is citext. Only the name is checked. Another string
- * type of this name is treated like citext.
+ * Return whether a type is citext. A string type of another extension with
+ * this name is treated like citext.
  */
 static bool
 is_citext(Oid type)
@@ -44,7 +45,7 @@ is_citext(Oid type)
 		strcmp(format_type_extended(type, -1, 0), "citext") == 0;
 }
 
-/* Return whether columns of a type contain keys. */
+/* Return whether an id column of this type contains keys. */
 static bool
 is_key_type(Oid type)
 {
@@ -54,9 +55,9 @@ is_key_type(Oid type)
 }
 
 /*
- * Return the SQL expression that selects a key of a source s as text. Equal
- * numbers give the same text, and so do equal values of citext. The cast of
- * char(n) removes trailing spaces.
+ * Return an SQL expression that selects a key as text from a source, which the
+ * statement names s. Equal numbers give the same text, and so do equal values
+ * of citext. The cast of char(n) to text removes trailing spaces.
  */
 char *
 source_key_select(ItemType type, Oid source, StagedColumn column)
@@ -73,7 +74,8 @@ source_key_select(ItemType type, Oid source, StagedColumn column)
 }
 
 /*
- * Return whether a column contains ids: of the row's item, or of another item.
+ * Return whether a column contains ids or keys, either of the row's own item
+ * or of another item.
  */
 static bool
 refers(StagedColumn column)
@@ -82,8 +84,8 @@ refers(StagedColumn column)
 }
 
 /*
- * Set is_key[] to which columns of a source contain keys. The other columns of
- * ids contain uuids. Errors: 42804 if a column contains neither.
+ * For each column of a source, set is_key[] to whether it contains keys.
+ * Errors: 42804 if an id column contains neither keys nor uuids.
  */
 void
 source_keys_find(const Import *import, ItemType type, Oid source,
@@ -111,7 +113,11 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 	}
 }
 
-/* Return the type of the items whose ids a column contains. */
+/*
+ * Return the type of the items that the ids in a column identify.
+ *
+ * "type": the type of the source's items
+ */
 static ItemType
 referred_type(ItemType type, StagedColumn column)
 {
@@ -121,12 +127,13 @@ referred_type(ItemType type, StagedColumn column)
 }
 
 /*
- * Replace a key by the id of its item. *isnull becomes true if the key is
- * invalid. Returns what is wrong with the key, or NULL.
+ * Replace a key by the id that is made from it. Returns what is wrong with the
+ * key, or NULL. If the key is invalid, *isnull becomes true.
  *
- * A text that is a uuid may be meant as an id. Making another id of it would
- * go unnoticed. So if the caller has passed no prefix of keys, the text is
- * rejected, and *value becomes that uuid, for the table of rejects.
+ * A uuid written as text may be meant as an id, and an id made from it would
+ * be wrong without anybody noticing. So such a key is rejected if the caller
+ * of import() has passed no key_prefix. *value then becomes the uuid itself,
+ * for the table of rejects.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
@@ -160,7 +167,7 @@ map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
 	return problem;
 }
 
-/* Prepare to replace the keys of a source by ids. Errors: 42804. */
+/* Prepare to replace the keys in a source's rows by ids. Errors: 42804. */
 void
 source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 				  Oid source)
@@ -175,8 +182,8 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 }
 
 /*
- * Replace the keys of a row by ids, in the current memory context. An invalid
- * key becomes null. Returns what is wrong with the first invalid key, or NULL.
+ * Replace the keys in a row by ids, in the current memory context. Invalid
+ * keys become NULL. Returns what is wrong with the first invalid key, or NULL.
  * Errors: 54000.
  */
 const char *
@@ -208,7 +215,6 @@ source_keys_map(const SourceKeys *keys, StagedRow *row)
 	return problem;
 }
 
-/* Free what source_keys_begin() has allocated. */
 void
 source_keys_end(SourceKeys *keys)
 {

@@ -1,12 +1,13 @@
 /*
  * sources.h
- *		Reading a site's tables and documents into temporary tables, and
- *		running statements over these.
+ *		Bulk import: reading a site's tables and documents into temporary
+ *		tables, and running statements on these.
  *
- * A source is a table or view of the caller, with rows that become items of
- * one type, or with JSON documents. A row keeps the source's values until it
- * is written as an item. A key is a number or text by which the site
- * identifies an item; ids are made from keys.
+ * A source is a table or view that the caller of import() passes. Its rows
+ * contain the values of items of one type, or JSON documents. A source row, or
+ * row for short, has the values of an item before it is written as an item. A
+ * key is a number or text by which the site identifies an item; blogstore
+ * makes the item's id from it.
  */
 #ifndef BLOGSTORE_SOURCES_H
 #define BLOGSTORE_SOURCES_H
@@ -21,10 +22,10 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-/* The types of items that are imported: users, posts, comments and likes. */
+/* the types of items that an import writes: user, post, comment, like */
 #define N_IMPORTED (ITEM_LIKE + 1)
 
-/* The columns of the temporary tables into which sources are read. */
+/* The columns of the temporary tables that the sources are read into. */
 typedef enum StagedColumn
 {
 	STAGED_ID,
@@ -35,58 +36,70 @@ typedef enum StagedColumn
 	STAGED_CONTENT,
 	STAGED_CREATION_DATE,
 
-	/* This column and the following ones are optional in a source. */
+	/*
+	 * The columns from STAGED_PROPERTIES to STAGED_REASON are optional in a
+	 * source.
+	 */
 	STAGED_PROPERTIES,
 
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
 
-	/* Why the row is rejected; NULL if nothing wrong has been found yet. */
+	/*
+	 * Why the row is rejected, or NULL if it is valid as far as it was
+	 * checked.
+	 */
 	STAGED_REASON,
 
-	STAGED_PARTITION,			/* partition of the row's item */
-	STAGED_NAME_KEY,			/* key by which usernames are compared */
-	/* The name that a user gets if the source's name is taken, and its key. */
+	STAGED_PARTITION,			/* the partition for the row's item */
+	/* the key of the username, by which usernames are compared */
+	STAGED_NAME_KEY,
+	/*
+	 * The name that a user gets who cannot have the name in the source
+	 * (other_name.c), and the key of this name.
+	 */
 	STAGED_OTHER_NAME,
 
 	STAGED_OTHER_KEY,
 
 	/*
-	 * True if the user got the other name, because the source's is not valid.
+	 * True if the user gets the other name because the name in the source is
+	 * not a valid username.
 	 */
 	STAGED_RENAMED
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-#define N_READ STAGED_PARTITION /* the columns before this one are read */
-/* the columns before this one are required */
+/* The number of columns that are read from a source. */
+#define N_READ STAGED_PARTITION
+/* The columns before this one are required, the others optional. */
 #define N_NEEDED STAGED_PROPERTIES
 
-/* A row of a source, as it is written to a temporary table. */
+/* A source row, with the columns of the temporary tables. */
 typedef struct StagedRow
 {
 	Datum		value[N_STAGED];
 	bool		isnull[N_STAGED];
 } StagedRow;
 
-/* How many items of a type there are with each result. */
+/* The numbers of the rows of a source, by result. */
 typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* exist with the row's values */
-	int64		updated;		/* exist with other values, to be updated */
+	int64		present;		/* the item exists with the row's values */
+	int64		updated;		/* the item exists with other values */
 	int64		written;
 } ImportTally;
 
-/* The tables of the containers that an import's statements read. */
+/* The tables of blogstore that statements of the import read. */
 typedef enum ImportRead
 {
 	READ_USERS,
 	READ_USERNAMES,
 	READ_POSTS,
-	READ_DELETING				/* users who are being deleted */
+	READ_DELETING				/* the users who are being deleted */
 } ImportRead;
 
 #define N_IMPORT_READS (READ_DELETING + 1)
@@ -96,70 +109,83 @@ struct ImportTarget;			/* defined in import/import.h */
 typedef struct Import
 {
 	const char *command;		/* the SQL function's name, for messages */
-	char		prefix[NAMEDATALEN];	/* begins names of temporary tables */
+	char		prefix[NAMEDATALEN];	/* of names of temporary tables */
 	TimestampTz now;
 
-	/* The caller's table for rejected items; InvalidOid if there is none. */
+	/* the caller's table for rejected items, or InvalidOid */
 	Oid			rejects;
 
 	/*
-	 * Put before each key when an id is made from it, so that two sites can
-	 * have items with the same keys.
+	 * The argument key_prefix of import(). Ids are made from this prefix and a
+	 * key, so that two sites can have items with the same keys.
 	 */
 	const char *key_prefix;
 	int			prefix_length;
 
 	/*
-	 * The author of posts and comments that have none; NULL if the caller has
-	 * not named one.
+	 * The argument "guest" of import(): the author of posts and comments
+	 * without an author. NULL if there is none.
 	 */
 	pg_uuid_t  *guest;
 
-	/* True if existing items that differ are updated, rather than rejected. */
+	/*
+	 * True if the import edits existing items that differ from their source
+	 * rows, and false if it rejects these rows.
+	 */
 	bool		update;
 
-	/* How items are looked up and written, on one machine or on a cluster. */
+	/* the functions for writing on one machine or on a cluster (import.h) */
 	const struct ImportTarget *target;
 
 	/*
-	 * For each table of blogstore's that the import's statements read: the
-	 * name of the table to read in its place; NULL to read the table itself.
+	 * For each table that statements read: the name of the table that they
+	 * read in its place, or NULL. A cluster sets this to copies of the tables.
 	 */
 	const char *reads[N_IMPORT_READS];
 
-	/* Names of the source columns that become properties. */
+	/*
+	 * The argument "extra" of import(): the names of columns that become part
+	 * of "properties".
+	 */
 	List	   *extra;
 
-	/* Names of the columns of each source that are not imported; an array. */
+	/*
+	 * For each source: an array of the names of columns that are not imported.
+	 */
 	Datum		left_out[N_IMPORTED];
 
 	/*
-	 * The temporary tables for the rows of each type, and for rejected items.
-	 * They are open while sources are read.
+	 * The import's temporary tables for the rows of each type, and for
+	 * rejected items. They are open only while the sources are read.
 	 */
 	Relation	staged[N_IMPORTED];
 	Relation	rejected;
 
-	/* Rows of new comments and likes that the checks have accepted. */
+	/* The rows of new comments and new likes that were not rejected. */
 	Tuplestorestate *passed[N_IMPORTED];
 	TupleDesc	passed_desc[N_IMPORTED];
 
-	/* Rows of existing comments that the import updates. */
+	/* The rows of existing comments that the import edits. */
 	Tuplestorestate *changed;
 
-	/* Posts that the import has hidden, to be removed from the views. */
+	/*
+	 * The posts that the import has hidden. import_hide_posts() removes them
+	 * from the views.
+	 */
 	List	   *hidden;
 
 	ImportTally tally[N_IMPORTED];
-	ImportTally untyped;		/* documents without a known type */
+	ImportTally untyped;		/* for documents without a known type */
 
-	/* Users who do not have the name that the source gives. */
+	/*
+	 * For users who get, or already have, another name than the source gives.
+	 */
 	ImportTally renamed;
 } Import;
 
 /*
- * A part of the import that acts as the containers' owner, with settings for
- * its statements.
+ * A section of the import that runs as the containers' owner, with settings
+ * for the statements, from import_phase_begin() to import_phase_end().
  */
 typedef struct ImportPhase
 {
@@ -235,14 +261,16 @@ extern const char *key_id_make(pg_cryptohash_ctx *hash, ItemType type,
 							   const char *key, int length, pg_uuid_t *id);
 extern bool text_is_uuid(const char *text, int length);
 
-/* source_keys.c: replaces the keys of a source by ids */
 typedef struct SourceKeys
 {
 	const Import *import;
 	ItemType	type;			/* the type of the source's items */
-	bool		any;			/* true if some column contains keys */
+	bool		any;			/* whether any column contains keys */
 
-	/* For each column, true if it contains keys; they are read as texts. */
+	/*
+	 * For each column: whether it contains keys. Such columns are read as
+	 * texts.
+	 */
 	bool		is_key[N_READ];
 
 	pg_cryptohash_ctx *hash;

@@ -1,15 +1,16 @@
 /*
  * staging.c
- *		Bulk import: reads the caller's tables into temporary tables.
+ *		Bulk import: reads sources, which are tables or views of the caller,
+ *		into temporary tables.
  *
  * Each source is read by a statement with the caller's rights and settings, so
  * views, policies and casts run as the caller. A receiver checks the values of
  * each row (row_check.c) and writes the row to a temporary table.
  *
  * The temporary tables belong to the containers' owner, whose statements read
- * them later. The caller has no rights on them; otherwise the caller could add
- * a policy or trigger, which would run as the owner. The tables are kept open
- * while the caller's code runs, so that it can neither drop them (DISCARD
+ * them later. The caller has no rights on them. Otherwise, the caller could
+ * add a policy or trigger, which would run as the owner. The tables are kept
+ * open while the caller's code runs, so that it can neither drop them (DISCARD
  * TEMP) nor replace them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
@@ -37,23 +38,23 @@ typedef struct StageReceiver
 	DestReceiver pub;
 	Import	   *import;
 
-	/* The type of item of all rows, if the source has no documents. */
+	/* The type of the source's items. Not used if the source has documents. */
 	ItemType	type;
 
 	bool		documents;
 
-	/* True if the documents are texts that have to be parsed. */
+	/* True if the documents are texts that must be parsed as JSON. */
 	bool		text_documents;
 
-	bool		json[N_READ];	/* JSON columns that are read as texts */
-	bool		date[N_READ];	/* date columns that are read as texts */
+	bool		json[N_READ];	/* columns of JSON that are read as text */
+	bool		date[N_READ];	/* columns of dates that are read as text */
 
-	/* True if the last column is a JSON object of extra columns. */
+	/* Whether a row's last column is the text of extra_columns_select(). */
 	bool		extra;
 
-	SourceKeys	keys;			/* used if the source has no documents */
+	SourceKeys	keys;			/* not used if the source has documents */
 	TempWriter *row[N_IMPORTED];
-	TempWriter *rejected;		/* writes rows of type, reason and item */
+	TempWriter *rejected;		/* writes rejected documents to @rejected */
 	MemoryContext context;		/* reset after each row */
 } StageReceiver;
 
@@ -62,7 +63,7 @@ static const char *const staged_type[N_READ] = {
 	"bool", "timestamptz", "uuid", "text"
 };
 
-/* Return the word for several items of a type, for messages. */
+/* Return the plural of a type's name, for messages. */
 const char *
 plural_name(ItemType type)
 {
@@ -73,7 +74,7 @@ plural_name(ItemType type)
 	return name[type];
 }
 
-/* Return a relation's qualified and quoted name. Errors: 42P01. */
+/* Return the quoted name of a relation, with its schema. Errors: 42P01. */
 char *
 quoted_relation(Oid relid)
 {
@@ -89,9 +90,10 @@ quoted_relation(Oid relid)
 }
 
 /*
- * Check that a relation is a table or view, and that it has the n named
- * columns; names that are NULL are ignored. role is the argument that names
- * the relation, for messages. Errors: 42703, 42809, 42P01.
+ * Check that a relation is a table or view that has the columns in columns[],
+ * of which NULLs are ignored. Errors: 42703, 42809, 42P01.
+ *
+ * "role": the argument of import() that names the relation, for messages
  */
 void
 need_columns(Oid relid, const char *role, int n, const char *const *columns)
@@ -127,8 +129,8 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the partition that takes a row's item, on any node of a cluster;
- * NO_PARTITION if there is none.
+ * Return the partition for the item of a row, also if it is on another node of
+ * a cluster. Returns NO_PARTITION if there is none.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
@@ -141,9 +143,9 @@ row_partition(ItemType type, const StagedRow *row)
 }
 
 /*
- * Compute the other name of a user, made by other_name(). The user gets it
- * later if the source's name is taken, or now if the source's name is not
- * valid.
+ * Set the columns of a user's row that depend on the username: its key, and
+ * the user's other name, which other_name() makes. If the username is not
+ * valid, it is replaced by the other name.
  */
 static void
 name_user(StagedRow *row)
@@ -164,7 +166,8 @@ name_user(StagedRow *row)
 
 /*
  * Check the values of a row, and write it to the temporary table of its type.
- * problem is what is already known to be wrong with it, or NULL.
+ * If "problem" is not NULL, the row is already known to be invalid, and
+ * "problem" says why.
  */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
@@ -195,8 +198,9 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 }
 
 /*
- * Write a malformed document, unchanged, to the table of rejected items. type
- * is NULL if it is not known what the document is.
+ * Write a malformed document to @rejected, as it is.
+ *
+ * "type": the type of item that the document names, or NULL
  */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
@@ -248,9 +252,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * Make the guest the author of a post or comment that has none. The guest is a
- * user whom the caller of import() names. Returns the problem that there is no
- * guest, or NULL.
+ * Set the author of a row without one to the guest, the user whom the caller
+ * of import() names for this. Likes get no such author. Returns that there is
+ * no guest, or NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -267,9 +271,10 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse dates and JSON that are read as texts. A cast in the statement would
- * make the whole import fail if one text is invalid. An invalid date becomes
- * null. Returns what is wrong with the first invalid text, or NULL.
+ * Parse a row's dates and JSON that are read as text. A cast in the statement
+ * would raise an error, and one invalid text would make the whole import fail.
+ * Returns what is wrong with the first invalid text, or NULL. An invalid date
+ * becomes NULL.
  */
 static const char *
 parse_texts(const StageReceiver *receiver, StagedRow *row)
@@ -347,7 +352,6 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	return true;
 }
 
-/* Free the receiver's writers and memory after the last row. */
 static void
 receiver_shutdown(DestReceiver *self)
 {
@@ -378,7 +382,7 @@ receiver_init(StageReceiver *receiver, Import *import)
  * Reading
  * ------------------------------------------------------------------------ */
 
-/* Open the temporary tables that receive the sources' rows. */
+/* Open the temporary tables that the sources are read into. */
 void
 stage_open(Import *import)
 {
@@ -387,7 +391,10 @@ stage_open(Import *import)
 	import->rejected = temp_table_open(import, "rejected");
 }
 
-/* Close the temporary tables. They stay locked until the transaction ends. */
+/*
+ * Close the temporary tables that stage_open() has opened. They stay locked
+ * until the transaction ends.
+ */
 void
 stage_close(Import *import)
 {
@@ -397,9 +404,9 @@ stage_close(Import *import)
 }
 
 /*
- * Check that an optional column has the wanted type or another possible one. A
- * column of a third type may mean something else than the item's property. A
- * wrong guess about "hidden", for example, could publish hidden items. Errors:
+ * Check that an optional column of a source has one of two types. A column of
+ * any other type may mean something else than the item's property. A wrong
+ * guess about "hidden", for example, could publish hidden items. Errors:
  * 42804.
  */
 static void
@@ -419,8 +426,8 @@ need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
 }
 
 /*
- * Check that a table has the columns of a type of item, with suitable types.
- * Errors: 42703, 42804, 42809, 42P01.
+ * Check that a source has the required columns for a type of item, and that
+ * the columns have suitable types. Errors: 42703, 42804, 42809, 42P01.
  */
 void
 need_items(const Import *import, ItemType type, Oid source)
@@ -439,8 +446,9 @@ need_items(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether dates of a type are read as text, so that a value that is not
- * a date rejects only its own item.
+ * Return whether a date column of this type is read as text. An invalid date
+ * then rejects only its own item. With a cast, it would make the whole import
+ * fail.
  */
 static bool
 date_is_text(Oid of)
@@ -457,8 +465,9 @@ date_is_text(Oid of)
 }
 
 /*
- * Return the SQL expression that selects a column of a source s. The receiver
- * notes whether it has to parse the column.
+ * Return an SQL expression that selects a column from a source, which the
+ * statement names s. Sets receiver->json[] or receiver->date[] if the column
+ * is read as text and must be parsed.
  */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
@@ -498,7 +507,7 @@ read_source(Import *import, const char *sql, StageReceiver *receiver)
 }
 
 /*
- * Read a table of items of one type into a temporary table. The caller of
+ * Read a source of items of one type into a temporary table. The caller of
  * import() must be the current user. Errors: 42501, 42804, and those of the
  * statement.
  */
@@ -524,9 +533,9 @@ stage_table(Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a column of a type may contain documents. If texts is true,
- * these are text types, otherwise json and jsonb. A dropped column has no
- * type.
+ * Return whether a column of this type may contain documents. If "texts" is
+ * true, text and varchar may, otherwise json and jsonb. The type of a dropped
+ * column is InvalidOid.
  */
 static bool
 is_of_documents(Oid type, bool texts)
@@ -539,8 +548,8 @@ is_of_documents(Oid type, bool texts)
 }
 
 /*
- * Return how many columns of a relation may contain documents. *last becomes
- * the name of the last one.
+ * Return how many columns of a relation may contain documents (see
+ * is_of_documents()), and set *last to the name of the last of them.
  */
 static int
 document_columns(Oid relid, bool texts, char **last)
@@ -558,9 +567,9 @@ document_columns(Oid relid, bool texts, char **last)
 }
 
 /*
- * Return the name of the column that contains documents. It must be the only
- * one of type json or jsonb; if there is none, the only one of a text type.
- * Errors: 42703, 42809, 42P01.
+ * Return the name of the column that contains documents. It is the only column
+ * of type json or jsonb, or if there is no such column, the only one of type
+ * text or varchar. Errors: 42703, 42809, 42P01.
  */
 char *
 need_documents(Oid relid)
@@ -582,7 +591,7 @@ need_documents(Oid relid)
 }
 
 /*
- * Read a table of documents into the temporary tables. The caller of
+ * Read a source of JSON documents into the temporary tables. The caller of
  * import_documents() must be the current user. Errors: 42501, 54000, and those
  * of the statement.
  */

@@ -1,6 +1,6 @@
 /*
  * temp_tables.c
- *		Bulk import: writes rows to its temporary tables.
+ *		Bulk import: writes rows to the temporary tables of an import.
  *
  * Runs in backends.
  */
@@ -25,8 +25,8 @@ struct TempWriter
 };
 
 /*
- * Open a temporary table of an import. name is the table's name without the
- * import's prefix. Locks: RowExclusiveLock.
+ * Open a temporary table of an import. The table's name in pg_temp is
+ * import->prefix and "name". Locks: RowExclusiveLock.
  */
 Relation
 temp_table_open(const Import *import, const char *name)
@@ -36,7 +36,6 @@ temp_table_open(const Import *import, const char *name)
 	return table_openrv(makeRangeVar("pg_temp", full, -1), RowExclusiveLock);
 }
 
-/* Begin to write rows to an open table. */
 TempWriter *
 temp_writer_begin(Relation rel)
 {
@@ -50,8 +49,8 @@ temp_writer_begin(Relation rel)
 }
 
 /*
- * Return an empty slot for the next row. The caller fills tts_values and
- * tts_isnull, and calls temp_writer_put().
+ * Return an empty slot for a new row. The caller must fill tts_values and
+ * tts_isnull, and then call temp_writer_put().
  */
 TupleTableSlot *
 temp_writer_slot(TempWriter *writer)
@@ -59,7 +58,9 @@ temp_writer_slot(TempWriter *writer)
 	return ExecClearTuple(writer->slot);
 }
 
-/* Write the row whose values the caller has put into the writer's slot. */
+/*
+ * Insert the row that the caller has put into the slot of temp_writer_slot().
+ */
 void
 temp_writer_put(TempWriter *writer)
 {
@@ -68,7 +69,9 @@ temp_writer_put(TempWriter *writer)
 					   TABLE_INSERT_SKIP_FSM, writer->bulk);
 }
 
-/* Write a copy of a row. Its first columns must be the table's. */
+/*
+ * Insert a copy of a row. Its first columns must be the columns of the table.
+ */
 void
 temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 {
@@ -81,7 +84,7 @@ temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
 	temp_writer_put(writer);
 }
 
-/* End writing, and make the rows visible to later statements. */
+/* End writing. Later statements of this transaction see the rows. */
 void
 temp_writer_end(TempWriter *writer)
 {
