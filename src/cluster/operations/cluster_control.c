@@ -12,13 +12,14 @@
 #include "requests/requests.h"
 
 /*
- * Call a function on all nodes that have shards, one node after another. It
- * returns a boolean or nothing. *all becomes true if it has returned true on
- * each.
+ * Call a function of blogstore on all nodes that have shards, one node after
+ * another.
  *
- * Returns false, without calling any node, if another node has called this one
- * in the same way; the caller must then do this node's part. Errors: those of
- * the function; 08006 if a node does not answer.
+ * all: set to true if the function returns a boolean, and true on each node
+ *
+ * Returns false, without calling any node, if this call itself comes from
+ * another node (request_is_part). The caller then does the work for this node
+ * alone. Errors: those of the function; 08006 if a node does not answer.
  */
 bool
 cluster_call_nodes(const char *name, const Oid *types, FunctionCallInfo fcinfo,

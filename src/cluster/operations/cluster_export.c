@@ -36,12 +36,12 @@
 	" AND user_id = ANY (@)) AS g ON g.post_id = i.post_id WHERE g.post_id IS NULL"
 
 /*
- * The query for the documents of all posts, comments and likes. @ stands for
- * an array of the users whose items are being deleted on any node.
+ * The query for the documents of all posts, comments and likes. Each @ stands
+ * for an array of the users whose items are being deleted on some node.
  *
- * Each branch of the UNION has post_id and joins shards only by it. So Citus
- * runs the whole query for each shard, with one snapshot. The counts of an
- * exported post then agree with its exported comments and likes.
+ * Each branch of the UNION returns post_id and joins tables only by post_id.
+ * So Citus runs the whole query once for each shard, with one snapshot. The
+ * counts of an exported post then agree with its exported comments and likes.
  */
 static const char items_sql[] =
 "SELECT item.document FROM ("
@@ -72,8 +72,8 @@ static const char users_sql[] =
 USER_ITEMS_SQL ") AS a";
 
 /*
- * Run a query with an array of ids in place of each @, and send its rows to a
- * receiver.
+ * Run a query with an array of ids in place of each @, and send the result
+ * rows to a receiver.
  */
 static void
 send_rows(const char *sql, const char *ids, DestReceiver *dest)
@@ -94,8 +94,8 @@ send_rows(const char *sql, const char *ids, DestReceiver *dest)
 }
 
 /*
- * Send the documents of all items of the cluster to a receiver. Called in SPI,
- * as the containers' owner. Errors: 55000. Locks: those of
+ * Send the documents of all items of the cluster to a receiver. Called as the
+ * containers' owner, after SPI_connect(). Errors: 55000. Locks: those of
  * tables_lock_for_import(); AccessShareLock on the containers.
  */
 void

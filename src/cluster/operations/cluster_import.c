@@ -1,28 +1,29 @@
 /*
  * cluster_import.c
- *		Bulk import on a cluster: what the node does on which import() is
- *		called. node_import.c has what the other nodes do.
+ *		Bulk import on a cluster: the work of the calling node, the one on
+ *		which import() is called. node_import.c has the work of the others.
  *
- * This is the ImportTarget (import/import.h) of a cluster. The node reads the
- * sources and checks rows by the same statements as a single server. It first
- * asks the nodes for existing items, and sends them the new items at the end:
+ * This is the ImportTarget (import/import.h) of a cluster. The calling node
+ * reads the sources and checks rows by the same statements as a single server.
+ * It first copies existing items from the other nodes, for these statements to
+ * read. At the end it sends new items to their nodes:
  *
- * 1.	The node holds all shards, which keeps them from being moved. Each node
- *	locks its leaves and reports which users are being deleted.
- * 2.	Users and names are checked against this node's placements of the
- *	reference tables, and Citus writes them on all nodes.
- * 3.	Nodes report which of the rows' posts, comments and likes they have.
+ * 1.	The calling node locks all shards against being moved. Each node locks
+ *	its leaves, and reports which users are being deleted.
+ * 2.	Users and names are checked against the calling node's placements of the
+ *	reference tables. Citus writes new users and names on all nodes.
+ * 3.	Nodes report which of the imported posts, comments and likes they have.
  * 4.	Nodes lock existing posts that get comments or likes.
  * 5.	New items are spooled to temporary tables, and Citus copies them to
  *	their shards. Nodes create the counters of new posts.
  * 6.	Nodes edit existing items that differ.
- * 7.	Nodes compare the names of authors with their own, in case a user was
- *	renamed meanwhile.
+ * 7.	Nodes compare the names of authors with their user items, in case a user
+ *	was renamed meanwhile.
  *
  * A call to a node takes many rows, which are sorted by shard. All of this is
  * one transaction, which Citus commits on all nodes by two-phase commit. A
- * transaction that is prepared must not use temporary tables, so only this
- * node uses them.
+ * transaction that is prepared must not use temporary tables, so only the
+ * calling node uses them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -50,8 +51,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the quoted name of this node's placement of a reference table.
- * Errors: 55000 if this node has none.
+ * Return the quoted name of this node's placement (shard) of a reference
+ * table. Errors: 55000 if this node has none.
  */
 char *
 cluster_own_shard(const char *table)
@@ -72,10 +73,10 @@ cluster_own_shard(const char *table)
 }
 
 /*
- * Hold all shards, because rows are sorted by shard from now on. Let
- * statements read this node's placements of users and names, and copies of
- * what other nodes have. Create the temporary tables for existing posts, users
- * being deleted, and new items.
+ * Lock all shards against being moved, because rows are sorted by shard from
+ * now on. Create the temporary tables for existing posts, for users being
+ * deleted, and for new items. Make the import's statements read these tables
+ * and this node's placements of users and names.
  */
 static void
 nodes_begin(Import *import)
@@ -106,7 +107,7 @@ nodes_begin(Import *import)
 
 /*
  * Make Citus use one connection to each node. Each statement then sees what
- * the earlier ones have written.
+ * earlier statements have written on that node.
  */
 static void
 use_one_connection(void)
@@ -114,7 +115,7 @@ use_one_connection(void)
 	setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
-/* Make each node lock its leaves. */
+/* Make each node lock its leaves, by import_begin_part(). */
 static void
 nodes_lock(Import *import)
 {
@@ -127,7 +128,10 @@ nodes_lock(Import *import)
 	ship_nothing(import, &call);
 }
 
-/* Copy to a temporary table which users are being deleted on any node. */
+/*
+ * Fill a temporary table with the ids of the users who are being deleted on
+ * some node.
+ */
 static void
 learn_deleting(const Import *import)
 {
@@ -170,10 +174,11 @@ take_post(void *arg, const BlogItem *item)
 }
 
 /*
- * Copy existing posts from their nodes to a temporary table. If of_children is
- * false, these are the posts with the ids of imported posts. If it is true,
- * these are the posts that imported comments and likes belong to, without
- * posts that were copied before and posts that the import creates.
+ * Copy existing posts from their nodes to a temporary table.
+ *
+ * of_children: false for the posts that have the ids of imported posts; true
+ *	for the posts to which imported comments and likes belong, without posts
+ *	that are already in the temporary table or that the import creates
  */
 static void
 learn_posts(const Import *import, bool of_children)
@@ -208,8 +213,8 @@ nodes_learn(const Import *import, ImportLearn what)
  * ------------------------------------------------------------------------ */
 
 /*
- * Make the nodes lock the existing posts that must not be deleted during the
- * import.
+ * Make the nodes lock the existing posts of imported comments and likes, by
+ * import_keep_posts(), so that these posts are not deleted during the import.
  */
 static void
 nodes_keep_posts(const Import *import, int64 posts)
@@ -223,8 +228,8 @@ nodes_keep_posts(const Import *import, int64 posts)
 }
 
 /*
- * A temporary table of new items that is being filled. Citus will copy them
- * from there.
+ * The temporary table to which the new items of one type are written. Citus
+ * copies them to their shards from there.
  */
 typedef struct Spool
 {
@@ -265,8 +270,10 @@ spool_items(const Import *import, ItemType type)
 }
 
 /*
- * Write the new items of a type to a temporary table, and make Citus copy them
- * to their shards. rows is the number of them.
+ * Write the new items of one type to a temporary table, and make Citus copy
+ * them to their shards.
+ *
+ * rows: the number of these items, for import_run_write()
  */
 static void
 nodes_write(const Import *import, ItemType type, int64 rows)
@@ -301,8 +308,8 @@ take_edited(void *arg, const BlogItem *item)
 }
 
 /*
- * Make the nodes edit existing posts or comments that differ. Returns how many
- * were changed.
+ * Make the nodes change existing posts or comments that differ from the
+ * imported ones. Returns how many were changed.
  */
 static int64
 nodes_edit(Import *import, ItemType type)
@@ -358,8 +365,8 @@ nodes_edit(Import *import, ItemType type)
 
 /*
  * Return whether an error of another node says that a primary key already
- * exists. Only the message has the name of the constraint, which on a node
- * ends with the number of a shard.
+ * exists. The error has no constraint field. Its message has the name of the
+ * constraint, which on a node ends with the number of a shard.
  */
 static bool
 nodes_key_is_taken(const ErrorData *error)
@@ -369,8 +376,8 @@ nodes_key_is_taken(const ErrorData *error)
 }
 
 /*
- * Check on all nodes that authors still have the names that the import has
- * written into their items.
+ * Check on all nodes that the authors still have the names that the import has
+ * written into items. If not, the import fails.
  */
 static void
 compare_names(const Import *import)

@@ -8,7 +8,7 @@
 
 #include "import/import.h"
 
-/* cluster_import_sql.c: statements for a cluster */
+/* cluster_import_sql.c */
 extern const char *const import_spread_tables_sql[];
 extern const int import_spread_tables_n;
 extern const char *const import_post_keys_sql;

@@ -11,24 +11,28 @@
 #include "cluster/operations/cluster_import.h"
 
 const char *const import_spread_tables_sql[] = {
-	/* existing posts, copied from their nodes */
+	/* existing posts, copied from the nodes that have them */
 	("CREATE TEMP TABLE @known_post (type text, post_id uuid, user_id uuid, title text,"
 	 " content text, creation_date timestamptz, hidden boolean, properties jsonb)"
 	 " USING heap ON COMMIT DROP"),
-	/* users who are being deleted on any node */
+	/* the users who are being deleted on some node */
 	"CREATE TEMP TABLE @deleting (user_id uuid) USING heap ON COMMIT DROP"
 };
 
 const int	import_spread_tables_n = lengthof(import_spread_tables_sql);
 
-/* Selects the ids of imported posts, to find out which exist. */
+/*
+ * Selects the ids of imported posts. The nodes are asked which of these posts
+ * exist.
+ */
 const char *const import_post_keys_sql =
 "SELECT DISTINCT partition, post_id FROM @post WHERE reason IS NULL"
 " ORDER BY partition, post_id";
 
 /*
- * Selects the ids of the posts of imported comments and likes, except posts
- * that the import creates, and those that are in @known_post.
+ * Selects the ids of the posts to which imported comments and likes belong.
+ * Posts that the import creates and posts that are already in @known_post are
+ * left out.
  */
 const char *const import_there_keys_sql =
 "SELECT DISTINCT partition, post_id FROM ("
@@ -40,8 +44,8 @@ const char *const import_there_keys_sql =
 " ORDER BY partition, post_id";
 
 /*
- * Selects the keys of imported comments and likes, to find out which exist.
- * They are sorted as CHECK_CHILD (import_sql.c) sorts the rows.
+ * Selects the keys of imported comments and likes, sorted as CHECK_CHILD
+ * (import_sql.c) sorts them. The nodes are asked which of these items exist.
  */
 const char *const import_child_keys_sql[N_IMPORTED] = {
 	[ITEM_COMMENT] =
@@ -63,9 +67,9 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * Selects the authors of new items, with the names that the items contain.
- * Users whom the import itself has written are left out, because no other
- * transaction can have changed them.
+ * Selects the ids of the authors of new items, and the names that these items
+ * contain. Users whom the import itself has written are left out, because no
+ * other transaction can have renamed them.
  */
 const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("

@@ -1,7 +1,7 @@
 /*
  * cluster_repair.c
- *		repair() on a cluster: what the node does on which it is called.
- *		node_repair.c has what the other nodes do.
+ *		repair() on a cluster: the work of the calling node, the one on which
+ *		repair() is called. node_repair.c has the work of the other nodes.
  *
  * verify() compares the items of all nodes in one statement, and returns
  * findings: rows that each say what is wrong with one item.
@@ -9,13 +9,14 @@
  *	findings about			mended by
  *	--------------------	------------------------------------------------
  *	a node's own items		that node
- *	names and the registry	statements here, which Citus runs on the nodes
+ *	names and the registry	statements of the calling node, which Citus runs
  *	copies of posts			the node of the post says what the copy should be,
  *							and keeps its worker from refreshing copies; the
  *							node of the author's shard writes it
  *
- * Only this node calls other nodes. If a called node called others, its
- * sessions could wait for locks of other sessions of the same transaction.
+ * Only the calling node calls other nodes. If a called node called further
+ * nodes, its sessions could wait for locks that other sessions of the same
+ * transaction hold.
  *
  * Runs in backends.
  */
@@ -51,8 +52,8 @@ typedef struct Parcel
 } Parcel;
 
 /*
- * Return whether a finding is about an item or a count of a post. The node
- * that has the post mends it.
+ * Return whether a finding is about an item or a count of a post. Such a
+ * finding is mended by the node that has the post.
  */
 static bool
 is_of_post(const Finding *f)
@@ -62,8 +63,8 @@ is_of_post(const Finding *f)
 }
 
 /*
- * Return whether a finding is about a copy of a post, or about a post, whose
- * copy may differ as well.
+ * Return whether a finding may require writing the copy of a post. It does if
+ * it is about the copy itself, or about the post, from which the copy is made.
  */
 static bool
 is_of_copy(const Finding *f)
@@ -135,8 +136,8 @@ send_findings(int group, const Parcel *parcel)
 }
 
 /*
- * Make a node mend all findings about its items. Returns how many it has
- * mended.
+ * Make a node mend all findings about the items on it. Returns how many
+ * findings it has mended.
  */
 static int64
 mend_on_node(int group, const Finding *findings, uint64 n)
@@ -157,9 +158,8 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 	}
 
 	/*
-	 * The node is called even if there is no finding about its items, because
-	 * it also checks its own tables, and adds deltas (changes of counts) to
-	 * counts.
+	 * The node is called even without a finding, because repair_part() also
+	 * checks the tables that the node has for itself, and folds all deltas.
 	 */
 	return mended + send_findings(group, &parcel);
 }
@@ -169,8 +169,8 @@ mend_on_node(int group, const Finding *findings, uint64 n)
  * ------------------------------------------------------------------------ */
 
 /*
- * Ask a node what the copies of some of its posts should be. Returns the
- * copies.
+ * Ask a node what the copies of some of its posts should be, by
+ * repair_copies().
  */
 static RemoteItems *
 ask_for_copies(int group, const Parcel *parcel)
@@ -194,7 +194,6 @@ ask_for_copies(int group, const Parcel *parcel)
 	return remote_group_items(group, ITEM_POST, &call);
 }
 
-/* Add a copy to the copies that will be written on one node. */
 static void
 add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 {
@@ -203,7 +202,10 @@ add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 							   CurrentMemoryContext);
 }
 
-/* Make each node write those copies of posts whose authors' shards it has. */
+/*
+ * Send each copy to the node that has its author's shard of "users", which
+ * writes it by put_copies().
+ */
 static void
 put_copies(RemoteItems *items)
 {
@@ -290,9 +292,9 @@ static KeptPlan username_plan = {
 };
 
 /*
- * Mend a finding if a statement on this node can do that. Returns whether the
- * finding counts as mended. Findings about copies count, too, although they
- * are mended later.
+ * Mend a finding by a statement on this node, if that is possible. Returns
+ * whether the finding counts as mended. A finding about a copy counts,
+ * although mend_copies() mends it later.
  */
 static bool
 mend_by_statement(const Finding *f)
@@ -309,8 +311,8 @@ mend_by_statement(const Finding *f)
 }
 
 /*
- * Mend all findings, except those about missing values. Returns how many were
- * mended.
+ * Mend all findings except those of the kind "invalid" (values that are NULL).
+ * Returns how many were mended.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
@@ -337,10 +339,10 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
  * Run verify() and mend its findings on all nodes; findings about views only
  * if with_views is true. Returns how many were mended.
  *
- * Shards are held before anything is read, so that none is moved meanwhile.
- * Citus uses one connection to each node, so that each statement sees what the
- * earlier ones have written. Called as the containers' owner. Errors, locks:
- * those of repair().
+ * All shards of posts are locked first, so that none is moved during the
+ * repair. Citus uses one connection to each node, so that each statement sees
+ * what the earlier ones have written. Called as the containers' owner. Errors,
+ * locks: those of repair().
  */
 int64
 cluster_repair(bool with_views)
@@ -358,7 +360,9 @@ cluster_repair(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* Mending other findings would fail while a value is missing. */
+	/*
+	 * While a value is NULL that must not be, other findings cannot be mended.
+	 */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

@@ -4,15 +4,16 @@
  *		settled if it is not explained by changes that a worker still has to
  *		apply (admin/verify_settled.c).
  *
- * A worker applies changes in turns, which it counts. verify() asks each node
- * twice about the posts that it has: before the comparison, up to which turn
- * its worker has applied all changes; afterwards, which of its posts were
- * changed after that turn. While the views of a node are not ready, or the
- * node has copies to send to other nodes, nothing is settled.
+ * A worker numbers the rounds of its main loop. verify() asks each node twice.
+ * Before the comparison it asks up to which round the node's worker has
+ * applied all changes. Afterwards it asks which posts on the node have changed
+ * after that round. A finding about such a post is not settled. Nothing is
+ * settled while the views of some node are not ready, or while some node still
+ * has copies to send to other nodes.
  *
- * A statement reads different nodes at different moments. So on a cluster
- * every finding about a post has to be settled, even if it is not about the
- * views.
+ * A statement reads different nodes at different moments. So on a cluster,
+ * even a finding about a post that is not about the views can be explained by
+ * a later change, and has to be settled as well.
  *
  * Runs in backends.
  */
@@ -40,16 +41,17 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
 /*
- * Selects an object that says for each node up to which turn its worker has
- * applied all changes; NULL unless all nodes have answered.
+ * Selects a JSON object with an element for each node: the result of
+ * views_look() on that node. The object is NULL if some node does not answer,
+ * or returns NULL.
  */
 #define LOOKS_SQL \
 	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
 	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
 
 /*
- * Selects the ids of posts that the nodes have reported as changed; NULL
- * unless all nodes have answered.
+ * Selects the sorted ids that views_unsettled() returns on all nodes. The
+ * result is NULL if some node does not answer, or returns NULL.
  */
 #define UNSETTLED_SQL \
 	"WITH told AS MATERIALIZED (SELECT success, result" \
@@ -58,8 +60,8 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" ARRAY(SELECT DISTINCT id FROM told, unnest(result::uuid[]) AS id ORDER BY id) END"
 
 /*
- * Run a query that returns one value. Called in SPI. The value is copied to
- * the memory context that was current before SPI_connect().
+ * Run a query that returns one value, by SPI. The value is allocated in the
+ * memory context that was current before SPI_connect().
  */
 static Datum
 one_value(const char *sql, bool *isnull)
@@ -73,9 +75,10 @@ one_value(const char *sql, bool *isnull)
 }
 
 /*
- * Ask all nodes up to which turn their workers have applied all changes, and
- * store the answers in *look. Returns false if no finding can be settled.
- * Errors: those of calling a node.
+ * Ask each node up to which round of its main loop its worker has applied all
+ * changes. Store the answers in look->nodes. Returns false if some node does
+ * not answer or its views are not ready. Then no finding is settled. Errors:
+ * those of run_command_on_all_nodes().
  */
 bool
 cluster_views_look_begin(ViewsLook *look)
@@ -96,11 +99,12 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Ask all nodes which of some posts have changed since
- * cluster_views_look_begin(). Findings about these are not settled. Returns a
- * sorted array of their ids. An id of zeros in it means that posts may have
- * come into lists or left them. Returns NULL if no finding is settled. Called
- * in SPI, as the containers' owner.
+ * Ask each node which of some posts have changed since the round of its worker
+ * that is stored in look->nodes. Findings about these posts are not settled.
+ *
+ * Returns a sorted array of the ids of these posts. It contains an id of zeros
+ * if posts may have entered or left a list of posts meanwhile. Returns NULL if
+ * no finding is settled. Called as the containers' owner, after SPI_connect().
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -117,9 +121,10 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 }
 
 /*
- * blogstore.views_look(): return the turn up to which this node's worker has
- * applied all changes. NULL means that the worker does not keep the views
- * ready, or has copies to send. Errors: 55000.
+ * blogstore.views_look(): return the last round of the main loop up to which
+ * this node's worker has applied all changes. Returns NULL if this node's
+ * views are not ready, or if the worker still has copies to send to other
+ * nodes. Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)
@@ -135,10 +140,11 @@ views_look(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.views_unsettled(applied, post_ids): return which of some posts
- * have changed after a turn of this node's worker. An id of zeros is added if
- * posts may have come into lists or left them since. NULL means that this is
- * unknown. Errors: 55000.
+ * blogstore.views_unsettled(applied, post_ids): return those of the given
+ * posts that have changed after the round "applied" of the main loop of this
+ * node's worker. The result contains an id of zeros if posts may have entered
+ * or left a list of posts after that round. It is NULL if the changes are not
+ * known. Errors: 55000.
  */
 static Datum
 views_unsettled(PG_FUNCTION_ARGS)

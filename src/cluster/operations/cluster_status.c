@@ -32,16 +32,15 @@
 
 SQL_FUNCTION(get_cluster_status);
 
-#define N_COLUMNS 5				/* node, host, port, node_error, status */
+#define N_COLUMNS 5
 
-/* The kinds of status, and the functions that return them. */
+/* for each kind of status: its name and the function that returns it */
 static const char *const statuses[][2] = {
 	{"worker", "get_worker_status"},
 	{"progress", "get_progress"},
 	{"requests", "get_request_stats"}
 };
 
-/* Return the name of the function for a kind of status. Errors: 22023. */
 static const char *
 function_of(const char *what)
 {
@@ -65,8 +64,8 @@ query_of_node(const char *function)
 }
 
 /*
- * Return the query for the status of all nodes. This node's status is read
- * without a connection.
+ * Return the query for the status of all nodes. The status of this node is
+ * read without a connection.
  */
 static char *
 query_of_all(const char *function)
@@ -131,8 +130,8 @@ get_cluster_status(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	/*
-	 * The query runs as the owner, so it must not use the caller's
-	 * search_path.
+	 * The query runs as the containers' owner. So it must not use the
+	 * search_path of the caller, who could make it call other functions.
 	 */
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (spread)

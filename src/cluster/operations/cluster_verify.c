@@ -2,18 +2,17 @@
  * cluster_verify.c
  *		What verify() reads on a cluster.
  *
- * The statement of verify() is the one for a single server, with some parts
- * replaced:
+ * verify() runs the statement for a single server, with some parts replaced:
  *
  *	users		are read from a reference table, which every node has
- *	posts		all items of a post are read in one part of the statement.
- *				Citus reads each part with a snapshot of its own on each
- *				node; a like inserted between two such snapshots would be
- *				counted but not found
- *	registry	is compared by another statement, with the users on this node
+ *	posts		the items of a post are read by one subquery only. Citus
+ *				runs each subquery with a snapshot of its own. A like
+ *				inserted between two such snapshots would be counted but
+ *				not found
+ *	registry	is compared with this node's users, by another statement
  *	feed		each node has a feed. Citus reads all of them through
- *				separate connections, as the containers' owner. They must be
- *				the same as far as a feed is shown
+ *				separate connections, as the containers' owner. The
+ *				newest blogstore.feed_size rows must be the same
  *
  * Runs in backends.
  */
@@ -43,7 +42,10 @@ NODE_FUNCTION(views_served, "verify()");
 	"(SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(f)) FROM (SELECT * FROM " FEED_SQL \
 	" ORDER BY creation_date DESC, id DESC LIMIT %d) AS f), '[]') END"
 
-/* Selects the feeds of all nodes as JSON, and the errors of nodes. */
+/*
+ * Selects the feeds of all nodes as one JSON array, and in a second column the
+ * errors of the nodes that have not answered.
+ */
 #define NODES_SQL \
 	"SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(" \
 	"'node', nodeid, 'rows', result::jsonb)) FILTER (WHERE success AND result <> ''), '[]')::text, " \
@@ -81,16 +83,18 @@ static const char tally_sql[] =
 	" GROUP BY s.post_id)";
 
 /*
- * Two statements that compare users with the registry of names, filled in by
- * cluster_verify_source(). They read this node's placements with one snapshot,
- * because Citus cannot plan statements that read KEYED_NAMES.
+ * Two statements that compare users with the registry of names.
+ * cluster_verify_source() fills in their SQL. They read this node's placements
+ * (shards) of the two tables, because Citus cannot plan statements that read
+ * KEYED_NAMES (admin/verify.h).
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
 
 /*
- * Return as jsonb the feeds of all nodes whose views are ready. Called in SPI,
- * as the containers' owner. Errors: 55000 if a node does not answer.
+ * Return the feeds of all nodes whose views are ready, as jsonb. Called as the
+ * containers' owner, after SPI_connect(). Errors: 55000 if a node does not
+ * answer.
  */
 static Datum
 read_feeds(void)
@@ -114,9 +118,10 @@ read_feeds(void)
 }
 
 /*
- * Fill in the parts of verify()'s statement for a cluster, and change settings
- * for it; the caller restores the settings. Called in SPI, as the containers'
- * owner. Errors: 55000 if a node does not answer.
+ * Fill in those parts of verify()'s statement that differ on a cluster. Also
+ * change settings for the statement, at the caller's GUC nest level. Called as
+ * the containers' owner, after SPI_connect(). Errors: 55000 if a node does not
+ * answer.
  */
 void
 cluster_verify_source(VerifySource *source)

@@ -54,8 +54,8 @@ refuse_cluster(const char *problem, const char *hint)
 }
 
 /*
- * Run a query that returns one value, and return that as text; NULL if there
- * is no row. In SPI.
+ * Run a query that returns one value, by SPI. Return that value as text, or
+ * NULL if there is no row.
  */
 static char *
 ask(const char *sql)
@@ -67,9 +67,9 @@ ask(const char *sql)
 }
 
 /*
- * Look for a node that lacks blogstore or has another version of it than this
- * node. Return a text that names the node and its version; NULL if there is
- * none.
+ * Look for a node that does not have the same version of blogstore as this
+ * node. Return a message that names such a node and its version; NULL if there
+ * is none.
  */
 static char *
 other_version(void)
@@ -84,8 +84,11 @@ other_version(void)
 
 /*
  * Throw an error unless this node is the coordinator of a cluster on which
- * containers can be created. call is the function that the user has called,
- * for hints. Errors: 42501, 55000.
+ * containers can be created.
+ *
+ * call: the function that the user has called, for hints
+ *
+ * Errors: 42501, 55000.
  */
 void
 cluster_require(const char *call)
@@ -119,15 +122,12 @@ cluster_require(const char *call)
 	SPI_finish();
 }
 
-/* ------------------------------------------------------------------------
- * Creating tables and rights that a cluster needs and that do not exist. The
- * caller is connected to SPI.
- * ------------------------------------------------------------------------ */
-
 /*
- * Create the tables that will be distributed, and make the containers' owner
- * their owner. suffix is appended to their names while older tables have these
- * names.
+ * Create the tables "posts", "users" and "user_items" of a cluster, not
+ * distributed yet, and make the containers' owner their owner. The caller has
+ * called SPI_connect().
+ *
+ * suffix: appended to the names "posts" and "users"
  */
 void
 cluster_make_tables(const Creation *creation, const char *suffix)
@@ -140,8 +140,10 @@ cluster_make_tables(const Creation *creation, const char *suffix)
 }
 
 /*
- * Distribute the tables posts and users, and make user_items and usernames
- * reference tables.
+ * Distribute the tables "posts" and "users", and make "user_items" and
+ * "usernames" reference tables. The caller has called SPI_connect().
+ *
+ * suffix: what cluster_make_tables() has appended to the names
  */
 void
 cluster_spread_tables(const Creation *creation, const char *suffix)
@@ -162,8 +164,9 @@ make_unsent(const Creation *creation)
 }
 
 /*
- * Create the missing ones of the tables that each node has for itself, and the
- * registry of names, if it is missing. The registry is distributed later.
+ * Create those of this node's own tables that are missing, and the table
+ * "usernames" if that is missing. cluster_spread_tables() makes "usernames" a
+ * reference table later.
  */
 static void
 make_own_tables(const Creation *creation)
@@ -178,8 +181,9 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the containers' owner the rights that nodes need to call each other as
- * the owner. Nodes that are added later need them, too. Citus also creates the
+ * Grant the containers' owner the privileges that nodes need to call each
+ * other as this role. Citus passes these grants on to nodes that are added
+ * later. The owner also gets CREATE on the schema, because Citus creates the
  * tables of moved shards and of reference tables as the owner.
  */
 static void
@@ -198,8 +202,9 @@ give_owner_rights(Oid owner)
 }
 
 /*
- * Allow the owner to execute the functions of this node that the workers of
- * other nodes call. Citus does not propagate these grants. In SPI.
+ * Allow the containers' owner to execute those functions of this node that
+ * other nodes call. Citus does not pass these grants on, so each node makes
+ * them. The caller has called SPI_connect().
  */
 static void
 grant_here(const Creation *creation)
@@ -216,8 +221,8 @@ grant_here(const Creation *creation)
 }
 
 /*
- * Make each other node create the tables that a node has for itself. Returns
- * how many were created. Errors: 55000 if a node fails.
+ * Make each other node create its own tables, by create_node_tables(). Returns
+ * how many tables were created. Errors: 55000 if a node fails.
  */
 int
 cluster_make_on_nodes(const Creation *creation)
@@ -239,7 +244,11 @@ cluster_make_on_nodes(const Creation *creation)
 	if (failed != NULL)
 		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
 					   "Solve the problem on that node, and call the function again.");
-	/* A single server does not have the table of unsent copies. */
+	/*
+	 * After create_containers() the table of unsent copies exists here
+	 * already, but not after distribute_containers(): a single server has no
+	 * such table.
+	 */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
 	give_owner_rights(creation->owner);
@@ -249,13 +258,9 @@ cluster_make_on_nodes(const Creation *creation)
 	return made != NULL ? atoi(made) : 0;
 }
 
-/* ------------------------------------------------------------------------
- * The functions that create
- * ------------------------------------------------------------------------ */
-
 /*
  * Create the tables that are missing on the coordinator. If the containers
- * posts and users are missing, distribute the new ones.
+ * "posts" and "users" are among them, distribute them.
  */
 static void
 make_on_coordinator(const Creation *creation)
@@ -292,12 +297,14 @@ check_containers(const Creation *creation)
 }
 
 /*
- * Create what is missing of a cluster's tables on all nodes, and return true.
- * If the containers are to be on one machine, do nothing and return false.
+ * Create the missing tables of a cluster on all nodes, and return true. If the
+ * containers are to be created on this server alone, do nothing and return
+ * false.
  *
- * They are distributed if distributed is true. If it is null, they are
- * distributed if Citus is installed and knows other nodes. Errors: 42501,
- * 42P07, 55000. Locks: those of create_containers().
+ * distributed: whether to use the cluster. NULL means to use it if Citus is
+ *	installed and knows other nodes.
+ *
+ * Errors: 42501, 42P07, 55000. Locks: those of create_containers().
  */
 bool
 cluster_create_containers(Creation *creation, NullableDatum distributed)
@@ -353,8 +360,9 @@ create_node_tables(PG_FUNCTION_ARGS)
 	SPI_finish();
 
 	/*
-	 * If posts does not exist yet, the coordinator is about to create it. Its
-	 * commit makes this node's worker look for the containers.
+	 * If "posts" does not exist yet, the coordinator is about to create it.
+	 * This node's worker learns of "posts" when the coordinator's transaction
+	 * commits.
 	 */
 	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
 		worker_hooks.containers_created();

@@ -3,9 +3,8 @@
  *		Statements that create the tables of a cluster.
  *
  * %1$s is appended to the names of tables while older tables have these names.
- * %2$d is the number of shards. The leaves, tables of one type of item, have
- * the columns, indexes and settings of the leaves on a single server
- * (admin/create_sql.c).
+ * %2$d is the number of shards. The leaves have the columns, indexes and
+ * settings of the leaves on a single server (admin/create_sql.c).
  */
 #include "postgres.h"
 
@@ -72,7 +71,7 @@ static const char *const tables_sql[] = {
 	"'Container: users, on every node.'"
 };
 
-/* Distribute the tables, which belong to the containers' owner by now. */
+/* Distribute the tables. The containers' owner already owns them. */
 static const char *const spread_sql[] = {
 	"SELECT pg_catalog.create_distributed_table('" POSTS_SQL "%1$s', 'post_id', "
 	"colocate_with => 'none', shard_count => %2$d)",
@@ -98,9 +97,9 @@ static const char *const unsent_sql[] = {
  * The view posts_with_counts on a cluster.
  *
  * A node knows only which users are being deleted on that node. So the view
- * leaves out the posts whose author has no user item, and counts the remaining
- * comments and likes of such users until they are deleted. Posts and deltas
- * are joined by post_id, so that Citus can run the query on each shard.
+ * leaves out posts whose author has no user item. The comments and likes of a
+ * deleted user stay in the counts until each of them is deleted. Posts and
+ * deltas are joined by post_id, so that Citus can run the query on each shard.
  */
 const char	create_cluster_view_sql[] =
 CREATE_COUNTS_VIEW

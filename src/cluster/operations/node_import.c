@@ -44,8 +44,8 @@ NODE_FUNCTION(import_same_names, "import()");
 NODE_FUNCTION(import_edit_items, "import()");
 
 /*
- * Return an argument that is an array of ids, and set *n to the number of
- * them. Errors: 22023.
+ * Return an argument that is an array of ids, and set *n to its length.
+ * Errors: 22023.
  */
 static const pg_uuid_t *
 get_ids(FunctionCallInfo fcinfo, int arg, int *n)
@@ -98,9 +98,9 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 }
 
 /*
- * blogstore.import_begin_part(): lock this node's leaves, the tables of items,
- * so that its worker neither renames nor deletes users' items during the
- * import. Errors: 55000.
+ * blogstore.import_begin_part(): lock this node's leaves in RowExclusiveLock
+ * mode until the import's transaction ends, so that the worker neither renames
+ * nor deletes users' items during the import. Errors: 55000.
  */
 static Datum
 import_begin_part(PG_FUNCTION_ARGS)
@@ -117,8 +117,9 @@ import_begin_part(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_posts(ids, whole): return those of some posts that are on
- * this node. Unless whole is true, title, content and properties are left out.
+ * blogstore.import_posts(ids, whole): return those of the given posts that are
+ * on this node. Unless "whole" is true, their title, content and properties
+ * are NULL in the result.
  */
 static Datum
 import_posts(PG_FUNCTION_ARGS)
@@ -152,8 +153,8 @@ import_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids,
- * user_ids): return which of some comments or likes are on this node, in the
- * order of the keys.
+ * user_ids): return those of the given comments or likes that are on this
+ * node, in the order of the arguments.
  */
 static Datum
 import_children(PG_FUNCTION_ARGS)
@@ -186,8 +187,8 @@ import_children(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_keep_posts(ids): lock posts so that they are not deleted.
- * Returns false if one does not exist.
+ * blogstore.import_keep_posts(ids): lock the rows of posts FOR KEY SHARE, so
+ * that the posts are not deleted. Returns false if one does not exist.
  */
 static Datum
 import_keep_posts(PG_FUNCTION_ARGS)
@@ -215,8 +216,8 @@ import_keep_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_count_posts(ids): create the counters of new posts, whose
- * ids are sorted by shard. Counters that earlier posts with these ids have
- * left behind are deleted.
+ * ids are sorted by shard. If an earlier post had the same id and its counter
+ * still exists, that counter is deleted.
  */
 static Datum
 import_count_posts(PG_FUNCTION_ARGS)
@@ -231,13 +232,14 @@ import_count_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_same_names(ids, names): return whether all users have the
- * given names on this node, too.
+ * blogstore.import_same_names(ids, names): return whether this node's user
+ * items have the given names.
  *
- * If a rename commits on this node after this check, its job finds the items
- * that the import has written, and renames them. If it has committed before,
- * its job may already be done, while the node of the import still read the old
- * name. The import must fail then.
+ * The import has written names into items, as the calling node has read them.
+ * A rename that commits on this node after this check queues a job that finds
+ * these items and renames them. A rename that has committed on this node
+ * before may have finished its job already, while the calling node still read
+ * the old name. So if names differ, the import must fail.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)
@@ -279,12 +281,12 @@ import_same_names(PG_FUNCTION_ARGS)
 /*
  * blogstore.import_edit_posts(items, now),
  * blogstore.import_edit_comments(items, now): make items of this node equal to
- * the given ones. Returns the ids of those that were different.
+ * the given ones. Returns the ids of the items that were different.
  *
- * The worker removes a post that becomes hidden from the views. A transaction
- * has to lock all posts before it locks the views, and the import may lock
- * other posts in later calls. So this function must not lock the views.
- * Errors: 40001, 55000.
+ * If a post becomes hidden, this function leaves it to the worker to remove
+ * the post from the views. It must not take the views' lock itself. A
+ * transaction takes that lock only after the row locks on all its posts, and
+ * the import may lock further posts in later calls. Errors: 40001, 55000.
  */
 static Datum
 import_edit_items(PG_FUNCTION_ARGS)

@@ -2,9 +2,9 @@
  * node_lookup.c
  *		Bulk import on a cluster: looks up comments or likes on the nodes.
  *
- * node_lookup_begin() asks the nodes about the keys of all rows at once. Their
- * answers are sorted like the rows. So to find the item of a row, the lookup
- * only reads on in the answers.
+ * node_lookup_begin() asks the nodes about the keys of all rows at once. The
+ * answers have the same order as the rows of the import, so that
+ * node_lookup_find() reads them only once, from the first to the last.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -25,16 +25,21 @@ typedef struct NodeLookup
 	ItemType	type;
 
 	/*
-	 * The items that the nodes have returned, sorted like the import's rows.
+	 * The items that the nodes have returned, in the order of the import's
+	 * rows.
 	 */
 	Tuplestorestate *rows;
 
-	TupleTableSlot *slot;		/* the slot into which rows are read */
+	TupleTableSlot *slot;
 	BlogItem	next;
-	bool		more;			/* false if all rows have been read */
+	/* whether "next" is set; false after the last row */
+	bool		more;
 } NodeLookup;
 
-/* Return the tuple descriptor of items of a type, as nodes return them. */
+/*
+ * Return the tuple descriptor of the composite type in which nodes return
+ * items of the given type.
+ */
 TupleDesc
 node_row_desc(ItemType type)
 {
@@ -45,7 +50,7 @@ node_row_desc(ItemType type)
  * Asking nodes
  * ------------------------------------------------------------------------ */
 
-/* Where keep_item() stores the items that the nodes return. */
+/* the argument of keep_item(), which collects the items that nodes return */
 typedef struct Told
 {
 	ItemType	type;
@@ -71,8 +76,8 @@ keep_item(void *arg, const BlogItem *item)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist. Returns the
- * items that do.
+ * Ask the nodes which of the imported comments or likes exist. Returns these
+ * items.
  */
 static Tuplestorestate *
 ask_nodes(const Import *import, ItemType type)
@@ -95,7 +100,7 @@ ask_nodes(const Import *import, ItemType type)
  * Looking up
  * ------------------------------------------------------------------------ */
 
-/* Make the next item of the answers the current one, lookup->next. */
+/* Read the next item that the nodes have returned into lookup->next. */
 static void
 go_along(NodeLookup *lookup)
 {
@@ -108,8 +113,8 @@ go_along(NodeLookup *lookup)
 }
 
 /*
- * Compare two keys as rows are sorted: by shard, post, and the rest of the
- * key.
+ * Compare the keys of two comments or likes. They are ordered by shard, by
+ * post, and by the other column of the key.
  */
 static int
 compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
@@ -156,9 +161,9 @@ node_lookup_end(ItemLookup *self)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist, and begin to
- * look them up. All later calls must be made in the same memory context.
- * Errors: those of ship_query().
+ * Ask the nodes which of the imported comments or likes exist, and return an
+ * ItemLookup that finds them. The caller must use it in the memory context in
+ * which it has called this function. Errors: those of ship_query().
  */
 ItemLookup *
 node_lookup_begin(const Import *import, ItemType type)

@@ -6,7 +6,7 @@
  * serve_post() (cluster/remote/serve_request.c) calls these functions, in the
  * transaction that Citus runs on this node for repair(), as the containers'
  * owner. They mend what is on this node, and call no other node. A finding is
- * a row of verify() that says what is wrong with one item.
+ * a row of verify()'s result, and says what is wrong with one item.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -52,8 +52,8 @@ enum
 };
 
 /*
- * Finds missing values in the tables that each node has for itself. The result
- * has the columns of verify_run().
+ * Finds NULLs that must not be in the tables that each node has for itself,
+ * "jobs" and "feed". The result has the columns of verify_run().
  */
 static KeptPlan own_plan = {
 	ON_JOBS | ON_FEED,
@@ -72,8 +72,8 @@ static KeptPlan own_plan = {
 };
 
 /*
- * Look for missing values in this node's own tables, and mend them. Returns
- * how many were mended.
+ * Find and mend NULLs in this node's tables "jobs" and "feed" (own_plan).
+ * Returns how many were mended.
  */
 static int64
 mend_own(void)
@@ -102,9 +102,12 @@ mend_own(void)
 }
 
 /*
- * Return the elements of an argument that is an array without nulls. *n
- * becomes their number. If *n is not -1, the array must have that length.
- * Errors: 22004, 22023.
+ * Return the elements of an argument that is an array, and set *n to their
+ * number.
+ *
+ * n: the length that the array must have; -1 for any length
+ *
+ * Errors: 22004 if an element is NULL, 22023 for a wrong length.
  */
 static Datum *
 get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
@@ -165,10 +168,11 @@ mend_given(FunctionCallInfo fcinfo)
 
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
- * mend findings about posts of this node and their items, mend this node's own
- * tables, and add all deltas (changes of counts) to counts. Returns a row of a
- * post whose comment_count is the number of mended findings. Errors, locks:
- * those of repair().
+ * mend the given findings, which are about items on this node. Also mend NULLs
+ * in this node's own tables, and fold all deltas on this node.
+ *
+ * Returns one row of blogstore.post_item, whose comment_count is the number of
+ * mended findings. Errors, locks: those of repair().
  */
 static Datum
 repair_part(PG_FUNCTION_ARGS)
@@ -202,10 +206,13 @@ repair_part(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.repair_copies(post_ids, user_ids, dates): return what the copies
- * of some posts of this node should be. A row without a title means that there
- * should be no copy. While this node's views are not ready, nothing is
- * returned. The worker refreshes no copy before the transaction ends. Errors:
- * 55000. Locks: the views' lock.
+ * of posts on this node should be. A row without a title means that there
+ * should be no copy. While this node's views are not ready, no row is
+ * returned.
+ *
+ * Locks: the views' lock (views_lock()) until the transaction ends, so that
+ * the worker refreshes no copy before the caller has written the copies.
+ * Errors: 55000.
  */
 static Datum
 repair_copies(PG_FUNCTION_ARGS)

@@ -26,9 +26,9 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Prepare to send rows by calls of one function. The caller sets
- * ship->ncolumns and ship->type before it adds rows. Memory is allocated in
- * the current context.
+ * Initialize *ship for rows that are sent by calls of one function. Before the
+ * first ship_row(), the caller sets ship->ncolumns and ship->type. Memory is
+ * allocated in the current context.
  */
 void
 ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
@@ -44,8 +44,10 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 }
 
 /*
- * Call a function on a node group. Pass the items that it returns to
- * call->take(), or fail the import if it returns false.
+ * Call a function on a node group. If call->flag is true and the function
+ * returns false, throw the error that another transaction has interfered with
+ * the import. Otherwise pass each item that the function returns to
+ * call->take().
  */
 static void
 call_node(const Import *import, const NodeCall *call, int group,
@@ -107,9 +109,11 @@ ship_send(Shipment *ship)
 }
 
 /*
- * Add a row that belongs to a shard. column[] has its values, none of them
- * NULL. If the earlier rows are for another node, or if they are enough for a
- * call, they are sent first.
+ * Collect a row that belongs to a shard, to be sent to the shard's node. The
+ * rows collected before are sent first if they are for another node, or if
+ * they are as many as one call may take.
+ *
+ * column: the values of the row's columns, none of them NULL
  */
 void
 ship_row(Shipment *ship, int shard, const Datum *column)
@@ -144,8 +148,9 @@ ship_end(Shipment *ship)
 }
 
 /*
- * Send the rows of a query to the nodes of their shards. The first column of a
- * row is the number of its shard. The query ends before the first call.
+ * Send the rows of a query to the nodes of their shards. The first column of
+ * each row is the number of its shard, and is not sent. All rows are read
+ * before the first call of a node.
  */
 void
 ship_query(const Import *import, const NodeCall *call, const char *sql)
@@ -171,7 +176,7 @@ ship_query(const Import *import, const NodeCall *call, const char *sql)
 	tuplestore_end(rows);
 }
 
-/* Call a function that takes no rows on each node that has shards. */
+/* Call a function without arguments on each node that has shards. */
 void
 ship_nothing(const Import *import, const NodeCall *call)
 {

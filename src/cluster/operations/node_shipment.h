@@ -15,54 +15,60 @@
 #define MAX_COLUMNS 3
 
 /*
- * A function that nodes are called to execute. Its first arguments are the
- * columns of the rows that are sent.
+ * A function that is called on nodes. Each column of the rows that are sent
+ * becomes an array, which is one argument of the function.
  */
 typedef struct NodeCall
 {
 	const char *name;
 
 	/*
-	 * True if the function returns a boolean. False then means that another
-	 * transaction has interfered, so that the import must fail.
+	 * True if the function returns a boolean instead of items. If it returns
+	 * false, another transaction has interfered, and the import fails.
 	 */
 	bool		flag;
 
 	/*
-	 * If the function returns false: what has happened, for the error message.
+	 * What has happened if the function returns false, for the error message.
 	 */
 	const char *outdated;
 
-	/* The type of the items that the function returns, unless flag is true. */
+	/*
+	 * The type of the items that the function returns; not used if flag is
+	 * true.
+	 */
 	ItemType	type;
 
-	int			rows;			/* the most rows that one call takes */
+	int			rows;			/* the most rows sent in one call */
 
-	/* true if the function takes one more argument */
+	/* True if more_value is passed as one more argument, after the arrays. */
 	bool		more;
 
 	Oid			more_type;
 	Datum		more_value;
 
-	/* Called for each item that the function returns. */
+	/*
+	 * Called for each item that the function returns; not used if flag is
+	 * true.
+	 */
 	void		(*take) (void *arg, const BlogItem *item);
 
 	void	   *arg;
 } NodeCall;
 
-/* Rows on their way to nodes, sent by calls of one function. */
+/* rows that were collected, and not sent yet */
 typedef struct Shipment
 {
 	const Import *import;
 	const NodeCall *call;
 	int			ncolumns;
 	Oid			type[MAX_COLUMNS];
-	int			group;			/* the node group to which rows are sent */
+	int			group;			/* the node group to which the rows are sent */
 	int			n;
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];
 
-	/* Holds the rows of one call. Reset after the call. */
+	/* Contains the rows of one call. It is reset after the call. */
 	MemoryContext context;
 } Shipment;
 

@@ -16,7 +16,7 @@
 /* create_cluster.c */
 extern bool cluster_create_containers(Creation *creation, NullableDatum distributed);
 extern void cluster_require(const char *call);
-/* create_cluster_sql.c: the statement for create_counts_view() on a cluster */
+/* create_cluster_sql.c: what create_counts_view() creates on a cluster */
 extern const char create_cluster_view_sql[];
 
 extern void cluster_make_tables(const Creation *creation, const char *suffix);

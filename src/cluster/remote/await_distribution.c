@@ -11,11 +11,11 @@
  * the table of posts, as writers do anyway. The tables then stay as they are
  * until the transaction ends. Servers without Citus take no such lock.
  *
- * A snapshot from before the distribution does not show the rows of the new
- * tables. Nor does it show the rows of a shard that was moved to this node
- * after it was taken. So commands take new snapshots, and a query is given a
- * new one. If the isolation level does not allow that, the request fails with
- * a serialization error.
+ * A snapshot that was taken before the distribution does not show the rows of
+ * the new tables. A snapshot that was taken before a shard was moved to this
+ * node does not show the rows of that shard. So commands and queries take new
+ * snapshots on a cluster. If the isolation level does not allow that, the
+ * request fails with a serialization error.
  *
  * Runs in backends and parallel workers.
  */
@@ -33,11 +33,15 @@
 #include "utils/snapmgr.h"
 
 /*
- * Keep the containers from being distributed until the transaction ends. If
- * they are being distributed now, wait for that. write says whether the
- * transaction will write items. On a server without Citus this does nothing,
- * and is not called again. Locks: the table of posts, on a server with Citus
- * whose containers are not distributed.
+ * Prevent the containers from being distributed until the transaction ends. If
+ * a distribution is in progress, wait until it ends. On a server without Citus
+ * this does nothing, and is not called again.
+ *
+ * write: whether the transaction will write items
+ *
+ * Locks: on a server with Citus whose containers are not distributed, the
+ * table of posts in RowExclusiveLock mode to write, in AccessShareLock mode to
+ * read.
  */
 void
 remote_settle(bool write)
@@ -53,7 +57,8 @@ remote_settle(bool write)
 
 /*
  * Return whether a snapshot does not show what a transaction has written.
- * writer is its full xid, or 0 if every snapshot shows it.
+ *
+ * writer: the full xid of that transaction; 0 if every snapshot shows it
  */
 static bool
 is_hidden_from(Snapshot snapshot, uint64 writer)
@@ -62,16 +67,20 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
-	/* the 32 bits of an older xid may stand for another transaction */
+	/* the 32 bits of a much older xid may now stand for a newer transaction */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
 
 /*
- * Return whether the query needs a new snapshot, because the active one does
- * not show what a transaction has written. by is the full xid of that
- * transaction, which distributed the tables or moved a shard. what begins the
- * error message. Errors: 40001 if the isolation level does not allow a new
- * snapshot.
+ * Return whether the active snapshot does not show what a transaction has
+ * written, so that the query needs a new snapshot.
+ *
+ * by: the full xid of the transaction, which distributed the tables or moved a
+ *	shard to this node
+ * what: the beginning of the error message
+ *
+ * Errors: 40001 if the query needs a new snapshot, and the isolation level
+ * does not allow one.
  */
 static bool
 needs_snapshot(uint64 by, const char *what)
@@ -94,8 +103,8 @@ needs_snapshot_for(const Shard *shard)
 }
 
 /*
- * Give a query a new snapshot if its own is from before the containers were
- * distributed. Errors: 40001 if the isolation level does not allow that.
+ * Give a query a new snapshot if its snapshot was taken before the containers
+ * were distributed. Errors: 40001 if the isolation level does not allow that.
  */
 void
 remote_renew_snapshot(RequestScan *scan)
@@ -106,9 +115,9 @@ remote_renew_snapshot(RequestScan *scan)
 }
 
 /*
- * Give a query a new snapshot if its own is from before a shard was moved to
- * this node. The caller holds the shard. Errors: 40001 if the isolation level
- * does not allow that.
+ * Give a query a new snapshot if its snapshot was taken before a shard was
+ * moved to this node. The caller has locked the shard (container_hold()).
+ * Errors: 40001 if the isolation level does not allow that.
  */
 void
 remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
@@ -118,10 +127,13 @@ remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 }
 
 /*
- * Throw an error if a shard has come to this node after the transaction's
- * snapshot was taken, and the isolation level does not allow a new snapshot.
- * If shard is NULL, all shards on this node are checked. The caller holds
- * them. Errors: 40001.
+ * Throw an error if the transaction's snapshot was taken before a shard was
+ * moved to this node, and the isolation level does not allow a new snapshot.
+ * The caller, or the node that it serves, has locked the shard.
+ *
+ * shard: the shard to check; NULL for all shards on this node
+ *
+ * Errors: 40001.
  */
 void
 remote_require_snapshot(const Shard *shard)

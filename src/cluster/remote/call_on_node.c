@@ -1,11 +1,11 @@
 /*
  * call_on_node.c
- *		Calling a function of blogstore on one node of a cluster, which the
- *		caller names rather than a key.
+ *		Calling a function of blogstore on a given node of a cluster.
+ *		(remote_request.c calls functions on the node that has a given key.)
  *
- * A caller that holds the shards keeps them from leaving the node before the
- * transaction ends. If the node has no shard any more, the call returns
- * nothing.
+ * A node that has no shard is not called, because Citus routes calls by shard
+ * (gather_from_nodes.c). A caller that must reach the node locks its shards
+ * first, so that they are not moved to another node.
  *
  * Runs in backends.
  */
@@ -17,8 +17,10 @@
 #include "access/htup_details.h"
 
 /*
- * Call a function on a node group. The rows are allocated in the current
- * memory context. There are none if the group has no shards.
+ * Call a function on a node group. The result rows are allocated in the
+ * current memory context. If the group has no shards, there are no rows.
+ *
+ * serve: the SQL function that runs the call there, such as serve_post()
  */
 static void
 ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
@@ -34,7 +36,7 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 
 /*
  * Call a function on a node group. Returns the items that the function
- * returns.
+ * returns, which are of the given type.
  */
 RemoteItems *
 remote_group_items(int group, ItemType type, const GroupCall *call)

@@ -1,11 +1,11 @@
 /*
  * gather_from_nodes.c
- *		Queries whose items are on all nodes: each node is asked for its part
- *		of the result, and the parts are merged here.
+ *		Queries whose items are on all nodes: the calling node asks each node
+ *		for its items, and merges them.
  *
- * Citus routes a call by a key. So to address a node, a call has a random key
- * that one of the node's shards takes. No snapshot covers all nodes; each node
- * returns what it shows at that moment.
+ * Citus routes a call to the node that has the shard of a key. So a call to a
+ * given node passes a random key that belongs to a shard of that node. No
+ * snapshot covers all nodes. Each node uses a snapshot of its own.
  *
  * A page of a list begins behind its cursor, the date and id of the last row
  * of the previous page.
@@ -25,16 +25,16 @@
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
 
-/* The order of the merged items. */
 typedef enum GatherOrder
 {
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
 	ORDER_BY_POST,
-	ORDER_AS_ASKED				/* in the order of the ids in an argument */
+	/* in the order of the query's argument that lists ids */
+	ORDER_AS_ASKED
 } GatherOrder;
 
-/* A row that a node has returned, with the values by which rows are sorted. */
+/* A row that a node has returned, with its sort keys. */
 typedef struct Gathered
 {
 	HeapTuple	row;
@@ -43,49 +43,50 @@ typedef struct Gathered
 	int			place;
 } Gathered;
 
-/* A query over all nodes, and the rows that they have returned so far. */
+/* A query on all nodes, and the rows that they have returned so far. */
 typedef struct Gathering
 {
 	RemoteCall	call;
 	Oid			types[FUNC_MAX_ARGS];
 	NullableDatum args[FUNC_MAX_ARGS];
 	GatherOrder order;
-	int64		limit;			/* number of rows of the page; -1: no limit */
+	int64		limit;			/* the page size; -1: no limit */
 
 	/*
-	 * The positions of some of the query's arguments: the page size, the date
-	 * of the cursor, which its id follows, and the list of ids. -1 means that
-	 * the query has no such argument.
+	 * The index of an argument of the query; -1 if the query has no such
+	 * argument.
+	 *
+	 * size_at: the page size
+	 * cursor_at: the date of the cursor; the cursor's id is the next argument
+	 * ids_at: the list of ids
 	 */
 	int			size_at;
 	int			cursor_at;
 	int			ids_at;
 
-	/* How many rows each node is asked for; -1 for all. */
+	/* The number of rows that each node is asked for; -1 for all. */
 	int			asked;
 
 	/*
-	 * True if a node has returned as many rows as it was asked for, so that it
-	 * may have more.
+	 * True if some node has returned as many rows as it was asked for. Such a
+	 * node may have more rows.
 	 */
 	bool		full;
 
 	/*
-	 * True if a node may have more rows, and the last row that it has returned
-	 * is in the millisecond of the cursor, from which the page begins. See
-	 * first_of_page().
+	 * True if some node has returned as many rows as it was asked for, and the
+	 * date of the last one is in the cursor's millisecond (first_of_page()).
 	 */
 	bool		full_of_ties;
 
-	int			id_column;		/* number of the column that identifies rows */
+	int			id_column;
 	int			date_column;
 
-	/* The ids in the argument at ids_at; no_id tells which are NULL. */
+	/* The elements of the argument at ids_at; no_id[i] is true for a NULL. */
 	Datum	   *ids;
 	bool	   *no_id;
 	int			nids;
 
-	/* The rows that nodes have returned. */
 	TupleDesc	desc;
 	Gathered   *found;
 	int			n;
@@ -93,8 +94,8 @@ typedef struct Gathering
 } Gathering;
 
 /*
- * Return the number of the column, from 1, that has a property in rows of
- * items of a type.
+ * Return which column of the composite type for items of a type has the given
+ * property, counted from 1.
  */
 static int
 column_of(ItemType type, Property prop)
@@ -109,8 +110,8 @@ column_of(ItemType type, Property prop)
 }
 
 /*
- * Return a boolean argument; false if it is NULL or if the call has fewer
- * arguments.
+ * Return the value of a boolean argument of the query; false if it is NULL or
+ * missing.
  */
 static bool
 flag(const Gathering *gather, int arg)
@@ -120,8 +121,9 @@ flag(const Gathering *gather, int arg)
 }
 
 /*
- * Find out from the name and arguments of a query in which order it returns
- * items, and how many.
+ * Set the fields of *gather that say in which order the query returns items,
+ * how many, and where its arguments are. They depend on the query's name and
+ * arguments.
  */
 static void
 set_order(Gathering *gather, const char *name)
@@ -170,8 +172,8 @@ set_order(Gathering *gather, const char *name)
 }
 
 /*
- * Set *key to a random key that a shard of a node group takes. Returns false
- * if the group has no shard.
+ * Set *key to a random key whose shard is on a node group. Returns false if
+ * the group has no shard.
  */
 bool
 remote_key_of_group(int group, pg_uuid_t *key)
@@ -179,8 +181,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 	Shard		shard;
 
 	/*
-	 * Each shard takes more than a thousandth of all keys, so one of the keys
-	 * tried is in the group's shards.
+	 * Each shard has more than a thousandth of all keys. So if the group has a
+	 * shard, one of so many random keys belongs to it.
 	 */
 	for (int tries = 0; tries < 100000; tries++)
 	{
@@ -192,8 +194,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Replace the argument that lists ids by the ids that a node group has.
- * Returns false if it has none.
+ * Replace the query's argument that lists ids by those of the ids whose shards
+ * are on a node group. Returns false if there are none.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -217,8 +219,8 @@ set_ids_of_group(Gathering *gather, int group)
 }
 
 /*
- * Return the page's cursor, two arguments with its date and id; NULL if there
- * is none.
+ * Return the query's cursor, an array of two arguments: date and id. Returns
+ * NULL if the query has no cursor.
  */
 static const NullableDatum *
 cursor_of(const Gathering *gather)
@@ -232,8 +234,10 @@ cursor_of(const Gathering *gather)
 }
 
 /*
- * Return whether a date is in the cursor's millisecond. A client that keeps
- * only milliseconds has rounded the cursor's date down.
+ * Return whether a date is in the same millisecond as the cursor's date. A
+ * client whose dates have only milliseconds has rounded the cursor's date
+ * down. If the cursor's date has microseconds, it is exact, and the result is
+ * false.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
@@ -244,7 +248,7 @@ is_tie(const Gathering *gather, TimestampTz date)
 	return cursor != NULL && begin % 1000 == 0 && date >= begin && date - begin < 1000;
 }
 
-/* Collect the rows that a node has returned. */
+/* Add the rows that a node has returned to gather->found. */
 static void
 keep(Gathering *gather, const RemoteRows *rows)
 {
@@ -289,8 +293,9 @@ remote_groups(void)
 }
 
 /*
- * Ask all nodes that have shards for their parts. Returns false if one of
- * their shards is being moved; the caller then tries again.
+ * Ask each node that has shards for its rows. Returns false if a node has
+ * refused, because one of its shards is being moved. The caller then tries
+ * again.
  */
 static bool
 ask_all(Gathering *gather)
@@ -361,12 +366,12 @@ take_as_asked(const Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Return the index of the page's first item among the collected ones.
+ * Return the index in gather->found of the page's first row.
  *
- * If the cursor's date may have been rounded down, each node returns items
- * from the beginning of that millisecond (requests/page_start.c), because only
- * one node knows the cursor's row. Items up to that row do not belong to the
- * page.
+ * If the cursor's date may have been rounded down, each node returns rows from
+ * the beginning of that millisecond (requests/page_start.c), because only one
+ * node has the row that the cursor names. The rows up to that row do not
+ * belong to the page.
  */
 static int
 first_of_page(const Gathering *gather)
@@ -381,8 +386,9 @@ first_of_page(const Gathering *gather)
 }
 
 /*
- * Sort the collected rows, and put the page into *rows. Returns 0 if the rows
- * suffice, otherwise how many rows each node must be asked for instead.
+ * Sort the collected rows, and put those of the page into *rows. Returns 0 if
+ * they are complete. Otherwise the page needs more rows, and the function
+ * returns how many each node has to be asked for in the next attempt.
  */
 static int
 put_in_order(Gathering *gather, RemoteRows *rows)
@@ -405,8 +411,8 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 	for (int i = first; i < gather->n && (gather->limit < 0 || rows->n < gather->limit); i++)
 		rows->row[rows->n++] = gather->found[i].row;
 	/*
-	 * A node that has returned as many rows as it was asked for may have more.
-	 * They sort behind its last one.
+	 * A node that has returned as many rows as it was asked for may have more
+	 * rows of the page, behind its last one.
 	 */
 	if (first > 0 && gather->full && gather->asked < gather->limit + first)
 		return gather->limit + first;
@@ -416,12 +422,15 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Run the query with a name on all nodes that have shards, and merge the items
- * that they return. The result is allocated in the current memory context.
+ * Run a query on all nodes that have shards, and merge the items that they
+ * return. The result is allocated in the current memory context.
  *
- * Errors: those of the query; 40001 if a shard arrived after the transaction's
- * snapshot was taken. Locks: all shards of posts, against being moved or
- * split, until the function returns.
+ * name: the name of the query's function
+ * type: the type of the items that the query returns
+ *
+ * Errors: those of the query; 40001 if a shard was moved to this node after
+ * the transaction's snapshot was taken. Locks: all shards of posts in share
+ * mode, against being moved or split, until the function returns.
  */
 RemoteItems *
 remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
@@ -451,7 +460,9 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 	items->type = type;
 	held = container_hold_all(CONTAINER_POSTS);
 	remote_require_snapshot(NULL);
-	/* Rows of an attempt that has to be repeated are freed. */
+	/*
+	 * The context for the rows of one attempt, reset before the next attempt.
+	 */
 	look = AllocSetContextCreate(CurrentMemoryContext, "blogstore parts of a list",
 								 ALLOCSET_DEFAULT_SIZES);
 	old = MemoryContextSwitchTo(look);
@@ -474,8 +485,8 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a part of a request on a node group. The rows are allocated in the
- * current memory context. Returns false if the group no longer has any shard.
+ * Run a part of a request on a node group. The result rows are allocated in
+ * the current memory context. Returns false if the group has no shards.
  * Errors: 55000, and those of the request.
  */
 bool
@@ -494,13 +505,16 @@ remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Call a function on all nodes that have shards, one after another. It returns
- * a boolean. *all becomes true if it has returned true on each.
+ * Call a function that returns a boolean on all nodes that have shards, one
+ * node after another.
  *
- * If the function writes items, writes must be true. Shards are then held
- * until the transaction ends. A caller that waits for workers must not hold
- * shards: a move could wait for the caller's lock while the worker waits for
- * the move.
+ * writes: whether the function writes items. All shards are then locked in
+ *	share mode until the transaction ends.
+ * all: set to true if the function has returned true on each node
+ *
+ * A function that waits for workers must be called with writes = false.
+ * Otherwise a move could wait for the caller's lock on a shard, and the worker
+ * for the move.
  */
 void
 remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,

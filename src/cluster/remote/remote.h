@@ -24,10 +24,10 @@
 
 typedef struct RemoteItems RemoteItems;
 
-/* await_distribution.c: called before a request decides where to run */
+/* await_distribution.c */
 extern void remote_settle(bool write);
 
-/* remote_request.c: running a request on the node with its key's shard */
+/* remote_request.c */
 extern Datum remote_command(FunctionCallInfo fcinfo, PGFunction here);
 extern bool remote_call_flag(const char *name, const pg_uuid_t *key,
 							 Oid type, Datum argument);
@@ -41,13 +41,13 @@ extern Datum remote_row_of_item(const BlogItem *item, ItemType type,
 extern void remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc,
 							   HeapTuple row);
 
-/* gather_from_nodes.c: calling a function on all nodes that have shards */
+/* gather_from_nodes.c */
 extern void remote_call_all(const char *name, const Oid *types,
 							FunctionCallInfo fcinfo, bool writes, bool *all);
 extern List *remote_groups(void);
 extern bool remote_key_of_group(int group, pg_uuid_t *key);
 
-/* call_on_node.c: calling a function of blogstore on one node group */
+/* call_on_node.c: the function that is called on a node group */
 typedef struct GroupCall
 {
 	const char *name;
@@ -68,7 +68,7 @@ extern bool remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *
 									 TimestampTz from, const Cursor *end,
 									 TimestampTz *date);
 
-/* source_sent_items.c: reading the items that other nodes have sent */
+/* source_sent_items.c */
 extern bool remote_items_next(RemoteItems *items, BlogItem *item);
 
 #endif							/* BLOGSTORE_REMOTE_H */

@@ -11,7 +11,6 @@
 #include "access/htup.h"
 #include "access/tupdesc.h"
 
-/* Rows that another node has returned. */
 typedef struct RemoteRows
 {
 	TupleDesc	desc;
@@ -26,22 +25,26 @@ struct RemoteItems
 	int			next;
 };
 
-/* A request, or a part of one, that is run on another node. */
+/* a call of serve_post() or a similar function on another node */
 typedef struct RemoteCall
 {
 	/*
-	 * The SQL function that runs the request there. Each type of result has
-	 * one, such as serve_post().
+	 * The SQL function of the other node that is called: serve_post(),
+	 * serve_comment(), serve_like() or serve_flag(), depending on the type of
+	 * the request's result.
 	 */
 	const char *serve;
 
-	const char *name;			/* the request's own function */
-	pg_uuid_t	key;			/* the node with this key's shard runs it */
+	const char *name;			/* the function of the request */
+	pg_uuid_t	key;			/* Citus calls the node that has its shard */
 
-	/* True if this is one of several parts of a request, one for each node. */
+	/*
+	 * True if every node runs a part of the request; false if one node runs
+	 * it.
+	 */
 	bool		part;
 
-	/* True if the request only reads, and only items of the key. */
+	/* True if the request only reads, and only items of this key. */
 	bool		reads;
 
 	int			nargs;
@@ -49,17 +52,18 @@ typedef struct RemoteCall
 	NullableDatum *args;
 } RemoteCall;
 
-/* What the catalogs say about the function of a command. */
+/*
+ * The function of a command, as the catalogs describe it. Commands are cached.
+ */
 typedef struct Command
 {
 	Oid			function;
 	NameData	name;
-	int			key;			/* which argument is post_id; -1 if none is */
+	int			key;			/* index of the argument post_id, or -1 */
 
 	/*
-	 * The name of the SQL function that runs the command when it is called on
-	 * another node. NULL if the command's result has a type that no such
-	 * function returns.
+	 * The name of the SQL function that runs the command on another node, such
+	 * as serve_post(). NULL if no such function has the command's result type.
 	 */
 	const char *serve;
 

@@ -9,10 +9,10 @@
  *
  *		Fields:<TAB>schema<TAB>table<TAB>column<TAB>constraint
  *
- * The node that has sent the request takes the line off and sets the fields.
+ * The node that has sent the request removes the line and sets the fields.
  *
- * The serving node adds the line even if all fields are empty. A hint may end
- * in text of the user's that looks like such a line. The asking node reads
+ * The serving node adds the line even if all fields are empty. The hint may
+ * contain a text of a user that looks like such a line. The asking node reads
  * only the last line, which the serving node has added.
  *
  * Runs in backends.
@@ -58,9 +58,9 @@ can_be_sent(const char *name)
 }
 
 /*
- * Raise the current error again, with its fields in its hint. Called in
- * PG_CATCH() on the serving node. The caller has switched to a memory context
- * other than ErrorContext.
+ * Raise the current error again, with a last line of the hint that contains
+ * its fields. Called in PG_CATCH() on the serving node. The caller has
+ * switched to a memory context other than ErrorContext.
  */
 void
 remote_error_send(void)
@@ -88,8 +88,7 @@ remote_error_send(void)
 }
 
 /*
- * Set an error's fields from the last line of its hint, and take that line
- * off.
+ * Set an error's fields from the last line of its hint, and remove that line.
  */
 static void
 take_fields(ErrorData *error)
@@ -115,8 +114,8 @@ take_fields(ErrorData *error)
 }
 
 /*
- * Raise the current error again, with the fields that the serving node has
- * sent. Called in PG_CATCH() on the asking node. The caller has switched to a
+ * Raise the current error again, with the fields from the last line of its
+ * hint. Called in PG_CATCH() on the asking node. The caller has switched to a
  * memory context other than ErrorContext.
  */
 void

@@ -14,7 +14,8 @@
  *
  * A node that runs a part of another node's query reads only its own items.
  *
- * Runs in backends; in parallel workers, which can read only this node.
+ * Runs in backends, and in parallel workers, which can read only this node's
+ * items.
  */
 #include "postgres.h"
 
@@ -30,8 +31,9 @@
 #include "utils/uuid.h"
 
 /*
- * Return whether a query has the arguments that decide where it runs. A query
- * that lacks them runs on this node, where it raises the error.
+ * Return whether a query has the arguments that decide on which node it runs.
+ * If one is NULL, the query runs on this node, where its function raises the
+ * error.
  */
 static bool
 may_be_asked(const char *name, FunctionCallInfo fcinfo)
@@ -46,8 +48,8 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return whether a node has refused a query because its copies of posts are
- * not ready.
+ * Return whether a node has refused a query because the copies of posts on it
+ * are not ready (add_refusal()).
  */
 static bool
 copies_are_refused(const RemoteRows *rows)
@@ -60,9 +62,9 @@ copies_are_refused(const RemoteRows *rows)
 }
 
 /*
- * Begin a query of this node's items. If the query reads the copies of a
- * user's posts, and the user no longer exists, it returns nothing: when
- * another node has deleted the user, this node may still have the copies.
+ * Begin a query that reads only this node's items. If it reads the copies of a
+ * user's posts, and the user does not exist, let it return nothing. After
+ * delete_user() on another node, this node may still have the copies.
  */
 static void
 begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -79,7 +81,7 @@ begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 
 /*
  * Run a query on the node that has the shard of a key. Returns the items in
- * the current memory context; NULL if that node's copies of posts are not
+ * the current memory context; NULL if the copies of posts on that node are not
  * ready. Errors: those of the query.
  */
 static RemoteItems *
@@ -107,10 +109,12 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 }
 
 /*
- * Begin a query on the node that has the shard of its key, the id of a post or
- * user. If the query reads copies of posts that are not ready there, it runs
- * on all nodes. Errors: 40001, and those of the query. Locks: the key's shard,
- * until the query is open.
+ * Begin a query whose first argument, the id of a post or user, is its key. It
+ * runs on the node that has the shard of the key. If it reads copies of posts,
+ * and these are not ready on that node, it runs on all nodes.
+ *
+ * Errors: 40001, and those of the query. Locks: the key's shard in share mode,
+ * until the function returns.
  */
 static void
 begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -142,10 +146,12 @@ begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin a query on this node, or on the nodes that have its items. Errors:
- * 40001 if the items have come to this node after a snapshot that the
- * transaction must keep; those of the query. Locks: those of the query; the
- * key's shard, until the query is open.
+ * Begin a query on this node, or on those nodes that have its items.
+ *
+ * Errors: those of the query; 40001 if items were moved to this node after the
+ * transaction's snapshot was taken, and the isolation level does not allow a
+ * new snapshot. Locks: those of the query; shards in share mode, until the
+ * function returns.
  */
 void
 remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -2,16 +2,17 @@
  * remote_request.c
  *		Running a request on the node that has the shard of its key.
  *
- * The call is SELECT * FROM blogstore.serve_...(key, name, arguments, part,
- * shard). These functions are distributed functions of Citus with
- * force_delegation, so Citus runs the call within this transaction on the node
- * that has the key's shard. Citus delegates only calls with literal arguments.
- * The call runs as the containers' owner, and no other role may execute these
- * functions.
+ * A request is sent by the statement SELECT * FROM blogstore.serve_...(key,
+ * name, arguments, part, shard). The serve_...() functions are distributed
+ * functions of Citus with force_delegation. So Citus runs the call within this
+ * transaction on the node that has the key's shard. Citus delegates only calls
+ * with literal arguments. The call runs as the containers' owner, and no other
+ * role may execute these functions.
  *
- * Meanwhile this node holds the shard, so that it is not moved
- * (cluster/citus/held_shards.c). If the other node does not have the shard
- * yet, it returns one row of NULLs, and the call is repeated.
+ * Meanwhile this node keeps the shard locked in share mode, so that it is not
+ * moved (cluster/citus/held_shards.c). If the other node does not see yet that
+ * the shard was moved to it, it returns one row of NULLs, and this node
+ * repeats the call.
  *
  * Runs in backends.
  */
@@ -46,8 +47,8 @@
 #include "utils/uuid.h"
 
 /*
- * How long, in ms, calls are repeated while no node has the shard. A move
- * blocks writers for some seconds at most.
+ * How long, in ms, calls are repeated that no node accepts, because the shard
+ * is being moved. A move blocks writers for a few seconds only.
  */
 #define GIVE_UP_AFTER 120000
 
@@ -84,9 +85,10 @@ arguments_array(const RemoteCall *call)
 }
 
 /*
- * Return the id of the shard that this node expects at the other one; for a
- * part of a request, the number of its set of shards (shards_number()); 0 if
- * there is none. A node that has other shards refuses the call.
+ * Return what serve_...() has to compare with its own catalogs: the id of the
+ * key's shard or, for a part of a request, the shards_number() of the group
+ * that is asked. Returns 0 if no shard has the key. A node that finds another
+ * number refuses the call.
  */
 static int64
 where(const RemoteCall *call)
@@ -131,13 +133,14 @@ take_rows(RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Return whether a call needs no transaction on the other node. That saves a
- * round trip to begin one and another to end it. By default Citus begins one
- * for any call inside a function.
+ * Return whether a call can run without a transaction on the other node. By
+ * default Citus begins one for any call inside of a function, which costs a
+ * round trip to begin it and another to end it.
  *
- * A call that reads by one key, with a snapshot of its own, needs none. If
- * this transaction has already written on that node, Citus uses the
- * transaction that exists there, and the call sees what was written.
+ * A call that only reads items of one key, with a snapshot of its own, needs
+ * no transaction. If this transaction has written on that node before, Citus
+ * runs the call in the transaction that exists there, and the call sees what
+ * was written.
  */
 static bool
 needs_no_transaction(const RemoteCall *call)
@@ -147,9 +150,10 @@ needs_no_transaction(const RemoteCall *call)
 
 /*
  * Make Citus use one connection to each node for the rest of the session,
- * unless citus.multi_shard_modify_mode was set explicitly. What a transaction
- * has written on another node is visible only through the connection that
- * wrote it. So other SQL statements of the session must not open a second one.
+ * unless citus.multi_shard_modify_mode was set explicitly. If a transaction
+ * has written on another node, only the connection that it used sees these
+ * rows. So other SQL statements of the session must not open a second
+ * connection.
  */
 static void
 keep_to_one_connection(void)
@@ -165,9 +169,9 @@ keep_to_one_connection(void)
 }
 
 /*
- * Run the SQL statement of a call, as the containers' owner. The rows are
- * copied to a memory context. Errors: those of the other node, with their
- * fields.
+ * Run the SQL statement of a call, as the containers' owner. The result rows
+ * are copied to the given memory context. Errors: those of the other node,
+ * with their fields (remote_error.c).
  */
 static void
 run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
@@ -193,10 +197,10 @@ run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Run a call once. The rows are allocated in the current memory context.
- * Returns false if the other node has refused the call, because it does not
- * have the shard or its copies are not ready. Errors: 0A000 in a parallel
- * worker; those of the request.
+ * Run a call once. The result rows are allocated in the current memory
+ * context. Returns false if the other node has refused the call, because it
+ * does not have the key's shard, or because the copies of posts on it are not
+ * ready. Errors: 0A000 in a parallel worker; those of the request.
  */
 bool
 remote_ask_once(const RemoteCall *call, RemoteRows *rows)
@@ -226,10 +230,13 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Sleep before the caller repeats a call because no node had the shard, which
- * is being moved. The caller sets *waited to 0 before the first pause, and
- * this function sets it to the time of that pause, in ms. Errors: 55000 after
- * GIVE_UP_AFTER ms.
+ * Sleep before the caller repeats a call that was refused because a shard is
+ * being moved.
+ *
+ * waited: the time of the first pause for this call, in ms. The caller
+ *	initializes it to 0, and this function sets it.
+ *
+ * Errors: 55000 if the first pause was more than GIVE_UP_AFTER ms ago.
  */
 void
 remote_pause(long *waited)
@@ -255,10 +262,10 @@ remote_pause(long *waited)
  * ------------------------------------------------------------------------ */
 
 /*
- * Push a new active snapshot, because an older one may not show the rows of a
- * shard that was moved to this node. The caller must call PopActiveSnapshot().
- * Returns false, without a new snapshot, if the isolation level does not allow
- * one.
+ * Push a new active snapshot, and return true. A snapshot that was taken
+ * before a shard was moved to this node does not show the shard's rows. The
+ * caller must call PopActiveSnapshot(). If the isolation level does not allow
+ * a new snapshot, do nothing and return false.
  */
 bool
 remote_begin_snapshot(void)
@@ -270,8 +277,11 @@ remote_begin_snapshot(void)
 }
 
 /*
- * Run a command on this node by its own function. The caller holds the shard
- * of its post.
+ * Run a command on this node, which has the command's post. The caller has
+ * locked the post's shard (container_hold()).
+ *
+ * call: the arguments with which to call the function "here"
+ * outer: the call of the SQL function, whose isnull is set
  */
 static Datum
 serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
@@ -307,10 +317,12 @@ take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a command on the node that has its post. On this node that is a call of
- * its own function. If create_post() is called without an id, it is given one
- * first, because the id decides the node. Errors: 25006, 40001, and those of
- * the command. Locks: the post's shard, until the transaction ends.
+ * Run a command on the node that has its post. If that is this node, call the
+ * C function "here". If create_post() is called without an id, generate one
+ * first, because the id decides which node has the post.
+ *
+ * Errors: 25006, 40001, and those of the command. Locks: the post's shard in
+ * share mode, until the transaction ends.
  */
 Datum
 remote_command(FunctionCallInfo fcinfo, PGFunction here)
@@ -340,7 +352,7 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 		call->args[command.key].isnull = false;
 	}
 	if (call->args[command.key].isnull)
-		return here(call);		/* the command raises the error */
+		return here(call);		/* here() raises the error */
 	need_writable(psprintf("%s()", NameStr(command.name)));
 	PreventCommandIfParallelMode(NameStr(command.name));
 	remote = (RemoteCall) {
@@ -362,9 +374,11 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 }
 
 /*
- * Call a function of blogstore with one argument on the node that has the
- * shard of a key. Returns the function's boolean result; false also if no node
- * has the shard at the moment.
+ * Call a function of blogstore that has one argument, on the node that has the
+ * shard of a key. Returns the function's boolean result. If no node accepts
+ * the call, because the shard is being moved, returns false.
+ *
+ * type: the type of the argument
  */
 bool
 remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argument)
@@ -382,9 +396,12 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * Return the posts that an array of ids names and that are on the node with
- * the shard of a key. They are allocated in the current memory context.
- * Returns NULL if no node has the shard at the moment.
+ * Return the posts with given ids that are on the same node as a key. They are
+ * allocated in the current memory context. Returns NULL if no node accepts the
+ * call, because the shard is being moved.
+ *
+ * key: decides which node is asked
+ * ids: an array of ids; those whose posts are on other nodes are ignored
  */
 RemoteItems *
 remote_posts(const pg_uuid_t *key, Datum ids)

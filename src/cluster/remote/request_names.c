@@ -1,7 +1,7 @@
 /*
  * request_names.c
- *		Looking up requests by name: their functions, whether all nodes have
- *		their items, and the row types of results.
+ *		Looking up requests by name: the function of a request, whether its
+ *		items are on all nodes, and the composite type of its result.
  *
  * Runs in backends.
  */
@@ -27,8 +27,8 @@
 #include "utils/syscache.h"
 
 /*
- * Return the name of the SQL function that serves requests whose results are
- * rows of a type.
+ * Return the name of the SQL function that other nodes call to run requests
+ * whose result rows are items of the given type.
  */
 const char *
 remote_serve_function(ItemType type)
@@ -78,11 +78,6 @@ served_number(const char *name)
 	return -1;
 }
 
-/* ------------------------------------------------------------------------
- * Cache of functions, valid until a function changes
- * ------------------------------------------------------------------------ */
-
-/* A function that was found by its name and number of arguments. */
 typedef struct FoundFunction
 {
 	Oid			function;
@@ -102,8 +97,8 @@ functions_invalidate(void)
 }
 
 /*
- * Return the memory context of the cache. If a function has changed, the cache
- * is emptied first.
+ * Return the memory context of the cache. Before that, empty the cache if some
+ * function has changed in the catalogs.
  */
 static MemoryContext
 known_begin(void)
@@ -126,8 +121,9 @@ known_begin(void)
 }
 
 /*
- * Look up a C function of the extension in the catalogs, and set types[] to
- * the types of its arguments. Returns InvalidOid if there is none.
+ * Look up a C function of the extension by its name and number of arguments,
+ * in the catalogs. Set types[] to the argument types. Returns InvalidOid if
+ * there is none.
  */
 static Oid
 look_up_function(const char *name, int nargs, Oid *types)
@@ -154,8 +150,10 @@ look_up_function(const char *name, int nargs, Oid *types)
 }
 
 /*
- * Add a function to the cache, unless some function has changed during the
- * lookup.
+ * Add a function to the cache. Do nothing if some function has changed in the
+ * catalogs since known_begin().
+ *
+ * number: the function's index in served[]
  */
 static void
 keep_function(int number, Oid function, int nargs, const Oid *types)
@@ -175,9 +173,10 @@ keep_function(int number, Oid function, int nargs, const Oid *types)
 }
 
 /*
- * Return the function with a name and nargs arguments, and set types[] to
- * their types. Only functions of the extension itself are accepted, because
- * the function will run as the containers' owner. Errors: 42883.
+ * Return the function that has the given name and nargs arguments, and set
+ * types[] to the argument types. Only functions of the extension itself are
+ * found, because the caller runs the function as the containers' owner.
+ * Errors: 42883.
  */
 Oid
 remote_find_function(const char *name, int nargs, Oid *types)
@@ -210,8 +209,8 @@ remote_find_function(const char *name, int nargs, Oid *types)
 }
 
 /*
- * Return the name of the SQL function that serves requests with a type of
- * result, or NULL.
+ * Return the name of the SQL function that other nodes call to run requests
+ * with a result type, such as serve_post(). Returns NULL if there is none.
  */
 static const char *
 serve_of_result(Oid result)
@@ -228,7 +227,7 @@ serve_of_result(Oid result)
 	return NULL;
 }
 
-/* Read from the catalogs what is needed of the function of a command. */
+/* Set *command from the catalogs. */
 static void
 look_up_command(Oid function, Command *command)
 {
@@ -258,8 +257,8 @@ look_up_command(Oid function, Command *command)
 }
 
 /*
- * Set *command to what the catalogs say about the function of a command. It is
- * cached.
+ * Set *command to what the catalogs say about the function of a command. The
+ * answer is cached.
  */
 void
 remote_command_of(Oid function, Command *command)
@@ -287,7 +286,9 @@ remote_command_of(Oid function, Command *command)
 	MemoryContextSwitchTo(old);
 }
 
-/* Return the composite type of items, such as blogstore.post_item. */
+/*
+ * Return the composite type for items of a type, such as blogstore.post_item.
+ */
 Oid
 remote_row_type(ItemType type)
 {
@@ -303,8 +304,8 @@ remote_row_type(ItemType type)
 }
 
 /*
- * Return whether a query reads copies of posts. A node may not have built its
- * copies yet.
+ * Return whether a query reads copies of posts. Such a query may be refused,
+ * because a node may not have built its copies yet.
  */
 bool
 remote_reads_copies(const char *name)
@@ -326,7 +327,6 @@ remote_is_of_all_nodes(const char *name)
 	return false;
 }
 
-/* Make a row of an item, to send it to another node. */
 Datum
 remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
 {
@@ -343,7 +343,10 @@ remote_row_of_item(const BlogItem *item, ItemType type, TupleDesc desc)
 	return HeapTupleGetDatum(heap_form_tuple(desc, value, isnull));
 }
 
-/* Make an item of a row that another node has sent. */
+/*
+ * Make an item from a row that another node has sent. Errors: XX000 if the row
+ * does not have the columns of items of the given type.
+ */
 void
 remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc, HeapTuple row)
 {

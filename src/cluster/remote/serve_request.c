@@ -2,10 +2,11 @@
  * serve_request.c
  *		Serving requests that other nodes of a cluster have sent.
  *
- * serve_post() and similar functions, one for each row type of results, are
- * distributed functions of Citus that only the containers' owner may execute.
- * They convert arguments from text and call the request's own function. They
- * run in the transaction that Citus has begun on this node for the sender's.
+ * serve_post() and similar functions, one for each result type of requests,
+ * are distributed functions of Citus. Only the containers' owner may execute
+ * them. They convert arguments from text, and call the function of the
+ * request. They run in the transaction that Citus has begun on this node for
+ * the transaction of the sending node.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -38,10 +39,9 @@
 
 SQL_FUNCTION(serve);
 
-/* The text with which the application_name of Citus's connections begins. */
+/* the beginning of the application_name of Citus's connections */
 #define CITUS_APPLICATION "citus_internal"
 
-/* Convert texts to the types of a call's arguments, and set the arguments. */
 static void
 set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 {
@@ -67,8 +67,8 @@ set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 }
 
 /*
- * Add the result of a command, a row or one value, to the rows that the SQL
- * function returns.
+ * Add the result of a command, a row or one value, to the result of
+ * serve_...().
  */
 static void
 add_result(ReturnSetInfo *out, Datum result, bool isnull)
@@ -94,10 +94,7 @@ add_result(ReturnSetInfo *out, Datum result, bool isnull)
 	}
 }
 
-/*
- * Add the rows that a query has returned to the rows that the SQL function
- * returns.
- */
+/* Add the result rows of a query to the result of serve_...(). */
 static void
 add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 {
@@ -112,8 +109,10 @@ add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 }
 
 /*
- * Call the function of a request, and add its result to the rows that the SQL
- * function returns.
+ * Call the function of a request, and add its result to that of serve_...().
+ *
+ * texts: the arguments, as text
+ * part: whether this node runs only a part of the request (request_is_part)
  */
 static void
 call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
@@ -157,10 +156,12 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 }
 
 /*
- * Refuse a request by returning a row without an item. If copies is true, the
- * reason is that this node's copies of posts are not ready, and the row has
- * only a type. Otherwise the reason is that the key's shard is on another
- * node, and the row has only NULLs.
+ * Refuse a request by returning a row that has no item.
+ *
+ * copies: true if the reason is that this node's copies of posts are not
+ *	ready: only the row's type is set, and all other columns are NULL. False if
+ *	the reason is that the key's shard is on another node: all columns are
+ *	NULL.
  */
 static void
 add_refusal(ReturnSetInfo *out, bool copies)
@@ -178,14 +179,16 @@ add_refusal(ReturnSetInfo *out, bool copies)
 }
 
 /*
- * Return whether the sender of a request is the worker of another node.
+ * Return whether a request was sent by the worker of another node.
  *
- * Citus gives the calls of workers no distributed transaction, so its deadlock
- * detector does not see them. The worker holds locks of views and shards on
- * its own node, for which a session may wait that holds a lock here. So, as on
- * its own node, the worker must wait only briefly; it then releases all locks
- * and tries again. Clients' reads have no distributed transaction either
- * (remote_request.c), but they return rows of several columns.
+ * Citus gives the calls of workers no distributed transaction, so Citus's
+ * deadlock detector does not see them. The other worker has locks on its own
+ * node, for which a session may wait that has a lock on this node. So a call
+ * of a worker must wait for locks on this node only briefly. It then fails,
+ * and the other worker releases all its locks and tries again.
+ *
+ * Reads of clients have no distributed transaction either (remote_request.c).
+ * They differ from the calls of workers by returning rows of several columns.
  */
 static bool
 serves_worker(const ReturnSetInfo *out)
@@ -196,8 +199,8 @@ serves_worker(const ReturnSetInfo *out)
 }
 
 /*
- * Return whether the shard of a key is on this node and has a given id; 0
- * stands for any.
+ * Return whether this node has the shard of a key, and that shard has the
+ * given id. The id 0 stands for any shard.
  */
 static bool
 is_shard(const pg_uuid_t *key, int64 id)
@@ -209,10 +212,10 @@ is_shard(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether the shard of a key is on this node and has a given id; 0
- * stands for any. If it seems not to, wait first for a move or split in
- * progress. After a split, the sender may already see the new shards when this
- * node does not, and a write to the old shard would be lost.
+ * Do the same as is_shard(), but if the result would be false, wait until no
+ * move or split is in progress, and look again. After a split, the sending
+ * node may already see the new shards while this node does not. A write to the
+ * old shard would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)
@@ -229,9 +232,11 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether this node has the set of shards that the sender of a part of
- * a request expects, as a number of shards_number(); 0 stands for any. After a
- * move, the sender may already see the new placement when this node does not.
+ * Return whether this node has the shards that the sending node expects. That
+ * node may have seen the commit of a move that this node has not seen yet.
+ *
+ * key: a random key, whose shard is among the expected ones
+ * number: the shards_number() of the expected shards; 0 for any shards
  */
 static bool
 is_group(const pg_uuid_t *key, int64 number)
@@ -245,11 +250,12 @@ is_group(const pg_uuid_t *key, int64 number)
 }
 
 /*
- * Return whether the items of a key are on this node, in the expected shard.
+ * Return whether this node has the shard of a key, and that shard has the
+ * given id.
  *
- * A read without a distributed transaction (remote_request.c) does not wait
- * for a move, because Citus could not detect a deadlock that includes it. The
- * sender repeats the call instead.
+ * A read that has no distributed transaction (remote_request.c) does not wait
+ * for a move, because Citus would not detect a deadlock between the two. If
+ * such a read is refused, the sending node repeats the call.
  */
 static bool
 is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
@@ -261,10 +267,15 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Throw an error if the requested items have come to this node after the
- * transaction's snapshot was taken, and the isolation level, which is the
- * sender's, requires that snapshot. A part of a request that returns no items
- * (items is false) reads none. Errors: 40001.
+ * Throw an error if the requested items were moved to this node after the
+ * transaction's snapshot was taken, and the isolation level does not allow a
+ * new snapshot. The isolation level is that of the sending transaction.
+ *
+ * part: whether the request is for all shards on this node, not for one key
+ * items: whether the request returns items. If it is a part of a request and
+ *	returns none, there is nothing to check.
+ *
+ * Errors: 40001.
  */
 static void
 require_snapshot(const pg_uuid_t *key, bool part, bool items)
@@ -278,16 +289,19 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
 }
 
 /*
- * Serve blogstore.serve_post(key, request, arguments, part, shard) or a
- * similar function. Returns the rows of a request on the key's items; if part
- * is true, this node's part of the rows.
+ * Do the work of blogstore.serve_post(key, request, arguments, part, shard)
+ * and of similar functions. Returns the result rows of a request for items of
+ * the key. If "part" is true, it returns this node's rows of a request that
+ * all nodes run.
  *
- * A row of NULLs refuses the request: the key's items are on another node or
- * in another shard, or this node has other shards than the sender expects. A
- * row with only a type means that the request needs copies that are not ready.
+ * One row of NULLs means that the request is refused: the key's shard is on
+ * another node, or this node's shards are not those that the sending node
+ * expects. A row of which only the type is set means that the request needs
+ * copies of posts that are not ready. Neither contains an item.
  *
- * Locks: those of the request; the sender holds the key's shard. Errors: those
- * of the request; 22004, 40001, 42883, 55000; 55P03 for a worker.
+ * Locks: those of the request. The sending node has locked the shards in share
+ * mode. Errors: those of the request; 22004, 40001, 42883, 55000; 55P03 if a
+ * worker has sent the request.
  */
 static void
 serve_call(FunctionCallInfo fcinfo)
@@ -324,8 +338,8 @@ serve_call(FunctionCallInfo fcinfo)
 }
 
 /*
- * blogstore.serve_post() and similar functions, described at serve_call().
- * Errors: those of serve_call(), with their fields in the hint
+ * blogstore.serve_post() and similar functions (see serve_call()). Errors:
+ * those of serve_call(). A last line of the hint contains their fields
  * (remote_error.c).
  */
 static Datum

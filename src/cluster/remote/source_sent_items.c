@@ -12,8 +12,8 @@
 #include "storage/blog_item.h"
 
 /*
- * Set *item to the next item that other nodes have sent. Returns false at the
- * end.
+ * Set *item to the next of the items that other nodes have sent. Returns false
+ * after the last one.
  */
 bool
 remote_items_next(RemoteItems *items, BlogItem *item)
@@ -32,7 +32,8 @@ sent_items_next(RequestScan *scan, BlogItem *item)
 }
 
 /*
- * Free the list of items. Its rows are freed with the query's memory context.
+ * Free the RemoteItems of a query. Their rows are freed with the query's
+ * memory context.
  */
 static void
 sent_items_close(RequestScan *scan)

@@ -5,9 +5,9 @@
  *		begins.
  *
  * Each node keeps its newest posts in the feed of every node, as many as a
- * feed shows. So that many of a feed's rows, from the newest on, are the
- * newest posts of all nodes. Behind them, rows may be missing. If the feed has
- * fewer rows, there are no other posts.
+ * feed shows. So as many of a feed's rows as a feed shows, from the newest on,
+ * are the newest posts of all nodes. Among older rows, some may be missing. If
+ * a feed has fewer rows, it contains all posts of the cluster.
  *
  * A cursor is the date and id of the row behind which a page begins.
  *
@@ -28,9 +28,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many rows of this node's feed, from the newest on, are certainly
- * the newest posts of all nodes. A standby uses the size in view_state,
- * because its setting may differ from the primary's.
+ * Return how many rows of this node's feed, from the newest on, are known to
+ * be the newest posts of all nodes. A standby uses the feed size in the table
+ * view_state, because its own setting may differ from the primary's.
  */
 static int64
 rows_that_count(void)
@@ -49,8 +49,10 @@ rows_that_count(void)
 }
 
 /*
- * Count the feed's rows before a place, or all rows if the place is not valid.
- * If at_it is true, a row at the place counts. Counting stops at "enough".
+ * Return how many rows of this node's feed are newer than the cursor "place";
+ * all rows if place->valid is false. Never returns more than "enough".
+ *
+ * at_it: whether the row that the cursor names is counted as well
  */
 static int64
 rows_before(const Cursor *place, bool at_it, int64 enough)
@@ -78,16 +80,19 @@ rows_before(const Cursor *place, bool at_it, int64 enough)
 }
 
 /*
- * Set the exact date of a cursor from the cursor's row in this node's feed.
- * The client may have rounded the date down to milliseconds
- * (requests/page_start.c). Returns false if the feed does not have the row.
+ * Set the date of a cursor to the exact date of the row that the cursor names,
+ * which is read from this node's feed. The client may have rounded the
+ * cursor's date down to milliseconds (requests/page_start.c). Returns false if
+ * the feed does not have the row.
  */
 static bool
 find_place(Cursor *before)
 {
 	BlogItem	row;
 	Datum		key = UUIDPGetDatum(&before->id);
-	/* the test excludes infinite dates, to which nothing can be added */
+	/*
+	 * Infinite dates are excluded because before->date + 1000 would overflow.
+	 */
 	bool		found = before->valid && !TIMESTAMP_NOT_FINITE(before->date) && item_get(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
 		.partition = FEED_PARTITION, .path = PATH_KEY, .key = &key, .nkeys = 1
@@ -100,8 +105,8 @@ find_place(Cursor *before)
 }
 
 /*
- * Return whether this node's feed has all rows of a page. A page of size -1
- * extends to the end of the list.
+ * Return whether this node's feed has all rows of a page. If page->size is -1,
+ * the page extends to the end of the list.
  */
 static bool
 has_page(const ListPage *page)
@@ -110,13 +115,13 @@ has_page(const ListPage *page)
 	int64		rows = rows_that_count();
 
 	/*
-	 * The feed size may have been raised since the caller checked that the
-	 * views are ready, so check that again.
+	 * The feed size may have been raised since the caller called
+	 * views_ready(). So call it again.
 	 */
 	pg_read_barrier();
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
-	/* First a page towards older rows, then one towards newer rows. */
+	/* first a page towards older rows, then one towards newer rows */
 	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
 		(!page->before.valid ||
 		 rows_before(&page->before, true, rows) + page->size <= rows))
@@ -128,9 +133,9 @@ has_page(const ListPage *page)
 }
 
 /*
- * Begin list_feed() on the node that the client has called. If this node's
- * feed has the whole page, it is read from there, otherwise from all nodes.
- * Errors: those of the query.
+ * Begin list_feed() on the node on which the client has called it. Read the
+ * page from this node's feed if that has all of the page's rows. Otherwise
+ * read it from all nodes. Errors: those of the query.
  */
 void
 remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -148,9 +153,10 @@ remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Look for a user's post with an id, whose date is at or after "from" and
- * before "end". Set *date to its date. Returns whether the post was found. The
- * copy of the post is read, because the post may be on another node.
+ * Find the post with a given id among those posts of a user whose date is at
+ * or after "from" and before "end". Set *date to the post's date. Returns
+ * whether the post was found. This function reads the copies of the user's
+ * posts, because the posts themselves may be on other nodes.
  */
 bool
 remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,
