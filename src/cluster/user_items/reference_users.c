@@ -4,9 +4,9 @@
  *
  * They are written by SQL statements, which Citus executes on all nodes in one
  * transaction. Readers open the shard on their own node, as they open a leaf
- * on a single server. Each node's worker learns from the change feed that a
- * user was renamed or deleted (views/change_feed/output_plugin.c), and updates
- * the items on its node.
+ * on a single server. If a user is renamed or deleted, the worker of each node
+ * learns that from the change feed (views/change_feed/output_plugin.c). It
+ * then renames or deletes the user's posts, comments and likes on its node.
  *
  * Runs in backends, as the containers' owner; reference_users_follow() in the
  * worker.
@@ -37,8 +37,9 @@ NODE_FUNCTION(deleting_users, "import()");
 #define N_USER_ARGS 4
 
 /*
- * Throw an error unless the table of users is a reference table and belongs to
- * the containers' owner. Errors: 55000.
+ * Throw an error unless the table "user_items" is a reference table and
+ * belongs to the containers' owner. Locks: AccessShareLock on the table.
+ * Errors: 55000.
  */
 static void
 need_table(void)
@@ -62,9 +63,12 @@ need_table(void)
 }
 
 /*
- * Run a statement on the table of users. Its parameters are the first nargs of
- * user_id, username, creation_date and properties. Returns the number of rows
+ * Run a statement on the table "user_items" by SPI. Returns the number of rows
  * found or changed.
+ *
+ * nargs: how many of user_id, username, creation_date and properties the
+ *	statement has as parameters, in this order
+ * user: the values of these parameters
  */
 static uint64
 run(const char *sql, int nargs, const BlogItem *user)
@@ -106,8 +110,8 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 }
 
 /*
- * Call a function with a user's id on all nodes that have shards. The calls
- * belong to this transaction.
+ * Call a function that has a user's id as its argument, on all nodes that have
+ * shards. Each node runs it as a part of this transaction.
  */
 static void
 call_all(const char *name, const pg_uuid_t *user_id)
@@ -123,9 +127,10 @@ call_all(const char *name, const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user. own_id is true if the application has chosen the id, so that
- * an earlier user may have had it. Returns false if there is a user with this
- * id.
+ * Insert a user. Returns false if a user with this id exists.
+ *
+ * own_id: whether the application has chosen the id. An earlier user may then
+ *	have had the same id, and revive_user() deletes the items of that user.
  */
 bool
 reference_user_insert(const BlogItem *user, bool own_id)
@@ -144,8 +149,8 @@ reference_user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Copy a column of SPI's last result into a property of an item. The copy is
- * allocated in a memory context.
+ * Copy a column of the first row of SPI's last result into a property of an
+ * item. The copy is allocated in the given memory context.
  */
 static void
 take_column(BlogItem *user, Property prop, int column, MemoryContext context)
@@ -165,10 +170,11 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 }
 
 /*
- * Lock the registry of names before a user is renamed or deleted. Citus lets
- * only one transaction at a time modify a reference table. create_user() first
- * writes the registry and then the table of users. A rename or deletion that
- * took the two tables in the other order could deadlock with it.
+ * Lock the table "usernames" for writes, before a user is renamed or deleted.
+ * Citus lets only one transaction at a time modify a reference table.
+ * create_user() writes "usernames" first and "user_items" second. A rename or
+ * deletion that modified the two tables in the other order could deadlock with
+ * it.
  */
 static void
 lock_names(void)
@@ -178,8 +184,12 @@ lock_names(void)
 }
 
 /*
- * Lock a user on all nodes, and read the user into *user. Returns false if
- * there is none.
+ * Lock the row of a user on all nodes, and read the user into *user. Returns
+ * false if the user does not exist.
+ *
+ * change: what the caller will do. For a deletion the row is locked FOR
+ *	UPDATE, otherwise FOR NO KEY UPDATE. For a rename or deletion, lock_names()
+ *	is called first.
  */
 bool
 reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
@@ -212,7 +222,10 @@ reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 	return found;
 }
 
-/* Write the name, date and properties of a locked user. */
+/*
+ * Update a user's name, date and properties. The caller has called
+ * reference_user_lock().
+ */
 void
 reference_user_update(const BlogItem *user)
 {
@@ -222,8 +235,9 @@ reference_user_update(const BlogItem *user)
 }
 
 /*
- * Delete a locked user, and release the name. After the commit, all nodes hide
- * the user's items.
+ * Delete a user, and release the name. The caller has called
+ * reference_user_lock(). After the commit, all nodes hide the user's posts,
+ * comments and likes, and begin to delete them.
  */
 void
 reference_user_delete(const BlogItem *user)
@@ -238,9 +252,9 @@ reference_user_delete(const BlogItem *user)
 }
 
 /*
- * Queue jobs on this node for users that were renamed or deleted on any node,
- * so that the items on this node follow. Called in the worker, in a
- * transaction with an active snapshot.
+ * Queue a job for each of n users that were renamed or deleted on some node.
+ * The job renames or deletes the user's posts, comments and likes on this
+ * node. Called in the worker, in a transaction with an active snapshot.
  */
 void
 reference_users_follow(const pg_uuid_t *users, int n)
@@ -257,8 +271,9 @@ reference_users_follow(const pg_uuid_t *users, int n)
 }
 
 /*
- * blogstore.begin_user_deletion(user_id): do what each node of a cluster does
- * for delete_user(). Errors: 55000.
+ * blogstore.begin_user_deletion(user_id): do this node's part of
+ * delete_user(), which hides the user's items and queues a job that deletes
+ * them. Errors: 55000.
  */
 static Datum
 begin_user_deletion(PG_FUNCTION_ARGS)
@@ -270,8 +285,9 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Finds jobs of shards that have come to this node, as long as not all of
- * their items were compared with their authors.
+ * Finds jobs of kind ARRIVAL whose shard may still have items of deleted
+ * users. $1 is the phase SWEEP_VIEWS, which a job enters when all items of its
+ * shard have been checked.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -281,9 +297,10 @@ static KeptPlan pending_arrivals_plan = {
 };
 
 /*
- * Return whether a shard has come to this node, and not all of its items were
- * compared with their authors yet. The node that had the shard before may have
- * been deleting a user's items, and cannot continue that.
+ * Return whether a shard was moved to this node and may still have items of
+ * deleted users. The node that had the shard before may have been deleting
+ * such items. It cannot finish that, so the job of kind ARRIVAL does it on
+ * this node (view_delivery/arrived_shards.c).
  */
 static bool
 shards_pending(void)
@@ -294,17 +311,17 @@ shards_pending(void)
 	applied_position_read(&position);
 
 	/*
-	 * The layout is 0 until the worker has stored from which shards the views
-	 * were built.
+	 * position.layout is 0 until the worker has stored from which shards it
+	 * has built the views.
 	 */
 	return (position.layout != 0 && position.layout != container_layout()) ||
 		plan_run(&pending_arrivals_plan, &views, NULL, true) > 0;
 }
 
 /*
- * blogstore.revive_user(user_id): do what each node of a cluster does for
- * create_user() if its caller has chosen the id. Deletes the items on this
- * node that an earlier user with that id has left. Errors: 40001, 55000.
+ * blogstore.revive_user(user_id): do this node's part of create_user() with an
+ * id that the application has chosen. If an earlier user with that id has left
+ * items on this node, delete them. Errors: 40001, 55000.
  */
 static Datum
 revive_user(PG_FUNCTION_ARGS)
@@ -318,8 +335,8 @@ revive_user(PG_FUNCTION_ARGS)
 	else if (shards_pending())
 	{
 		/*
-		 * The transaction's snapshot may not show the items of a shard that
-		 * has come since.
+		 * The transaction's snapshot may have been taken before a shard was
+		 * moved to this node. It would not show the shard's items.
 		 */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,
@@ -333,9 +350,9 @@ revive_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.deleting_users(): return the users whose items on this node are
- * being deleted, as rows of likes in which all columns but the id are NULL.
- * Errors: 55000.
+ * blogstore.deleting_users(): return the ids of the users whose items on this
+ * node are being deleted. The result type is blogstore.like_item, whose other
+ * columns are NULL. Errors: 55000.
  */
 static Datum
 deleting_users(PG_FUNCTION_ARGS)
@@ -361,8 +378,8 @@ deleting_users(PG_FUNCTION_ARGS)
 }
 
 /*
- * Return the ids of users whose items are being deleted on any node. An id may
- * appear more than once.
+ * Return the ids of the users whose items are being deleted on some node. An
+ * id may appear more than once.
  */
 List *
 reference_users_being_deleted(void)

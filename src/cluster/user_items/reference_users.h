@@ -1,8 +1,8 @@
 /*
  * reference_users.h
- *		User items on a cluster, in a table that every node has in full.
- *		storage/layout/cluster_calls.h describes the functions that are members
- *		of ClusterCalls.
+ *		User items on a cluster. The table "user_items" has all of them on
+ *		every node. storage/layout/cluster_calls.h describes the functions that
+ *		are members of ClusterCalls.
  */
 #ifndef BLOGSTORE_REFERENCE_USERS_H
 #define BLOGSTORE_REFERENCE_USERS_H
@@ -14,7 +14,7 @@
 #include "nodes/pg_list.h"
 #include "utils/uuid.h"
 
-/* The name of the table in SQL. */
+/* The SQL name of the table of user items. */
 #define USER_ITEMS_SQL BLOGSTORE_SCHEMA "." USER_ITEMS_TABLE
 
 extern bool reference_user_insert(const BlogItem *user, bool own_id);

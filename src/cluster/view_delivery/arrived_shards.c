@@ -3,8 +3,9 @@
  *		Jobs for shards that were moved to this node of a cluster, or away
  *		from it.
  *
- * When a shard arrives, the node that had it before may not have finished its
- * work on the shard. A job of kind ARRIVAL does that work here, for one shard:
+ * A shard arrives when Citus moves it to this node. The node that had the
+ * shard before may not have finished its work on the shard. A job of kind
+ * ARRIVAL finishes that work for one shard:
  *
  * 1.	A sweep (model/user_changes/user_items_sweep.c) gives each item of the
  *	shard the current name of its author. An item without an author was left
@@ -13,10 +14,10 @@
  *	they are, and the copies that arrived with the shard.
  * 3.	The feed is rewritten, as it is when a shard leaves.
  *
- * The worker knows only in memory which shards were here. If a new worker
- * finds other shards than those from which the views were built
- * (change_feed.layout), any of them may have arrived, and it queues jobs for
- * all.
+ * The worker remembers only in memory which shards were on this node. A new
+ * worker compares the shards with those from which the views were built
+ * (change_feed.layout). If they differ, any shard may have arrived, and the
+ * worker queues a job for each.
  *
  * Runs in the worker.
  */
@@ -32,22 +33,22 @@
 #include "utils/memutils.h"
 
 /*
- * RELABEL_CHUNK items are given the names of their authors, and ARRIVAL_CHUNK
- * posts or copies are checked, in one transaction.
+ * How many items relabel_chunk() gives the names of their authors, and how
+ * many posts or copies do_pass() checks, in one transaction.
  */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500
 
 /*
- * The tables of the shards that were here when the worker last looked, in
- * TopMemoryContext; NULL if it has not looked yet.
+ * The tables of the shards that were on this node when the worker last looked,
+ * in TopMemoryContext; NULL if the worker has not looked yet.
  */
 static Oid *known = NULL;
 static int	n_known = 0;
 
 /*
- * Return the tables of the shards that are on this node now, in
- * TopMemoryContext.
+ * Return the tables of the shards of "posts" that are on this node now. The
+ * array is allocated in TopMemoryContext. Set *n to its length.
  */
 static Oid *
 list_here(int *n)
@@ -72,10 +73,14 @@ note(Oid *here, int n)
 }
 
 /*
- * Remember which shards are here, unless that is known already. layout stands
- * for the partitions from which the views are kept. If other partitions are
- * here now, nothing is remembered, so that they all count as just arrived. The
- * worker calls this in each of its turns, outside of a transaction.
+ * If the worker does not know yet which shards were on this node, remember the
+ * shards that are here now. Do nothing if they are not those from which the
+ * views were built. Then all shards will count as arrived.
+ *
+ * layout: stands for the partitions from which the views were built
+ *
+ * The worker calls this in each round of its main loop, outside of a
+ * transaction.
  */
 void
 arrivals_note(int64 layout)
@@ -88,7 +93,10 @@ arrivals_note(int64 layout)
 		return;
 	apply_begin(&scope, APPLY_STATE);
 	here = list_here(&n);
-	/* A shard that arrives later changes the layout. */
+	/*
+	 * If a shard arrives after this test, the next test of the layout finds
+	 * that.
+	 */
 	if (container_layout() == layout)
 		note(here, n);
 	else
@@ -107,8 +115,9 @@ is_known(Oid shard)
 
 /*
  * Queue a job for each shard that has arrived since the worker last looked,
- * and one job for those that have left. If the worker has not looked yet, all
- * shards count as arrived. Then remember which shards are here.
+ * and one job without a shard, which rewrites the feed without the posts of
+ * shards that have left. If the worker has not looked yet, all shards count as
+ * arrived. Then remember which shards are on this node.
  */
 static void
 queue_arrivals(void)
@@ -124,8 +133,8 @@ queue_arrivals(void)
 }
 
 /*
- * Queue jobs as if all shards on this node had just arrived. Called in a
- * transaction, as the containers' owner.
+ * Queue jobs as if all shards on this node had just arrived. The caller is in
+ * a transaction, as the containers' owner.
  */
 void
 arrivals_queue_all(void)
@@ -135,8 +144,9 @@ arrivals_queue_all(void)
 }
 
 /*
- * React to shards that have arrived or left: restart sweeps that are in
- * progress, and queue jobs for the shards.
+ * React to the arrival or departure of shards: restart the sweeps in progress,
+ * and queue a job for each shard that has arrived. The worker calls this
+ * outside of a transaction.
  */
 void
 nodes_partitions_changed(void)
@@ -158,12 +168,12 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
 }
 
 /*
- * Give the names of their authors to some more items of an arrived shard.
- * Returns false at the end of a pass over the shard.
+ * Give the names of their authors to the next RELABEL_CHUNK items of an
+ * arrived shard. Returns false at the end of a pass over the shard.
  *
- * An item without an author is deleted only when all transactions that were
- * writing users at the start of the sweep have ended. Until then, one of them
- * may have created the author without having committed on this node.
+ * An item without an author is deleted, but only after all transactions have
+ * ended that were writing users when the sweep began. Such a transaction may
+ * create the author, and not have committed on this node yet.
  */
 static bool
 relabel_chunk(Job *job, Sweep *sweep)
@@ -175,13 +185,13 @@ relabel_chunk(Job *job, Sweep *sweep)
 	};
 
 	if (work.partition == NO_PARTITION)
-		return false;			/* the shard has left this node */
+		return false;			/* the shard was moved to another node */
 	return sweep_go_on(job, sweep, &work);
 }
 
 /*
- * Do a step of the sweep over an arrived shard. At its end, the job enters the
- * phase SWEEP_VIEWS.
+ * Do a step of the sweep over an arrived shard. When the sweep is over, put
+ * the job into the phase SWEEP_VIEWS.
  */
 static ClusterStep
 relabel_step(Job *job)
@@ -197,9 +207,8 @@ relabel_step(Job *job)
 }
 
 /*
- * What the job of an arrived shard reads in the phase SWEEP_VIEWS: first the
- * posts of the shard, then the copies of posts in the colocated shard of
- * users.
+ * What a job of kind ARRIVAL reads in the phase SWEEP_VIEWS: first the posts
+ * of its shard, then the copies of posts in the colocated shard of "users".
  */
 typedef enum ArrivalPass
 {
@@ -208,13 +217,14 @@ typedef enum ArrivalPass
 } ArrivalPass;
 
 /*
- * Do the next part of a pass over an arrived shard. Returns whether it was the
- * last one.
+ * Process the next ARRIVAL_CHUNK posts or copies of an arrived shard. Returns
+ * whether the pass is finished.
  *
- * PASS_POSTS refreshes the copies of posts, on whichever nodes they are.
- * PASS_COPIES checks whether the posts of copies exist. A rebuild on each node
- * would not be enough: a copy could move from a node before its rebuild to a
- * node after its rebuild.
+ * PASS_POSTS refreshes the copies of the shard's posts, on all nodes.
+ * PASS_COPIES checks whether the posts of the shard's copies exist. To rebuild
+ * the copies on each node would not be enough. A copy could be moved away from
+ * a node that has not rebuilt its copies yet, to a node that has already done
+ * so.
  */
 static bool
 do_pass(Job *job, ArrivalPass pass, int partition)
@@ -248,15 +258,15 @@ do_pass(Job *job, ArrivalPass pass, int partition)
 }
 
 /*
- * Do the next part of the two passes over an arrived shard. Returns whether it
- * was the last one.
+ * Process the next posts or copies of an arrived shard. After PASS_POSTS,
+ * continue with PASS_COPIES. Returns whether both passes are finished.
  */
 static bool
 refresh_chunk(Job *job, int partition)
 {
 	/*
-	 * job->partition holds the pass. Otherwise only jobs that sweep over all
-	 * partitions use that field.
+	 * The job stores its pass in job->partition. Only jobs that sweep over all
+	 * partitions use this field for a partition.
 	 */
 	if (!do_pass(job, job->partition, partition))
 		return false;
@@ -268,8 +278,9 @@ refresh_chunk(Job *job, int partition)
 }
 
 /*
- * Do the next part of the two passes over an arrived shard. After the last
- * part, rewrite the feed and finish the job. The caller holds the views' lock.
+ * Do the next part of a job of kind ARRIVAL in its phase SWEEP_VIEWS. When
+ * both passes are finished, rewrite the feed and finish the job. The caller
+ * has taken the views' lock (views_lock()).
  */
 static void
 arrival_chunk(Job *job)
@@ -289,9 +300,13 @@ arrival_chunk(Job *job)
 }
 
 /*
- * Do a step of a job of kind ARRIVAL. Also keep the job of a user's deletion,
- * which hides the user's posts, until other nodes have removed them from the
- * feed.
+ * Do a step of a job of kind ARRIVAL. For all other jobs, return
+ * STEP_NOT_TAKEN.
+ *
+ * There is one exception: for the job of a user's deletion in the phase
+ * SWEEP_VIEWS, return STEP_HAS_TO_WAIT while this node's feed has posts of
+ * that user. The existence of the job hides these posts from readers, until
+ * the nodes that have the posts have removed them from all feeds.
  */
 ClusterStep
 nodes_job_step(Job *job)

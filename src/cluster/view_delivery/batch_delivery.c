@@ -1,16 +1,16 @@
 /*
  * batch_delivery.c
- *		Refreshing the views on a cluster, in place of the functions for a
- *		single server.
+ *		Refreshing the views on a cluster.
  *
  * The views are the copies of posts in "users", and the feed. The dirty set
- * holds the keys of what has changed. Each node's worker decodes the changes
- * of the posts on its node, and refreshes what all nodes show of these posts.
- * Every node has all users, and its worker updates the items on its own node
- * when a user changes.
+ * holds the keys of what has changed. The worker of each node decodes the
+ * changes of the posts on its node. It refreshes the copies and the feed rows
+ * of these posts on all nodes. Every node has all users. When a user is
+ * renamed or deleted, the worker of each node renames or deletes the user's
+ * posts, comments and likes on its own node.
  *
- * Runs in the worker. The caller is in a transaction that holds the views'
- * lock.
+ * Runs in the worker, in a transaction that has taken the views' lock
+ * (views_lock()).
  */
 #include "postgres.h"
 
@@ -22,8 +22,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Make the nodes that have the copies of some posts look at these posts again:
- * posts that were deleted, or whose shard was moved to another node.
+ * Make the nodes check the copies of those posts of a dirty set that were
+ * deleted, or whose shard was moved to another node.
  */
 static void
 refresh_gone(const DirtySet *dirty)
@@ -35,16 +35,18 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * Normally the list of changed posts has these posts, too. If too many
-	 * have changed (dirty_anything()), there is no such list.
+	 * Normally the list of changed posts, for which deliver_batch() calls
+	 * copies_deliver(), contains these posts, too. If too many posts have
+	 * changed (dirty_anything()), there is no such list.
 	 */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);
 }
 
 /*
- * Refresh all that a dirty set, the keys of what has changed, says. posts[]
- * has the keys of the n posts in it.
+ * Refresh the views according to a dirty set.
+ *
+ * posts: the keys of the n changed posts in the dirty set
  */
 void
 deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
@@ -68,8 +70,11 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 
 /*
  * Rebuild the next part of the copies. Returns whether it was the last one.
- * The shards on this node are held, because after a move another node would
- * decode their changes.
+ * All shards of posts on this node are locked in share mode. A shard that was
+ * moved away meanwhile would get copies of its posts from two nodes.
+ *
+ * place: the position in the containers, which this function advances
+ * done: the number of posts and copies done, to which this function adds
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)
@@ -78,8 +83,8 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 
 	shards_here_hold();
 	/*
-	 * A new snapshot is needed, because shards may have arrived during the
-	 * wait.
+	 * A shard may have arrived during the wait for locks. Only a new snapshot
+	 * shows its rows.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	whole = copies_build_by(place, done, copies_deliver, copies_look_elsewhere);
@@ -88,8 +93,8 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 }
 
 /*
- * Rewrite the feed rows of this node's posts, and make each node send the feed
- * rows of its own posts to all other nodes again.
+ * Rewrite the feed rows of this node's posts on all nodes. After the commit,
+ * ask every other node to send the feed rows of its posts again.
  */
 void
 deliver_feed(void)

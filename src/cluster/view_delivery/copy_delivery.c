@@ -1,25 +1,25 @@
 /*
  * copy_delivery.c
  *		Copies of posts on a cluster: sending them from the node that has the
- *		post to the author's home, the node that has the author's shard of
- *		users.
+ *		post to the node that has the author's shard of "users", the home of
+ *		the copy.
  *
  * A node refreshes the copies of its own posts only. Copies whose home is
  * another node are sent there by put_copies(), many in one call. A copy is
  * sent as its post is now, so order and repetition do not matter. Meanwhile
- * the sender holds the shards of the posts (container_hold_here()), so no
- * other node can have a newer post and send it.
+ * the sender keeps the shards of the posts locked (container_hold_here()), so
+ * that no other node can get such a post, change it and send a newer copy.
  *
  * If a post was deleted and its shard has been moved since, the node that
  * decodes the deletion no longer has the shard. It sends the key of the copy
  * by touch_copies() to the node that has the shard. That node's worker reads
  * the key from its own WAL and refreshes the copy.
  *
- * The sender holds the views' lock of its own node, and the receiver takes no
- * such lock, so nodes never wait for each other in a circle. What a worker
- * sends is committed on the other node when the call returns. If a node does
- * not take a copy, the copy is sent later (unsent_copies.c), and nothing else
- * waits for it.
+ * The sender has taken the views' lock of its own node. The receiver does not
+ * take the views' lock. So nodes never wait for each other in a circle. What a
+ * worker sends is committed on the other node when the call returns. If a node
+ * does not take a copy, the copy is sent later (unsent_copies.c), and nothing
+ * else waits for it.
  *
  * Runs in the worker, in a backend for repair(), and in backends that serve
  * put_copies() and touch_copies().
@@ -51,19 +51,19 @@
 NODE_FUNCTION(put_copies, "The worker of another node");
 NODE_FUNCTION(touch_copies, "The worker of another node");
 
-/* What is sent to another node. */
 typedef enum Sending
 {
-	/* to the nodes that have their authors' shards */
+	/* copies, to the node that has the author's shard of "users" */
 	SEND_COPIES,
 
-	SEND_KEYS					/* to the nodes that have the posts' shards */
+	/* keys of copies, to the node of the post's shard */
+	SEND_KEYS
 } Sending;
 
 /* The most copies or keys that are sent in one call. */
 #define COPIES_A_CALL 200
 
-/* The key of a copy, with the node group to which it, or its copy, is sent. */
+/* A key, and the node group to which the key or the copy is sent. */
 typedef struct KeyElsewhere
 {
 	int			group;
@@ -82,8 +82,9 @@ compare_groups(const void *a, const void *b)
 }
 
 /*
- * Sort keys by node group, and remove duplicates: a post may be named both as
- * changed and as counted. Returns how many are left.
+ * Sort keys by node group, and remove duplicates. (The caller may pass a post
+ * twice, because the post itself and its counts have changed.) Returns how
+ * many keys are left.
  */
 static int
 sort_keys(KeyElsewhere *keys, int n)
@@ -99,8 +100,8 @@ sort_keys(KeyElsewhere *keys, int n)
 }
 
 /*
- * Return how many of the sorted keys, from the first on, can be sent in one
- * call to one node.
+ * Return how many of the first n sorted keys can be sent in one call: the
+ * first COPIES_A_CALL of those that go to the same node group as keys[0].
  */
 static int
 count_of_call(const KeyElsewhere *keys, int n)
@@ -113,9 +114,11 @@ count_of_call(const KeyElsewhere *keys, int n)
 }
 
 /*
- * Return a row that says what a copy should be, for put_copies(). A row
- * without a title says that there should be no copy. If many is NULL, the row
- * has only the key, for touch_copies().
+ * Return a row of blogstore.post_item for put_copies() or touch_copies().
+ *
+ * many: the source of the post. The row is what the copy should be; it has no
+ *	title if there should be no copy. If "many" is NULL, the row is for
+ *	touch_copies(), and has only the columns of the key.
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -134,32 +137,27 @@ copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
 	return remote_row_of_item(&post, ITEM_POST, desc);
 }
 
-/*
- * Return the name of the SQL function that is called on the receiving node.
- */
 static const char *
 receiver_of(Sending what)
 {
 	return what == SEND_COPIES ? "put_copies" : "touch_copies";
 }
 
-/*
- * Return the container whose shards decide to which nodes something is sent.
- */
 static Container
 container_of(Sending what)
 {
 	return what == SEND_COPIES ? CONTAINER_USERS : CONTAINER_POSTS;
 }
 
-/* Return the id whose shard decides to which node a key or copy is sent. */
 static const pg_uuid_t *
 id_of(Sending what, const PostKey *key)
 {
 	return what == SEND_COPIES ? &key->user_id : &key->post_id;
 }
 
-/* Call a receiver on a node. Returns false if that failed. */
+/*
+ * Call put_copies() or touch_copies() on a node. Returns false if that failed.
+ */
 static bool
 send_rows(OtherNode *other, Sending what, const Datum *row, int n)
 {
@@ -168,9 +166,10 @@ send_rows(OtherNode *other, Sending what, const Datum *row, int n)
 }
 
 /*
- * Send rows to a node from the worker. Rows that the node does not take are
- * stored, and sent later. If the node answers but refuses all, they are sent
- * one by one, because one of them may have caused the error.
+ * Send rows to one node from the worker. If the node refuses all of them, send
+ * them one by one, because a single row may have caused the error. The keys of
+ * rows that the node does not take are stored in the table "unsent", and sent
+ * later.
  */
 static void
 send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -188,8 +187,9 @@ send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n
 }
 
 /*
- * Send rows to a node from a backend, in its transaction. They are sent again
- * while the node does not know yet that it has one of the shards.
+ * Send rows to one node from a backend, as a part of this transaction. Repeat
+ * the call while the node refuses it, because it does not see yet that a shard
+ * was moved to it.
  */
 static void
 send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -203,8 +203,9 @@ send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int 
 }
 
 /*
- * Send n copies or keys to one node. The copies are made of the posts that
- * many reads.
+ * Send copies or keys to one node, that of keys[0].group.
+ *
+ * many: the source of the posts from which copies are made; NULL to send keys
  */
 static void
 send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
@@ -221,9 +222,8 @@ send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Find out to which nodes copies or keys have to be sent, and send them.
- * Locks: the shards that decide this are held until the transaction ends, so
- * that they are not moved.
+ * Send copies or keys to the nodes that have their shards. Locks: these shards
+ * in share mode until the transaction ends, so that they are not moved.
  */
 static void
 send_all(Sending what, KeyElsewhere *keys, int n)
@@ -250,9 +250,14 @@ send_all(Sending what, KeyElsewhere *keys, int n)
 }
 
 /*
- * Send the copies of this node's posts to their authors' nodes. Returns the
- * keys of the posts whose authors' node is this one, so that nothing was sent.
- * *n becomes their number.
+ * Send copies of posts to the nodes that have their authors' shards of
+ * "users". Posts that are not on this node are ignored. If the author's shard
+ * is on this node as well, the copy need not be sent.
+ *
+ * n: in: the number of keys; out: the number of keys that are returned
+ *
+ * Returns the keys of the copies that belong on this node. Locks: the shards
+ * of posts and authors in share mode, until the transaction ends.
  */
 static const PostKey *
 copies_ship(const PostKey *keys, int *n)
@@ -269,15 +274,16 @@ copies_ship(const PostKey *keys, int *n)
 	for (int i = 0; i < *n; i++)
 	{
 		if (!container_hold_here(CONTAINER_POSTS, &keys[i].post_id))
-			continue;			/* the node of the post refreshes the copy */
+			/* the node that has the post refreshes its copy */
+			continue;
 		if (container_hold_here(CONTAINER_USERS, &keys[i].user_id))
 			here[n_here++] = keys[i];
 		else
 			elsewhere[n_elsewhere++].key = keys[i];
 	}
 	/*
-	 * A new snapshot is needed, because posts may have arrived during the
-	 * wait.
+	 * A shard may have arrived during the wait for locks. Only a new snapshot
+	 * shows its posts.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	send_all(SEND_COPIES, elsewhere, n_elsewhere);
@@ -289,16 +295,17 @@ copies_ship(const PostKey *keys, int *n)
 }
 
 /*
- * Refresh the copies with n keys, on the nodes that have them. Posts that are
- * on other nodes are skipped. Locks: holds the shards of posts and copies.
+ * Refresh the copies with n keys, on whichever nodes they belong. Posts that
+ * are not on this node are ignored. Locks: the shards of posts and authors in
+ * share mode, until the transaction ends.
  */
 void
 copies_deliver(const PostKey *keys, int n)
 {
 	keys = copies_ship(keys, &n);
 	/*
-	 * A new snapshot is needed, because copies may have arrived during the
-	 * wait.
+	 * A shard may have arrived during the wait for locks. Only a new snapshot
+	 * shows its copies.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	copies_refresh(keys, n);
@@ -306,10 +313,11 @@ copies_deliver(const PostKey *keys, int n)
 }
 
 /*
- * Send the keys of posts that were deleted, or whose author or date changed,
- * to the nodes that have the shards of the keys now. Keys whose shards are on
- * this node are not sent. This function locks the shards of those keys against
- * moves. The caller calls copies_deliver() next, which reads them.
+ * Send the keys of posts that were deleted, or whose author or date has
+ * changed, to the nodes that have the posts' shards now (touch_copies()). Keys
+ * whose shards are on this node are not sent. For these, the caller calls
+ * copies_deliver() next. Locks: the shards of the posts in share mode, until
+ * the transaction ends.
  */
 void
 copies_pass_on(const PostKey *keys, int n)
@@ -326,9 +334,9 @@ copies_pass_on(const PostKey *keys, int n)
 }
 
 /*
- * Send some of the copies that a node lacks, beginning where the last call
- * ended. Copies that it refuses are stored again. The caller holds the views'
- * lock.
+ * Send to a node the next copies of those that it lacks (unsent_take()).
+ * Copies that the node refuses are stored again. The caller has taken the
+ * views' lock (views_lock()).
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -340,15 +348,15 @@ copies_send_unsent(OtherNode *other)
 	copies_deliver(keys, n);
 }
 
-/* ------------------------------------------------------------------------
- * Checking whether the posts of copies exist on other nodes
- * ------------------------------------------------------------------------ */
-
 /*
- * Store in gone[] those of n keys that have no post, and return their number.
- * All posts would be on one node. If the worker cannot reach that node, all
- * keys are stored: send_from_worker() sends them later, and the node refreshes
- * the copies, whether the posts exist or not.
+ * Ask another node which posts exist. Store in gone[] the keys of copies that
+ * have no post, and return their number.
+ *
+ * keys: n keys of copies. The shards of their posts are all on that node.
+ *
+ * If the worker cannot reach the node, all keys are stored in gone[].
+ * send_from_worker() then sends them to the node later, and that node
+ * refreshes the copies whether their posts exist or not.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -384,9 +392,10 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Check copies on this node whose posts are on other nodes, and refresh those
- * without a post. Usually the node that had a post reports its deletion, but
- * it cannot if it has lost its replication slot.
+ * Check whether the posts of copies on this node exist, and refresh copies
+ * that have no post. The posts are on other nodes. The node that has a post
+ * usually reports its deletion, but it cannot do so if its worker has lost its
+ * replication slot.
  */
 void
 copies_look_elsewhere(const PostKey *keys, int n)
@@ -410,7 +419,7 @@ copies_look_elsewhere(const PostKey *keys, int n)
 		container_hold(CONTAINER_POSTS, &keys[i].post_id, &shard);
 		if (OidIsValid(shard.table))
 		{
-			here[n_here++] = keys[i];	/* the post has arrived since */
+			here[n_here++] = keys[i];	/* the shard of the post has arrived */
 			continue;
 		}
 		elsewhere[n_elsewhere].group = shard.group;
@@ -452,8 +461,9 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 }
 
 /*
- * Write a copy that was sent, or log a key that was sent, for this node's
- * worker. Returns the end of the log message; InvalidXLogRecPtr for a copy.
+ * Take in one row of another node. SEND_COPIES: write the copy. SEND_KEYS: log
+ * the key for this node's worker. Returns the end of the log message;
+ * InvalidXLogRecPtr for a copy.
  */
 static XLogRecPtr
 take_in(Sending what, const PostKey *key, const BlogItem *post)
@@ -464,19 +474,18 @@ take_in(Sending what, const PostKey *key, const BlogItem *post)
 	return InvalidXLogRecPtr;
 }
 
-/* Rows that another node has sent. */
 typedef struct SentRows
 {
 	ArrayType  *rows;
 	Sending		what;
 
-	/* true if this node has the shards of all rows */
+	/* whether this node has the shards of all rows */
 	bool		all;
 } SentRows;
 
 /*
- * Write the rows that were sent, up to the first whose shard is not on this
- * node.
+ * Take in the rows of a SentRows. Stop at the first row whose shard is not on
+ * this node, and set sent->all to false.
  */
 static void
 take_rows(void *arg)
@@ -503,14 +512,14 @@ take_rows(void *arg)
 		sent->all = container_hold_here(container_of(what), id_of(what, &key));
 		if (!sent->all)
 			break;
-		/* The new snapshot shows what the previous row has written. */
+		/* A new snapshot shows what was written for the previous row. */
 		PushActiveSnapshot(GetTransactionSnapshot());
 		touched = take_in(what, &key, &post);
 		PopActiveSnapshot();
 	}
 	/*
-	 * When the sender's transaction commits, the sender relies on these
-	 * messages.
+	 * Flush the log messages, because the sender will not send the keys again
+	 * once its transaction is committed.
 	 */
 	if (touched != InvalidXLogRecPtr)
 		XLogFlush(touched);
@@ -518,9 +527,9 @@ take_rows(void *arg)
 }
 
 /*
- * Serve put_copies() or touch_copies(). If this node lacks the shard of some
- * row, return false; if a worker has called the function directly, raise an
- * error instead.
+ * Do the work of put_copies() and touch_copies(). Returns false if the shard
+ * of some row is not on this node. If the worker of another node has called
+ * the function directly, not by serve_flag(), raise an error instead: 55000.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Sending what)
@@ -554,11 +563,11 @@ take_call(FunctionCallInfo fcinfo, Sending what)
 
 /*
  * blogstore.put_copies(copies): update the copies of posts on this node, or
- * delete those that are given without a title. Returns false if another node
- * has the shard of a copy. Only nodes of a cluster call this.
+ * delete those that are given without a title. Returns false if the author's
+ * shard of a copy is on another node. Only nodes of a cluster call this.
  *
- * Locks: those of a refresh by the worker, but not the views' lock. Errors:
- * 22004, 55000, 55P03.
+ * Locks: those of copies_put(), but not the views' lock. Errors: 22004, 55000,
+ * 55P03.
  */
 static Datum
 put_copies(PG_FUNCTION_ARGS)
@@ -567,9 +576,10 @@ put_copies(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.touch_copies(copies): make this node's worker refresh all copies
- * of some posts, on all nodes. copies: keys of posts. Returns false if one of
- * the posts is on another node. Only nodes of a cluster call this.
+ * blogstore.touch_copies(copies): make this node's worker refresh the copies
+ * with the given keys, on whichever nodes they belong. Returns false if the
+ * shard of one of the posts is on another node. Only nodes of a cluster call
+ * this.
  *
  * Locks: none. Errors: 22004, 55000.
  */

@@ -20,14 +20,12 @@
 #include "utils/guc.h"
 #include "utils/typcache.h"
 
-/* Return the tuple descriptor of blogstore.post_item. */
 TupleDesc
 ship_desc(void)
 {
 	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(ITEM_POST), -1));
 }
 
-/* Return n rows of posts as an array. */
 ArrayType *
 ship_array(const Datum *row, int n)
 {
@@ -36,8 +34,8 @@ ship_array(const Datum *row, int n)
 }
 
 /*
- * Return n rows of posts as an SQL literal that all nodes read in the same
- * way, whatever their DateStyle.
+ * Return n rows of blogstore.post_item as an SQL literal, which has the same
+ * meaning on all nodes whatever their DateStyle.
  */
 char *
 ship_literal(const Datum *row, int n)

@@ -5,14 +5,15 @@
  *
  * The feed of every node has the newest posts of each node. The node that has
  * a post's shard sends changes of its rows to the other nodes, in the
- * transaction that makes the changes in its own feed. It holds the shards
- * meanwhile. So the other nodes have committed these changes before the shard
- * can be moved, and only one node at a time writes a row. If the node is not
- * sure what another node has, it sends all rows that its shards should have,
- * and the other node deletes the other rows of these shards.
+ * transaction that makes the changes in its own feed. Meanwhile it keeps the
+ * shards locked. So the other nodes have committed these changes before the
+ * shard can be moved, and only one node at a time writes the feed row of a
+ * post. If the sender does not know which rows another node has, it sends all
+ * feed rows of its shards, and the other node deletes all other rows of these
+ * shards.
  *
- * Runs in the worker; also in a backend for repair(), which leaves the sending
- * to the worker.
+ * Runs in the worker, and in a backend for repair(). The backend writes only
+ * the feed of its own node, and lets the worker send the rows.
  */
 #include "postgres.h"
 
@@ -27,7 +28,10 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Hold all shards of posts on this node until the transaction ends. */
+/*
+ * Lock all shards of posts on this node in share mode, until the transaction
+ * ends, so that they are not moved.
+ */
 void
 shards_here_hold(void)
 {
@@ -44,8 +48,8 @@ shards_here_hold(void)
 			if (OidIsValid(map.shard[i].table))
 				here[n++] = i;
 		/*
-		 * Taking locks processes invalidations, after which map must not be
-		 * used.
+		 * Locking processes invalidations, which free the array map.shard. So
+		 * the shards to lock were collected before.
 		 */
 		for (int i = 0; i < n; i++)
 			shard_hold(&map, here[i]);
@@ -64,15 +68,17 @@ is_own(const pg_uuid_t *post_id)
 }
 
 /*
- * Posts of this node that are older than this do not belong in the feed. This
- * holds while oldest_stamp equals nodes_stamp().
+ * Posts on this node with an earlier date do not belong in the feed. This is
+ * valid only while oldest_stamp equals nodes_stamp().
  */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
 /*
- * Return those of *n posts that are on this node and may belong in the feed.
- * *n becomes their number.
+ * Return the keys of those posts that are on this node and may belong in the
+ * feed.
+ *
+ * n: in: the number of keys; out: the number of keys that are returned
  */
 static const PostKey *
 concerning_feed(const PostKey *keys, int *n)
@@ -90,8 +96,8 @@ concerning_feed(const PostKey *keys, int *n)
 }
 
 /*
- * Return whether shards may have been moved since the last call. If so, note
- * that all rows have to be sent to all nodes.
+ * Return whether shards may have been moved since the last call. If so, call
+ * nodes_unsure(), so that all rows of the feed are sent again.
  */
 static bool
 shards_have_moved(void)
@@ -105,22 +111,22 @@ shards_have_moved(void)
 	return moved;
 }
 
-/* What a transaction changes in the feed. */
+/* The changes of the feed by one transaction. */
 typedef struct FeedNews
 {
 	const FeedList *wanted;
 	const FeedRow *changed;
 	int			n_changed;
 
-	/* The posts for which the transaction refreshes the feed. */
+	/* The keys of posts for which the transaction refreshes the feed. */
 	const PostKey *posts;
 
 	int			n_posts;
 } FeedNews;
 
 /*
- * Return a row that tells other nodes to delete a post's row in the feed. It
- * has no title.
+ * Return a row that makes put_feed() delete a post's row from the feed. It has
+ * no title.
  */
 static Datum
 gone_row(const pg_uuid_t *post_id, TupleDesc desc)
@@ -150,12 +156,12 @@ call_sql(const Datum *row, int n, const char *ranges)
 }
 
 /*
- * Return the statement that sends the changes to a node, or NULL if there are
- * none.
+ * Return the SQL statement that sends the changes of the feed to another node;
+ * NULL if there are none.
  *
- * Posts that the transaction refreshes, and that have no row in the feed, are
- * sent as deletions, even if no row was deleted on this node: an earlier
- * transaction may have sent the row and then have rolled back on this node.
+ * A refreshed post that has no row in the feed is always sent as a deletion.
+ * An earlier transaction may have sent the post's row, and then have rolled
+ * back on this node only.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -176,8 +182,8 @@ changes_sql(const FeedNews *news)
 }
 
 /*
- * Return the statement that sends to a node all rows of the shards on this
- * node.
+ * Return the SQL statement that sends to another node all feed rows of the
+ * shards on this node.
  */
 static char *
 all_sql(const FeedNews *news)
@@ -198,9 +204,9 @@ all_sql(const FeedNews *news)
 }
 
 /*
- * Send the changes to all other nodes, before they are written here. A node
- * that does not take them gets all rows later. A backend asks the worker to
- * send all rows instead.
+ * Send the changes of the feed to all other nodes, before this node's feed is
+ * changed. A node that does not take them is sent all rows later. In a
+ * backend, this function only asks the worker to send all rows.
  */
 static void
 feed_ship(const FeedNews *news)
@@ -235,8 +241,12 @@ feed_ship(const FeedNews *news)
 }
 
 /*
- * Write the differences between the feed and what it should hold, on this node
- * and the other ones. posts[] has the posts that the transaction refreshes.
+ * Write the differences between this node's feed and what it should contain,
+ * and send them to the other nodes.
+ *
+ * there: the feed rows of this node's posts
+ * wanted: what these rows should be
+ * posts: the keys of posts for which the transaction refreshes the feed
  */
 static void
 write_differences(const FeedList *there, const FeedList *wanted,
@@ -250,8 +260,8 @@ write_differences(const FeedList *there, const FeedList *wanted,
 }
 
 /*
- * Rewrite the rows of this node's posts in the feed, and send all rows to the
- * nodes that may lack some.
+ * Rewrite the feed rows of this node's posts. Send all of them to those nodes
+ * that may lack some.
  */
 void
 feed_deliver_all(void)
@@ -260,7 +270,10 @@ feed_deliver_all(void)
 	FeedList	wanted;
 
 	shards_here_hold();
-	/* A new snapshot is needed: a shard may have arrived during the wait. */
+	/*
+	 * A shard may have arrived during the wait for locks. Only a new snapshot
+	 * shows its posts.
+	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	(void) shards_have_moved();
 	feed_read(&there, is_own);
@@ -270,8 +283,9 @@ feed_deliver_all(void)
 }
 
 /*
- * Refresh the feed after n posts have changed, provided that the rows of this
- * node's posts were right before.
+ * Refresh the feed after n posts have changed. Before these changes, the feed
+ * rows of this node's posts must have been correct. Otherwise the caller calls
+ * feed_deliver_all().
  */
 void
 feed_deliver(const PostKey *keys, int n)
@@ -287,7 +301,10 @@ feed_deliver(const PostKey *keys, int n)
 	keys = concerning_feed(keys, &n);
 	if (n == 0 && !moved)
 		return;
-	/* A new snapshot is needed: a shard may have arrived during the wait. */
+	/*
+	 * A shard may have arrived during the wait for locks. Only a new snapshot
+	 * shows its posts.
+	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	feed_read(&there, is_own);
 	if (moved)

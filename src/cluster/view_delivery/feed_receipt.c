@@ -3,8 +3,8 @@
  *		The feed on a cluster: receiving rows from another node
  *		(feed_delivery.c).
  *
- * Only the rows are locked. No lock on the whole feed is needed, because only
- * the sender writes these rows.
+ * Only row locks are taken. The views' lock is not needed, because only the
+ * sender's node writes the feed rows of its posts.
  *
  * Runs in backends to which workers of other nodes have connected.
  */
@@ -29,11 +29,11 @@
 
 NODE_FUNCTION(put_feed, "The worker of another node");
 
-/* Rows that another node has sent. */
 typedef struct SentFeed
 {
 	/*
-	 * The rows that were sent. A row without a title deletes the post's row.
+	 * The rows that were sent. A row that has no title means that the post's
+	 * row has to be deleted.
 	 */
 	BlogItem   *post;
 
@@ -62,8 +62,8 @@ in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 }
 
 /*
- * Insert or update the row of a post in the feed. If the row that was sent has
- * no title, delete the post's row.
+ * Insert or update the feed row of a post as another node has sent it. If the
+ * sent row has no title, delete the post's row.
  */
 static void
 take_row(ItemWriter *writer, const BlogItem *sent)
@@ -85,8 +85,8 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 }
 
 /*
- * Delete the feed's rows of posts that belong to the sender's shards and that
- * the sender has not sent.
+ * Delete those feed rows whose posts are in the sender's shards and that the
+ * sender has not sent.
  */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
@@ -110,7 +110,7 @@ delete_others(ItemWriter *writer, const SentFeed *sent)
 	}
 }
 
-/* Read the rows that were sent. Errors: 22004. */
+/* Convert the array of rows that was sent to items. Errors: 22004. */
 static BlogItem *
 posts_of(ArrayType *rows, int *n)
 {
@@ -142,7 +142,6 @@ posts_of(ArrayType *rows, int *n)
 	return post;
 }
 
-/* Write the rows that were sent. */
 static void
 take_feed(void *arg)
 {
@@ -161,12 +160,13 @@ take_feed(void *arg)
 }
 
 /*
- * blogstore.put_feed(rows, ranges): insert or update rows of this node's feed,
- * or delete those without a title. Rows of posts whose hash is in a range, and
- * that are not among the given ones, are deleted, too. The workers of other
- * nodes call this.
+ * blogstore.put_feed(rows, ranges): insert or update rows of this node's feed.
+ * Rows without a title are deleted. If ranges of hash values are given, all
+ * other rows of posts whose hash is in one of them are deleted as well. The
+ * workers of other nodes call this.
  *
- * Locks: the rows. Errors: 22004, 55000, 55P03.
+ * Locks: RowExclusiveLock on the feed; row locks on the written rows. Errors:
+ * 22004, 55000, 55P03.
  */
 static Datum
 put_feed(PG_FUNCTION_ARGS)
@@ -174,7 +174,10 @@ put_feed(PG_FUNCTION_ARGS)
 	SentFeed	sent;
 	bool	   *isnull;
 
-	/* This node has no feed yet. Once it has one, it asks for all rows. */
+	/*
+	 * If this node has no feed yet, ignore the rows. This node's worker asks
+	 * for all rows when it has created the feed.
+	 */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();
 	sent.post = posts_of(PG_GETARG_ARRAYTYPE_P(0), &sent.n);

@@ -1,19 +1,22 @@
 /*
  * node_contact.c
- *		What a worker on a cluster knows about the other nodes: what each of
- *		them still has to get from it, and whether it has got all from them.
+ *		What a worker on a cluster knows about the other nodes: what it still
+ *		has to send to each of them, and whether each has sent everything to
+ *		it.
  *
- * Each worker sends to every other node its rows of the feed there
- * (feed_delivery.c), and the copies of posts whose authors' home is there
- * (copy_delivery.c). If a node cannot be reached, the worker notes what the
- * node lacks, and continues: copies in a table (unsent_copies.c), and for the
- * feed that all rows have to be sent. It tries the node again after a pause.
+ * Each worker sends the feed rows of its node's posts to every other node
+ * (feed_delivery.c), and the copies of these posts to the nodes that have the
+ * authors' shards (copy_delivery.c). If a node cannot be reached, the worker
+ * continues without it. It stores the keys of the copies in a table
+ * (unsent_copies.c), and notes that all feed rows have to be sent to the node.
+ * It tries the node again after a pause.
  *
- * Every second each worker reports to all others, by calling tell_node() on
- * them, whether they have all of its copies and rows of the feed. With the
- * report it sends a question, a number that asks for their reports. When a
- * worker needs all rows of the feed again, it increases its question. A node
- * answers a question once it has sent all its rows.
+ * Every second each worker calls tell_node() on every other node. This report
+ * says whether that node has all copies and feed rows of the worker's posts.
+ * The report also contains a question: a number that asks the other node to
+ * send all its feed rows to this node. When a worker needs all feed rows
+ * again, it increases its question. A node answers a question, in its next
+ * report, once it has sent all its feed rows.
  *
  * A worker lets readers use the views of its node while every node that has
  * shards has answered its last question and continues to report. If a node
@@ -44,8 +47,9 @@
 NODE_FUNCTION(tell_node, "The worker of another node");
 
 /*
- * A worker reports every TELL_EVERY ms. The report of a node that answers is
- * believed for BELIEVE_FOR ms.
+ * A worker reports every TELL_EVERY ms. If a node answers statements, but its
+ * worker has not reported for BELIEVE_FOR ms, its last report no longer
+ * counts.
  */
 #define TELL_EVERY 1000
 #define BELIEVE_FOR 3000
@@ -57,10 +61,13 @@ NODE_FUNCTION(tell_node, "The worker of another node");
 #define FIRST_PAUSE 1000
 #define LONGEST_PAUSE 10000
 
-/* A statement that fails only if the connection does. */
+/* A statement that fails only if the connection fails. */
 #define PING "SELECT 1"
 
-/* Makes a node check all its copies, as rebuild_views() does. */
+/*
+ * A statement that makes another node check all its copies, by queuing a job
+ * as rebuild_views() does.
+ */
 #define LOOK \
 	"INSERT INTO " JOBS_SQL " (id, kind) VALUES (pg_catalog.gen_random_uuid(), 'rebuild')"
 
@@ -68,27 +75,26 @@ static OtherNode others[MAX_OTHER_NODES];
 static int	n_others = 0;
 static TimestampTz looked_at = 0;
 
-/* This node's last question, and the last one that it has sent to all. */
+/* This node's last question, and the last one that was sent to all nodes. */
 static int64 question = 0;
 static int64 asked = 0;
 
-/* Grows whenever all rows of the feed have to be sent again. */
+/* Incremented whenever all feed rows of this node have to be sent again. */
 static uint64 unsure = 1;
 
-/* True if this transaction has sent rows of the feed. */
+/* True if this transaction has sent feed rows to other nodes. */
 static bool sending = false;
 
 /*
- * asking is true if the commit of this transaction makes all nodes send all
- * rows of the feed again. losing is true if rows that they have sent before
- * may be lost by that commit.
+ * asking: whether to ask a new question when this transaction commits
+ * losing: whether the commit may lose feed rows that other nodes have sent
  */
 static bool asking = false;
 static bool losing = false;
 
 /*
- * Begin a new question. Readers do not use the views until all nodes have
- * answered it.
+ * Ask a new question. Readers do not use this node's views until all nodes
+ * have answered it.
  */
 static void
 ask(void)
@@ -98,9 +104,11 @@ ask(void)
 }
 
 /*
- * Ask all nodes to send all their rows of the feed again, and send this
- * node's. If rows_lost is true, rows that other nodes have sent may be missing
- * here, and their earlier reports are void.
+ * Ask all nodes to send all their feed rows again, and send all feed rows of
+ * this node again.
+ *
+ * rows_lost: whether feed rows that other nodes have sent may be missing on
+ *	this node. The last reports of these nodes then no longer count.
  */
 static void
 ask_anew(bool rows_lost)
@@ -112,9 +120,10 @@ ask_anew(bool rows_lost)
 }
 
 /*
- * At the end of a transaction: if it has sent rows of the feed and rolls back,
- * the other nodes have rows that this one does not, so all rows have to be
- * sent again. If it commits, ask the questions that wait for the commit.
+ * React to the end of a transaction. If the transaction has sent feed rows and
+ * rolls back, send all feed rows again, because the other nodes have committed
+ * rows that this node has not. If nodes_ask_on_commit() was called and the
+ * transaction commits, ask a new question.
  */
 static void
 transaction_end(XactEvent event, void *arg)
@@ -140,8 +149,8 @@ listen_to_transactions(void)
 }
 
 /*
- * Note that this transaction sends rows of the feed. If it does not commit,
- * all rows are sent again.
+ * Note that this transaction sends feed rows to other nodes. If it does not
+ * commit, all feed rows are sent again (transaction_end()).
  */
 void
 nodes_sending(void)
@@ -151,10 +160,12 @@ nodes_sending(void)
 }
 
 /*
- * When this transaction commits, ask all nodes to send all rows of the feed
- * again. If rows_lost is true, rows that other nodes have sent may be missing
- * here; the views then wait even for a node that is away. Called in the
- * worker.
+ * When this transaction commits, ask all nodes to send all their feed rows
+ * again. Called in the worker.
+ *
+ * rows_lost: whether feed rows that other nodes have sent may be missing on
+ *	this node. Readers then do not use the views until every node has sent its
+ *	feed rows, even a node that cannot be reached.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -165,9 +176,10 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * Call take(arg), which writes what another node has sent. The writes are
- * marked, so that no worker decodes them. Lock waits are short. The commit is
- * flushed, because the sender does not send again.
+ * Call take(arg), which writes what another node has sent. The changes are
+ * marked, so that this node's worker does not decode them. The transaction
+ * waits for locks only briefly. Its commit is flushed to disk, because the
+ * sender does not send the rows again.
  */
 void
 nodes_take(void (*take) (void *arg), void *arg)
@@ -178,7 +190,6 @@ nodes_take(void (*take) (void *arg), void *arg)
 	own_writes_run(false, take, arg);
 }
 
-/* Return whether this process is the worker. */
 bool
 nodes_in_worker(void)
 {
@@ -188,8 +199,8 @@ nodes_in_worker(void)
 }
 
 /*
- * Publish whether this node still has something to send to another one.
- * wait_for_views() waits until it has not.
+ * Publish in shared memory whether this node still has something to send to
+ * some other node. wait_for_views() waits while it has.
  */
 static void
 show_unsent(void)
@@ -201,7 +212,7 @@ show_unsent(void)
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
-/* Note whether a node has all rows of the feed that this node has to send. */
+/* Note whether a node has all feed rows of this node's posts. */
 void
 node_got_feed(OtherNode *other, bool got)
 {
@@ -209,7 +220,7 @@ node_got_feed(OtherNode *other, bool got)
 	show_unsent();
 }
 
-/* Note that a node lacks copies of posts. */
+/* Note that a node lacks copies of this node's posts. */
 void
 node_lacks(OtherNode *other)
 {
@@ -218,8 +229,9 @@ node_lacks(OtherNode *other)
 }
 
 /*
- * Make the worker send all rows of the feed to all nodes. If the caller is not
- * the worker, it sets a flag in shared memory, which the worker reads.
+ * Make the worker send all feed rows of this node to all nodes. A process that
+ * is not the worker sets a flag in shared memory (feed_ask_worker()), which
+ * the worker reads.
  */
 void
 nodes_unsure(void)
@@ -236,8 +248,8 @@ nodes_unsure(void)
 }
 
 /*
- * Return a number that grows whenever all rows of the feed have to be sent
- * again.
+ * Return a number that changes whenever all feed rows of this node have to be
+ * sent again.
  */
 uint64
 nodes_stamp(void)
@@ -246,10 +258,11 @@ nodes_stamp(void)
 }
 
 /*
- * Make all other nodes check their copies, because posts may have been deleted
- * here without being reported. nodes_look() tells each node when it answers.
- * Until all are told, the worker's slot is not confirmed, so that a new worker
- * would learn of it, too. Called in a transaction.
+ * Make all other nodes check their copies, because this node may have failed
+ * to report the deletion of posts. nodes_look() tells each node as soon as it
+ * can be reached. Until all nodes are told, the worker does not confirm its
+ * slot's position. So a new worker would decode the same changes again, and
+ * call this function, too. Called in a transaction.
  */
 void
 nodes_have_all_look(void)
@@ -264,7 +277,6 @@ nodes_have_all_look(void)
 	show_unsent();
 }
 
-/* Return whether a node group has shards. */
 static bool
 has_shards(int group)
 {
@@ -277,8 +289,8 @@ has_shards(int group)
 }
 
 /*
- * Read the list of other nodes. What is known of a node that was in the list
- * before is kept.
+ * Read the list of other nodes from Citus's catalogs. Keep what is known of a
+ * node that was in the list before.
  */
 static void
 look_at_nodes(void)
@@ -307,8 +319,9 @@ look_at_nodes(void)
 }
 
 /*
- * Set *list to what is known of the other nodes, and return their number. The
- * list of nodes is read again after TELL_EVERY ms. Called in a transaction.
+ * Set *list to an array of the other nodes, and return its length. The list is
+ * read again from Citus's catalogs every TELL_EVERY ms. Called in a
+ * transaction.
  */
 int
 nodes_others(OtherNode **list)
@@ -320,8 +333,8 @@ nodes_others(OtherNode **list)
 }
 
 /*
- * Return what is known of the node of a group, or NULL. Called in a
- * transaction.
+ * Return the other node that has a node group; NULL if there is none. Called
+ * in a transaction.
  */
 OtherNode *
 nodes_other(int group)
@@ -336,8 +349,8 @@ nodes_other(int group)
 }
 
 /*
- * Return whether a node may be contacted now: it was reached the last time, or
- * the pause after a failure is over.
+ * Return whether a statement may be sent to a node now: the last attempt has
+ * reached the node, or the pause after a failed attempt is over.
  */
 bool
 node_may_answer(const OtherNode *other)
@@ -349,9 +362,10 @@ node_may_answer(const OtherNode *other)
 }
 
 /*
- * Note that an attempt to reach a node, begun at "since", has failed. The
- * pause before the next attempt grows with each failure, and with the time
- * that the attempt took.
+ * Note that an attempt to reach a node has failed. The pause before the next
+ * attempt grows with each failure, and with the time that the attempt took.
+ *
+ * since: when the attempt began
  */
 static void
 note_away(OtherNode *other, TimestampTz since)
@@ -366,9 +380,9 @@ note_away(OtherNode *other, TimestampTz since)
 
 /*
  * Run a statement on a node, as the containers' owner and in a transaction of
- * its own. Returns false if the statement failed, or if the node could not be
- * reached or was not tried, because the pause after a failure is not over.
- * Called in a transaction.
+ * its own. Returns false if the statement failed, if the node could not be
+ * reached, or if the pause after a failed attempt is not over. Called in a
+ * transaction.
  */
 bool
 node_send(OtherNode *other, const char *sql)
@@ -382,7 +396,9 @@ node_send(OtherNode *other, const char *sql)
 		return false;
 	node.host = other->host;
 	done = cluster_send(&node, owner, sql);
-	/* Find out whether the statement failed or the connection. */
+	/*
+	 * If the statement failed, find out whether the connection failed as well.
+	 */
 	if (!done && (strcmp(sql, PING) == 0 || !cluster_send(&node, owner, PING)))
 	{
 		note_away(other, began);
@@ -396,7 +412,6 @@ node_send(OtherNode *other, const char *sql)
 	return done;
 }
 
-/* Find out whether a node answers. Called in a transaction. */
 bool
 node_answers(OtherNode *other)
 {
@@ -404,9 +419,9 @@ node_answers(OtherNode *other)
 }
 
 /*
- * Return whether the worker has to contact other nodes now: it has a new
- * question, another node has asked one, a node that was away has reported, or
- * a backend has asked for all rows of the feed to be sent.
+ * Return whether the worker has to contact other nodes now: this node has a
+ * new question, another node has asked one, a node that was away has reported,
+ * or a backend has asked for all rows of the feed to be sent.
  */
 bool
 nodes_have_asked(void)
@@ -425,20 +440,23 @@ nodes_have_asked(void)
 	return false;
 }
 
-/* Try a node again if the last attempt to reach it has failed. */
+/* If the last attempt to reach a node has failed, try it again. */
 static void
 try_again(OtherNode *other, const NodeNews *news)
 {
 	if (other->try_at == 0)
 		return;
-	/* a node that has reported since can be reached: do not wait */
+	/*
+	 * A node that has reported since then can be reached, so do not wait for
+	 * the end of the pause.
+	 */
 	if (news->heard_at > other->away_at)
 		other->try_at = looked_at;
 	(void) node_send(other, PING);
 }
 
 /*
- * Take note of a node's question. If it is new, all rows of the feed have to
+ * If a node's report contains a new question, note that all feed rows have to
  * be sent to that node.
  */
 static void
@@ -451,10 +469,10 @@ take_question(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * Take note of the questions of other nodes, try those again that could not be
- * reached, and tell those that have to check their copies. Returns whether all
- * rows of the feed have to be sent to some node that can be reached. Called in
- * a transaction.
+ * Read the questions of other nodes from their last reports. Try those nodes
+ * again that could not be reached. Tell nodes to check their copies if they
+ * must_look. Returns whether some node that can be reached lacks feed rows.
+ * Called in a transaction.
  */
 bool
 nodes_look(void)
@@ -489,7 +507,7 @@ nodes_look(void)
 
 /*
  * Return a node that can be reached and lacks copies, or NULL. A node that has
- * refused a statement within the last second is skipped.
+ * refused a statement less than FIRST_PAUSE ms ago is skipped.
  */
 OtherNode *
 nodes_lacking(void)
@@ -504,8 +522,11 @@ nodes_lacking(void)
 }
 
 /*
- * Send this node's report and question to all nodes. kept says whether this
- * node's views are up to date for its own posts. Called in a transaction.
+ * Send this node's report and question to all other nodes. Called in a
+ * transaction.
+ *
+ * kept: whether this node's worker has applied all changes of this node's
+ *	posts to the views
  */
 void
 nodes_tell(bool kept)
@@ -527,9 +548,12 @@ nodes_tell(bool kept)
 }
 
 /*
- * Return whether every node with shards has sent all that it has to send, and
- * continues to report. If so, also publish how many newest posts all nodes
- * keep in the feeds. For a node that is away, its last report counts.
+ * Return whether every other node that has shards has sent all its feed rows
+ * and copies to this node, and continues to report that. The last report of a
+ * node that cannot be reached counts.
+ *
+ * If the result is true, also publish in shared memory how many of its newest
+ * posts each node keeps in every feed, at least.
  */
 bool
 nodes_confirm(void)
@@ -551,7 +575,7 @@ nodes_confirm(void)
 			other->keeps = news.keeps;
 		}
 		else if (other->try_at == 0)
-			/* The node answers, but does not report that it keeps its part. */
+			/* The node answers statements, but its worker does not report. */
 			other->has_sent_all = false;
 		if (!other->has_shards)
 			continue;
@@ -562,8 +586,9 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * Rows were added to the feed while readers used it. Only new
-		 * snapshots show them, so older snapshots must no longer use the feed.
+		 * Rows were added to the feed while readers used it, and only new
+		 * snapshots show them. So readers with older snapshots must not use
+		 * the feed any more.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);
@@ -575,7 +600,8 @@ nodes_confirm(void)
 
 /*
  * blogstore.tell_node(node_group, keeps, answers, asks): store the report of
- * another node's worker; NodeNews describes it. Locks: none. Errors: 55000.
+ * another node's worker. The arguments are fields of NodeNews. Locks: none.
+ * Errors: 55000.
  */
 static Datum
 tell_node(PG_FUNCTION_ARGS)

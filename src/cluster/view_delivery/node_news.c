@@ -2,10 +2,11 @@
  * node_news.c
  *		The last report of each other node of a cluster, in shared memory.
  *
- * Each node's worker reports to all others every second, by calling
- * tell_node() on them (node_contact.c says what it reports). A backend that
- * serves the call stores the report here for the worker of its database. A new
- * worker does not use the reports to an earlier one.
+ * The worker of each node reports to every other node every second, by calling
+ * tell_node() there (node_contact.c says what it reports). The backend that
+ * runs tell_node() stores the report in shared memory for the worker of its
+ * database. A worker does not use reports that were stored for an earlier
+ * worker.
  *
  * The set-up runs in the postmaster, the rest in the worker and in backends to
  * which other nodes have connected.
@@ -20,17 +21,17 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-/* The reports to one worker. */
+/* the reports that were stored for one worker */
 typedef struct NewsOfWorker
 {
 	/*
-	 * The worker's pid. If another worker has started since, the reports are
-	 * void.
+	 * The pid of the worker. If another worker runs now, the reports no longer
+	 * count.
 	 */
 	int			pid;
 
 	/*
-	 * Not 0 if a backend asks the worker to send all rows of the feed to all
+	 * Not 0 if a backend has asked the worker to send all feed rows to all
 	 * nodes.
 	 */
 	pg_atomic_uint32 resend;
@@ -38,7 +39,7 @@ typedef struct NewsOfWorker
 	NodeNews	node[MAX_OTHER_NODES];
 } NewsOfWorker;
 
-/* indexed by the number of a worker's entry */
+/* indexed by the position of the worker's entry in launch_shared->entry */
 static NewsOfWorker *all_news = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -91,8 +92,8 @@ news_of(const WorkerEntry *entry)
 }
 
 /*
- * Return the array element with a node group's report. If there is none, the
- * element is cleared for a new report.
+ * Return the element of news->node[] for the report of a node group. If there
+ * is none, return an empty element.
  */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
@@ -109,8 +110,8 @@ place_of(NewsOfWorker *news, int group)
 			oldest = place;
 	}
 	/*
-	 * All elements are in use. The node of the oldest report probably no
-	 * longer exists, so its element is used.
+	 * The element with the oldest report is unused. If all are in use, the
+	 * node of the oldest report probably no longer exists.
 	 */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
@@ -119,8 +120,8 @@ place_of(NewsOfWorker *news, int group)
 }
 
 /*
- * Store the report of another node, and wake the worker if the report differs
- * from that node's last one.
+ * Store the report of another node. Wake the worker if the report differs from
+ * the last one of that node.
  */
 void
 node_news_take(const NodeNews *news)
@@ -174,7 +175,7 @@ node_news_of(int group, NodeNews *news)
 	return found;
 }
 
-/* Ask the worker to send all rows of the feed to all nodes. */
+/* Ask the worker to send all feed rows to all nodes. */
 void
 feed_ask_worker(void)
 {
@@ -185,8 +186,9 @@ feed_ask_worker(void)
 }
 
 /*
- * Return whether a backend has asked the worker to send all rows of the feed.
- * If take is true, the request is cleared.
+ * Return whether a backend has called feed_ask_worker().
+ *
+ * take: whether to reset that request
  */
 bool
 feed_is_asked_for(bool take)

@@ -10,54 +10,71 @@
 
 #include "utils/array.h"
 
-/* What this node's worker knows of another node; see node_contact.c. */
+/*
+ * What this node's worker knows of another node. node_contact.c explains the
+ * protocol.
+ */
 typedef struct OtherNode
 {
-	ClusterNode node;			/* node.host is NULL; the name is in host */
+	ClusterNode node;			/* node.host is NULL; see "host" */
 	char		host[256];
 	bool		has_shards;
 
-	/* True if the node has all rows of the feed that this node has to send. */
+	/* True if the node has all feed rows of this node's posts. */
 	bool		has_feed;
 
-	/* True if the node still has to be told to check its copies of posts. */
+	/*
+	 * True if the node has not been told yet to check its copies of posts
+	 * (nodes_have_all_look()).
+	 */
 	bool		must_look;
 
 	/*
-	 * True if the node lacks copies of posts. unsent_copies.c stores their
-	 * keys under the number of a node group, and sends the copies in the order
-	 * of the keys; sent_up_to is the last key whose copy was sent.
+	 * lacks_copies: whether keys of copies for the node are in the table
+	 * "unsent"
+	 * unsent_group: the node group under which these keys are stored
+	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
+	 *	sent in the order of their ids
 	 */
 	bool		lacks_copies;
 	int			unsent_group;
 	pg_uuid_t	sent_up_to;
 
-	/* True if the node has sent to this one all that it has to send. */
+	/*
+	 * True if the node has sent all copies and feed rows of its posts to this
+	 * node.
+	 */
 	bool		has_sent_all;
 
-	/* How many of its newest posts the node keeps in every feed. */
+	/*
+	 * How many of its newest posts the node keeps in the feed of every node.
+	 */
 	int			keeps;
 
-	/* the node's last question that is known here */
+	/* The question in the last report of the node. */
 	int64		question;
 
 	/*
-	 * When the node last answered a statement, and when it last refused one.
+	 * When the node last answered a statement, and when a statement last
+	 * failed there.
 	 */
 	TimestampTz answered_at;
 	TimestampTz refused_at;
 
 	/*
-	 * If the node could not be reached: when to try again, since when, and the
-	 * pause before the next attempt, in ms. try_at is 0 if the node was
-	 * reached.
+	 * Used if the last attempt to reach the node has failed.
+	 *
+	 * try_at: the time of the next attempt; 0 if the last attempt has
+	 *	succeeded
+	 * away_at: the time of the last failure
+	 * pause: the last pause between two attempts, in ms
 	 */
 	TimestampTz try_at;
 	TimestampTz away_at;
 	long		pause;
 } OtherNode;
 
-/* node_contact.c: what this node's worker knows of other nodes */
+/* node_contact.c */
 extern bool nodes_in_worker(void);
 extern int	nodes_others(OtherNode **list);
 extern OtherNode *nodes_other(int group);
@@ -78,26 +95,27 @@ extern OtherNode *nodes_lacking(void);
 extern void nodes_tell(bool kept);
 extern bool nodes_confirm(void);
 
-/* node_news.c: the reports of other nodes */
+/* node_news.c */
 #define MAX_OTHER_NODES 63
 
 /*
- * The report of another node to this one. A question is a number; see
- * node_contact.c.
+ * The last report of another node to this one. A question is a number that
+ * asks a node to send all its feed rows; see node_contact.c.
  */
 typedef struct NodeNews
 {
 	bool		used;
-	int			group;			/* the group of the reporting node */
+	int			group;			/* the node group of the reporting node */
 
-	/* This node's last question that the reporting node has answered. */
+	/* The last question of this node that the reporting node has answered. */
 	int64		answers;
 
-	int64		asks;			/* the reporting node's last question */
+	int64		asks;			/* the question of the reporting node */
 
 	/*
-	 * How many of its newest posts the reporting node keeps in every feed; 0
-	 * if it does not keep the feeds up to date.
+	 * How many of its newest posts the reporting node keeps in the feed of
+	 * every node; 0 if this node lacks copies or feed rows of that node's
+	 * posts.
 	 */
 	int			keeps;
 
@@ -109,28 +127,28 @@ extern bool node_news_of(int group, NodeNews *news);
 extern void feed_ask_worker(void);
 extern bool feed_is_asked_for(bool take);
 
-/* copy_delivery.c: sending and receiving copies */
+/* copy_delivery.c */
 extern void copies_deliver(const PostKey *keys, int n);
 extern void copies_pass_on(const PostKey *keys, int n);
 extern void copies_look_elsewhere(const PostKey *keys, int n);
 extern void copies_send_unsent(OtherNode *other);
 
-/* unsent_copies.c: keys of copies that are sent later */
+/* unsent_copies.c */
 extern void unsent_add(int group, const PostKey *key);
 extern void unsent_look(OtherNode *others, int n);
 extern PostKey *unsent_take(OtherNode *other, int *n);
 
-/* feed_delivery.c: sending rows of the feed */
+/* feed_delivery.c */
 extern void shards_here_hold(void);
 extern void feed_deliver(const PostKey *keys, int n);
 extern void feed_deliver_all(void);
 
-/* delivery_rows.c: posts as rows and SQL literals */
+/* delivery_rows.c */
 extern char *ship_literal(const Datum *row, int n);
 extern ArrayType *ship_array(const Datum *row, int n);
 extern TupleDesc ship_desc(void);
 
-/* arrived_shards.c: shards that were moved to this node */
+/* arrived_shards.c */
 extern void arrivals_note(int64 layout);
 extern void arrivals_queue_all(void);
 

@@ -4,10 +4,10 @@
  *		Their keys are in the table blogstore.unsent.
  *
  * The transaction that should have sent a copy inserts its key. A later
- * transaction deletes the key and sends the copy again (copies_deliver()): the
- * current state of the post goes to the node that has the author's shard by
- * then. If the shard of the post has been moved, the key goes to the node that
- * has it, and that node refreshes the copy.
+ * transaction deletes the key and sends the copy again (copies_send_unsent()).
+ * It makes the copy from the current post, and sends it to the node that has
+ * the author's shard at that time. If the post's shard is on another node by
+ * then, it sends the key to that node, which refreshes the copy.
  *
  * Runs in the worker.
  */
@@ -21,7 +21,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-/* How many copies are sent again in one transaction. */
+/* How many keys unsent_take() takes from the table at once. */
 #define SENT_AT_ONCE 200
 
 static KeptPlan add_plan = {
@@ -63,7 +63,10 @@ unsent_add(int group, const PostKey *key)
 	(void) plan_run(&add_plan, values, NULL, false);
 }
 
-/* Find out which of n other nodes lack copies, and note it in others[]. */
+/*
+ * Find out from the table which of n other nodes lack copies, and set their
+ * fields lacks_copies and unsent_group.
+ */
 void
 unsent_look(OtherNode *others, int n)
 {
@@ -81,8 +84,9 @@ unsent_look(OtherNode *others, int n)
 		int			at = 0;
 
 		/*
-		 * If the group has no node any more, its shards are on other nodes,
-		 * and one of these is noted instead.
+		 * If the node group no longer has a node, its shards are on other
+		 * nodes. Then any other node is marked, so that the copies are sent to
+		 * where they belong.
 		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
@@ -95,9 +99,10 @@ unsent_look(OtherNode *others, int n)
 }
 
 /*
- * Take from the table some keys of copies that a node lacks. Returns the keys,
- * which are deleted from the table. *n becomes their number. The next call
- * continues behind the last of them.
+ * Delete the keys of some copies that a node lacks from the table, and return
+ * them. The next call continues with the following keys.
+ *
+ * n: set to the number of keys
  */
 PostKey *
 unsent_take(OtherNode *other, int *n)

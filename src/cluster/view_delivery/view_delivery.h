@@ -1,7 +1,7 @@
 /*
  * view_delivery.h
- *		Delivery of the views on a cluster: copies of posts and rows of the
- *		feed are sent from the node that has a post to the nodes that show it.
+ *		Delivery of the views on a cluster. The node that has a post sends the
+ *		post's copy and feed row to the nodes that show them.
  *
  * storage/layout/cluster_calls.h describes the functions that are members of
  * ClusterCalls.
@@ -14,7 +14,7 @@
 
 #include "access/tupdesc.h"
 
-/* batch_delivery.c: refreshing the views */
+/* batch_delivery.c */
 extern void deliver_batch(const DirtySet *dirty, const PostKey *posts, int n);
 extern bool deliver_missing_copies(ItemPlace *place, int64 *done);
 extern void deliver_feed(void);

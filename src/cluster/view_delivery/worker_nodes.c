@@ -1,8 +1,9 @@
 /*
  * worker_nodes.c
- *		What a worker on a cluster does for the other nodes in each turn: it
- *		sends them what they lack, reports to them, and lets readers use the
- *		views while all nodes report.
+ *		What a worker on a cluster does for the other nodes in each round of
+ *		its main loop. It sends them the copies and feed rows that they lack,
+ *		and reports to them. It lets readers use this node's views only while
+ *		all nodes report.
  *
  * Runs in the worker.
  */
@@ -16,10 +17,7 @@
 
 #include "utils/timestamp.h"
 
-/*
- * If nothing is new, the worker contacts the other nodes at this interval, in
- * ms.
- */
+/* The worker contacts the other nodes at least this often, in ms. */
 #define SEE_TO_NODES 1000
 
 static void
@@ -35,8 +33,8 @@ send_copies(void *arg)
 }
 
 /*
- * Send other nodes the rows of the feed and some of the copies that they lack.
- * Returns whether there are more copies to send.
+ * Send to other nodes the feed rows and some of the copies that they lack.
+ * Returns whether more copies may have to be sent.
  */
 static bool
 send_what_lacks(void)
@@ -56,15 +54,16 @@ send_what_lacks(void)
 }
 
 /*
- * When this worker has sent its last report to the other nodes, and whether
- * that said that its views are kept up to date.
+ * When this worker has sent its last report to the other nodes, and the
+ * argument "kept" of that report (tell()).
  */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
 
 /*
- * Report to the other nodes whether the views are up to date for this node's
- * posts.
+ * Report to the other nodes.
+ *
+ * kept: whether the views are up to date for this node's posts
  */
 static void
 tell(bool kept)
@@ -79,10 +78,11 @@ tell(bool kept)
 }
 
 /*
- * Do what the worker does for the other nodes in each of its turns. It
- * contacts them at intervals, and when something is new. Then it lets readers
- * use the views, or stops that, depending on the nodes' reports. Returns
- * whether more is to be sent at once.
+ * Called by the worker in each round of its main loop. Sends feed rows, copies
+ * and a report to the other nodes, if something is new or SEE_TO_NODES ms have
+ * passed. Then lets readers use this node's views, or stops that, depending on
+ * the reports of the other nodes. Returns whether the worker has more to send
+ * and should begin its next round at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -109,10 +109,11 @@ nodes_turn(Worker *worker)
 }
 
 /*
- * Have the names in all items of this node compared with their authors,
- * because renames and deletions of users may have been lost with the slot. If
- * first is true, there was no slot before, and all users are treated as
- * renamed. Otherwise all shards are treated as just arrived.
+ * Queue jobs that check the names of authors in all items on this node.
+ * Renames and deletions of users may have been lost with the replication slot.
+ *
+ * first: whether there was no slot before. All users are then treated as
+ *	renamed. Otherwise all shards are treated as just arrived.
  */
 static void
 look_at_all_names(bool first)
@@ -128,9 +129,9 @@ look_at_all_names(bool first)
 }
 
 /*
- * Make all nodes check whether the posts of their copies exist
- * (copies_look_elsewhere()), because deletions of posts may have been lost
- * with the slot. Errors: 08006 if a node cannot be reached.
+ * Call rebuild_views() on all nodes, which checks whether the posts of their
+ * copies exist (copies_look_elsewhere()). Deletions of posts may have been
+ * lost with the replication slot. Errors: 08006 if a node cannot be reached.
  */
 static void
 have_all_look(void)
@@ -146,8 +147,9 @@ have_all_look(void)
 }
 
 /*
- * React to changes that were lost with a slot. first is true if there was no
- * slot before.
+ * Make up for changes that were lost with the worker's replication slot.
+ *
+ * first: whether there was no slot before
  */
 void
 nodes_changes_lost(bool first)
@@ -158,8 +160,8 @@ nodes_changes_lost(bool first)
 }
 
 /*
- * Return whether this node does not have its placement of the table of users
- * yet.
+ * Return whether Citus has not placed the reference table "user_items" on this
+ * node yet, which was just added to the cluster.
  */
 static bool
 users_are_to_come(void)
@@ -172,8 +174,9 @@ users_are_to_come(void)
 }
 
 /*
- * Throw an error if the table of unsent copies is damaged. Returns whether
- * this node has the user items. Errors: 55000.
+ * Check the table "unsent". Errors: 55000 if it is damaged. Returns false if
+ * this node does not have the user items yet, because it was just added to the
+ * cluster.
  */
 bool
 nodes_check_tables(void)
