@@ -40,9 +40,9 @@ typedef struct Shard
 	int			group;
 
 	/*
-	 * The full xid of the transaction that placed the shard on that group; 0
-	 * if every snapshot shows that transaction. A snapshot that does not show
-	 * it may lack rows of the shard.
+	 * The full xid of the transaction that placed the shard on its node group;
+	 * 0 if every snapshot shows that transaction. A snapshot that does not
+	 * show it may lack rows of the shard.
 	 */
 	uint64		by;
 

@@ -53,7 +53,7 @@ cluster_require_functions(void)
 /*
  * Run a statement on a node.
  *
- * user: the role as which the statement runs
+ * user: the role that runs the statement
  *
  * The statement runs in the database of that node that has the same name as
  * the current one. Returns false if the node could not be reached or the

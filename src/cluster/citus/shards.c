@@ -238,9 +238,10 @@ read_shards(ShardMap *map, Oid table)
 }
 
 /*
- * Set shard->group and shard->by to the group on which a shard is placed. If
- * the shard has several placements, prefer the one on the group "here", this
- * node.
+ * Set shard->group and shard->by to the node group on which a shard is placed.
+ * If the shard has several placements, prefer the one on this node.
+ *
+ * here: the node group of this node
  */
 static void
 read_placement(Shard *shard, int here)

@@ -35,7 +35,8 @@ typedef struct SpreadSource
 {
 	Oid			leaf;
 	const char *target;			/* quoted name of the new table */
-	char	   *columns;		/* column names, as an SQL list */
+	/* names of the columns to copy, as an SQL list */
+	char	   *columns;
 	int			nkeys;
 	const char *key[2];
 	Oid			key_type;
@@ -72,9 +73,9 @@ extern int64 spread_repeat(Spread *spread, Snapshot before, Snapshot now);
 /* changed_rows.c */
 
 /*
- * The keys of n rows of one leaf, or of several leaves with the same target.
- * key[i] is an array of the values of the key's column i; it has room for
- * "room" values.
+ * The keys of n rows. The rows are in one leaf, or in several leaves that are
+ * copied to the same new table. key[i] is an array of the values of the key's
+ * column i; it has room for "room" values.
  */
 typedef struct ChangedKeys
 {

@@ -5,7 +5,7 @@
  *
  * A request locks the table of posts before any other table
  * (cluster/remote/await_distribution.c). So once this transaction has locked
- * the table of posts, only the worker can hold locks of the others. But a
+ * the table of posts, only the worker can have locks on other tables. But a
  * request keeps its lock on that table until its transaction ends, and later
  * requests queue behind any transaction that waits for a stronger lock. So
  * this transaction waits for its lock on the table of posts for a tenth of a

@@ -37,7 +37,7 @@
 
 /*
  * The query for the documents of all posts, comments and likes. Each @ stands
- * for an array of the users whose items are being deleted on some node.
+ * for an array of the ids of users whose items are being deleted on some node.
  *
  * Each branch of the UNION returns post_id and joins tables only by post_id.
  * So Citus runs the whole query once for each shard, with one snapshot. The

@@ -52,8 +52,8 @@ typedef struct Parcel
 } Parcel;
 
 /*
- * Return whether a finding is about an item or a count of a post. Such a
- * finding is mended by the node that has the post.
+ * Return whether a finding is about an item or a count that belongs to a post.
+ * Such a finding is mended by the node that has the post.
  */
 static bool
 is_of_post(const Finding *f)
@@ -100,7 +100,10 @@ list_of(Datum *value, int n, Oid type)
  * Items
  * ------------------------------------------------------------------------ */
 
-/* Make a node mend some findings. Returns how many it has mended. */
+/*
+ * Make a node mend the findings of a parcel, by repair_part(). Returns how
+ * many it has mended.
+ */
 static int64
 send_findings(int group, const Parcel *parcel)
 {
@@ -361,7 +364,8 @@ cluster_repair(bool with_views)
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
 	/*
-	 * While a value is NULL that must not be, other findings cannot be mended.
+	 * Other findings cannot be mended while a column that must not be NULL is
+	 * NULL.
 	 */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);

@@ -12,8 +12,8 @@
  * has copies to send to other nodes.
  *
  * A statement reads different nodes at different moments. So on a cluster,
- * even a finding about a post that is not about the views can be explained by
- * a later change, and has to be settled as well.
+ * findings that are not about the views can be explained by a later change,
+ * too. All findings about a post have to be settled.
  *
  * Runs in backends.
  */
@@ -75,10 +75,10 @@ one_value(const char *sql, bool *isnull)
 }
 
 /*
- * Ask each node up to which round of its main loop its worker has applied all
- * changes. Store the answers in look->nodes. Returns false if some node does
- * not answer or its views are not ready. Then no finding is settled. Errors:
- * those of run_command_on_all_nodes().
+ * Ask each node up to which round of the main loop the node's worker has
+ * applied all changes. Store the answers in look->nodes. Returns false if some
+ * node does not answer, or its views are not ready. Then no finding is
+ * settled. Errors: those of run_command_on_all_nodes().
  */
 bool
 cluster_views_look_begin(ViewsLook *look)
@@ -99,8 +99,9 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Ask each node which of some posts have changed since the round of its worker
- * that is stored in look->nodes. Findings about these posts are not settled.
+ * Ask each node which of the given posts have changed since the round that
+ * cluster_views_look_begin() has stored for the node. Findings about these
+ * posts are not settled.
  *
  * Returns a sorted array of the ids of these posts. It contains an id of zeros
  * if posts may have entered or left a list of posts meanwhile. Returns NULL if

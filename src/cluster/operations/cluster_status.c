@@ -97,7 +97,7 @@ cluster_status_grant(Oid owner)
 	SPI_finish();
 }
 
-/* Add the rows of a query to the result of the SQL function. */
+/* Add the rows of a query to the result of get_cluster_status(). */
 static void
 add_rows(ReturnSetInfo *out, const char *query)
 {

@@ -164,9 +164,9 @@ make_unsent(const Creation *creation)
 }
 
 /*
- * Create those of this node's own tables that are missing, and the table
- * "usernames" if that is missing. cluster_spread_tables() makes "usernames" a
- * reference table later.
+ * Create those tables that each node has for itself (feed, jobs, view_state,
+ * change_feed, unsent), and the table "usernames", unless they exist.
+ * cluster_spread_tables() makes "usernames" a reference table later.
  */
 static void
 make_own_tables(const Creation *creation)
@@ -221,8 +221,9 @@ grant_here(const Creation *creation)
 }
 
 /*
- * Make each other node create its own tables, by create_node_tables(). Returns
- * how many tables were created. Errors: 55000 if a node fails.
+ * Make each other node create the tables that each node has for itself, by
+ * create_node_tables(). Returns how many tables were created. Errors: 55000 if
+ * a node fails.
  */
 int
 cluster_make_on_nodes(const Creation *creation)
@@ -349,7 +350,7 @@ create_node_tables(PG_FUNCTION_ARGS)
 		if (t != BOOK_USERNAMES)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
-	/* The coordinator creates posts and users. */
+	/* Count posts and users as missing. The coordinator creates them. */
 	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
 	nest = create_begin();
 	make_own_tables(&creation);
@@ -368,7 +369,7 @@ create_node_tables(PG_FUNCTION_ARGS)
 		worker_hooks.containers_created();
 	else
 	{
-		/* The coordinator also creates the registry of names. */
+		/* Count "usernames" as missing, too. The coordinator creates it. */
 		creation.table[BOOK_USERNAMES] = true;
 		SPI_connect();
 		create_join_parts(&creation);

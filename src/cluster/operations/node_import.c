@@ -72,7 +72,7 @@ need_same_length(int a, int b)
 				 errhint("Only import() calls this function.")));
 }
 
-/* Add an item to the rows that the SQL function returns. */
+/* Add an item to the result of an SQL function. */
 static void
 put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 {
@@ -83,8 +83,8 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 }
 
 /*
- * Report an edited item: return a row of which all columns but the id are
- * null.
+ * Report an item that was edited: add a row to the result of the SQL function,
+ * in which all columns but the id are NULL.
  */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)

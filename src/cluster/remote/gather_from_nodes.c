@@ -194,8 +194,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Replace the query's argument that lists ids by those of the ids whose shards
- * are on a node group. Returns false if there are none.
+ * Set the query's argument that lists ids to those of the ids whose posts are
+ * on a node group. Returns false if there are none.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -387,8 +387,8 @@ first_of_page(const Gathering *gather)
 
 /*
  * Sort the collected rows, and put those of the page into *rows. Returns 0 if
- * they are complete. Otherwise the page needs more rows, and the function
- * returns how many each node has to be asked for in the next attempt.
+ * the page is complete. Otherwise returns how many rows each node has to be
+ * asked for in the next attempt.
  */
 static int
 put_in_order(Gathering *gather, RemoteRows *rows)

@@ -36,7 +36,7 @@ typedef struct RemoteCall
 	const char *serve;
 
 	const char *name;			/* the function of the request */
-	pg_uuid_t	key;			/* Citus calls the node that has its shard */
+	pg_uuid_t	key;			/* decides which node runs the call */
 
 	/*
 	 * True if every node runs a part of the request; false if one node runs

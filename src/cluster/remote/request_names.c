@@ -227,7 +227,6 @@ serve_of_result(Oid result)
 	return NULL;
 }
 
-/* Set *command from the catalogs. */
 static void
 look_up_command(Oid function, Command *command)
 {

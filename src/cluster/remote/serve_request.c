@@ -272,8 +272,8 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
  * new snapshot. The isolation level is that of the sending transaction.
  *
  * part: whether the request is for all shards on this node, not for one key
- * items: whether the request returns items. If it is a part of a request and
- *	returns none, there is nothing to check.
+ * items: whether the request returns items. A part of a request that returns
+ *	no items is not checked.
  *
  * Errors: 40001.
  */

@@ -4,10 +4,10 @@
  *		node's feed has all rows of a page, and where a page of a user's posts
  *		begins.
  *
- * Each node keeps its newest posts in the feed of every node, as many as a
- * feed shows. So as many of a feed's rows as a feed shows, from the newest on,
- * are the newest posts of all nodes. Among older rows, some may be missing. If
- * a feed has fewer rows, it contains all posts of the cluster.
+ * Each node keeps its newest posts in the feed of every node, at least N of
+ * them. So the first N rows of a feed, from the newest on, are the newest
+ * posts of all nodes. Behind these, rows may be missing. A feed with fewer
+ * than N rows contains all posts of the cluster. rows_that_count() returns N.
  *
  * A cursor is the date and id of the row behind which a page begins.
  *
@@ -121,7 +121,10 @@ has_page(const ListPage *page)
 	pg_read_barrier();
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
-	/* first a page towards older rows, then one towards newer rows */
+	/*
+	 * first test for a page towards older rows, then for one towards newer
+	 * rows
+	 */
 	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
 		(!page->before.valid ||
 		 rows_before(&page->before, true, rows) + page->size <= rows))

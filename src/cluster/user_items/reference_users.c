@@ -2,11 +2,11 @@
  * reference_users.c
  *		User items on a cluster, which are in a Citus reference table.
  *
- * They are written by SQL statements, which Citus executes on all nodes in one
- * transaction. Readers open the shard on their own node, as they open a leaf
- * on a single server. If a user is renamed or deleted, the worker of each node
- * learns that from the change feed (views/change_feed/output_plugin.c). It
- * then renames or deletes the user's posts, comments and likes on its node.
+ * User items are written by SQL statements, which Citus executes on all nodes
+ * in one transaction. Readers open the shard on their own node, as they open a
+ * leaf on a single server. If a user is renamed or deleted, the worker of each
+ * node learns that from the change feed (views/change_feed/output_plugin.c).
+ * It then renames or deletes the user's posts, comments and likes on its node.
  *
  * Runs in backends, as the containers' owner; reference_users_follow() in the
  * worker.
@@ -174,7 +174,7 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
  * Citus lets only one transaction at a time modify a reference table.
  * create_user() writes "usernames" first and "user_items" second. A rename or
  * deletion that modified the two tables in the other order could deadlock with
- * it.
+ * create_user().
  */
 static void
 lock_names(void)

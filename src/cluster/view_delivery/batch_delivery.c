@@ -70,11 +70,13 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 
 /*
  * Rebuild the next part of the copies. Returns whether it was the last one.
- * All shards of posts on this node are locked in share mode. A shard that was
- * moved away meanwhile would get copies of its posts from two nodes.
  *
  * place: the position in the containers, which this function advances
  * done: the number of posts and copies done, to which this function adds
+ *
+ * All shards of posts on this node are locked in share mode, so that none is
+ * moved. After a move, another node would decode the changes of the posts, and
+ * this node could overwrite its newer copies.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)

@@ -159,9 +159,9 @@ call_sql(const Datum *row, int n, const char *ranges)
  * Return the SQL statement that sends the changes of the feed to another node;
  * NULL if there are none.
  *
- * A refreshed post that has no row in the feed is always sent as a deletion.
- * An earlier transaction may have sent the post's row, and then have rolled
- * back on this node only.
+ * A post that this transaction refreshes, and that has no row in the feed, is
+ * always sent as a deletion. An earlier transaction may have sent the post's
+ * row, and then have rolled back on this node only.
  */
 static char *
 changes_sql(const FeedNews *news)

@@ -12,11 +12,11 @@
  * It tries the node again after a pause.
  *
  * Every second each worker calls tell_node() on every other node. This report
- * says whether that node has all copies and feed rows of the worker's posts.
- * The report also contains a question: a number that asks the other node to
- * send all its feed rows to this node. When a worker needs all feed rows
- * again, it increases its question. A node answers a question, in its next
- * report, once it has sent all its feed rows.
+ * says whether that node has all copies and feed rows of the posts on the
+ * worker's node. The report also contains a question: a number that asks the
+ * other node to send all its feed rows to this node. When a worker needs all
+ * feed rows again, it increases its question. A node answers a question, in
+ * its next report, once it has sent all its feed rows.
  *
  * A worker lets readers use the views of its node while every node that has
  * shards has answered its last question and continues to report. If a node
@@ -75,7 +75,10 @@ static OtherNode others[MAX_OTHER_NODES];
 static int	n_others = 0;
 static TimestampTz looked_at = 0;
 
-/* This node's last question, and the last one that was sent to all nodes. */
+/*
+ * The last question that this node asks the other nodes (see the head of this
+ * file), and the last one that was sent to all of them.
+ */
 static int64 question = 0;
 static int64 asked = 0;
 
@@ -93,8 +96,8 @@ static bool asking = false;
 static bool losing = false;
 
 /*
- * Ask a new question. Readers do not use this node's views until all nodes
- * have answered it.
+ * Ask all other nodes a new question (see the head of this file). Readers do
+ * not use this node's views until all nodes have answered it.
  */
 static void
 ask(void)
@@ -333,8 +336,8 @@ nodes_others(OtherNode **list)
 }
 
 /*
- * Return the other node that has a node group; NULL if there is none. Called
- * in a transaction.
+ * Return what is known of the node that has a node group; NULL if there is no
+ * such node. Called in a transaction.
  */
 OtherNode *
 nodes_other(int group)
@@ -419,9 +422,9 @@ node_answers(OtherNode *other)
 }
 
 /*
- * Return whether the worker has to contact other nodes now: this node has a
- * new question, another node has asked one, a node that was away has reported,
- * or a backend has asked for all rows of the feed to be sent.
+ * Return whether the worker has to contact other nodes now, because this node
+ * or another one has a new question, because a node that could not be reached
+ * has reported, or because a backend has called feed_ask_worker().
  */
 bool
 nodes_have_asked(void)
@@ -447,8 +450,8 @@ try_again(OtherNode *other, const NodeNews *news)
 	if (other->try_at == 0)
 		return;
 	/*
-	 * A node that has reported since then can be reached, so do not wait for
-	 * the end of the pause.
+	 * A node that has reported since the last failed attempt can be reached.
+	 * So do not wait for the end of the pause.
 	 */
 	if (news->heard_at > other->away_at)
 		other->try_at = looked_at;
@@ -470,9 +473,9 @@ take_question(OtherNode *other, const NodeNews *news)
 
 /*
  * Read the questions of other nodes from their last reports. Try those nodes
- * again that could not be reached. Tell nodes to check their copies if they
- * must_look. Returns whether some node that can be reached lacks feed rows.
- * Called in a transaction.
+ * again that could not be reached. Send LOOK to nodes whose must_look is true.
+ * Returns whether some node that can be reached lacks feed rows. Called in a
+ * transaction.
  */
 bool
 nodes_look(void)
@@ -553,7 +556,8 @@ nodes_tell(bool kept)
  * node that cannot be reached counts.
  *
  * If the result is true, also publish in shared memory how many of its newest
- * posts each node keeps in every feed, at least.
+ * posts every node keeps in every feed: the smallest of blogstore.feed_size
+ * and OtherNode.keeps of all nodes.
  */
 bool
 nodes_confirm(void)
@@ -575,7 +579,10 @@ nodes_confirm(void)
 			other->keeps = news.keeps;
 		}
 		else if (other->try_at == 0)
-			/* The node answers statements, but its worker does not report. */
+			/*
+			 * The node answers statements, but its worker has not reported
+			 * lately that it has sent everything to this node.
+			 */
 			other->has_sent_all = false;
 		if (!other->has_shards)
 			continue;

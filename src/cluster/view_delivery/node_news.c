@@ -110,8 +110,9 @@ place_of(NewsOfWorker *news, int group)
 			oldest = place;
 	}
 	/*
-	 * The element with the oldest report is unused. If all are in use, the
-	 * node of the oldest report probably no longer exists.
+	 * Use the element with the oldest report. As long as some elements are
+	 * unused, it is one of these. Otherwise the node of the oldest report
+	 * probably no longer exists.
 	 */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
@@ -188,7 +189,7 @@ feed_ask_worker(void)
 /*
  * Return whether a backend has called feed_ask_worker().
  *
- * take: whether to reset that request
+ * take: whether to reset the flag that feed_ask_worker() has set
  */
 bool
 feed_is_asked_for(bool take)

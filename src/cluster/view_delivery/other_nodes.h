@@ -51,7 +51,7 @@ typedef struct OtherNode
 	 */
 	int			keeps;
 
-	/* The question in the last report of the node. */
+	/* The question in the last report of the node (see node_contact.c). */
 	int64		question;
 
 	/*
@@ -107,15 +107,18 @@ typedef struct NodeNews
 	bool		used;
 	int			group;			/* the node group of the reporting node */
 
-	/* The last question of this node that the reporting node has answered. */
+	/*
+	 * The last question (see node_contact.c) of this node that the reporting
+	 * node has answered.
+	 */
 	int64		answers;
 
-	int64		asks;			/* the question of the reporting node */
+	int64		asks;			/* last question of the reporting node */
 
 	/*
 	 * How many of its newest posts the reporting node keeps in the feed of
-	 * every node; 0 if this node lacks copies or feed rows of that node's
-	 * posts.
+	 * every node; 0 if this node lacks copies or feed rows of the reporting
+	 * node's posts.
 	 */
 	int			keeps;
 

@@ -99,8 +99,9 @@ unsent_look(OtherNode *others, int n)
 }
 
 /*
- * Delete the keys of some copies that a node lacks from the table, and return
- * them. The next call continues with the following keys.
+ * Take from the table "unsent" the keys of some copies that a node lacks.
+ * Returns these keys, and deletes them from the table. The next call takes the
+ * following keys.
  *
  * n: set to the number of keys
  */
