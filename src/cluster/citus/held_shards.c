@@ -46,7 +46,7 @@ shards_read(Oid table, SpreadTable *spread)
 	return true;
 }
 
-/* Return the number of the shard that takes a key, or NO_SHARD. */
+/* Return the number of the shard that has a key, or NO_SHARD. */
 int
 shards_of_key(const void *map, const pg_uuid_t *key)
 {
@@ -159,7 +159,7 @@ container_shards(Container container)
 	return map != NULL ? map : &none;
 }
 
-/* Set *shard to the shard that takes a key. Returns false if there is none. */
+/* Set *shard to the shard that has a key. Returns false if there is none. */
 bool
 container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 {
@@ -270,7 +270,10 @@ container_hold_all(Container container)
 			shard_hold(&map, i);
 		if (shards_number(container_shards(container), ALL_GROUPS) == number)
 			return map.n;
-		/* A shard was split while shard_hold() waited. */
+		/*
+		 * A shard was split while shard_hold() waited. Release all locks, and
+		 * try again.
+		 */
 		container_let_go_all(container, map.n);
 	}
 }

@@ -1,7 +1,6 @@
 /*
  * node_statement.c
- *		Running a statement on another node at once, in a transaction of its
- *		own.
+ *		Running a statement on another node, in a transaction of its own.
  *
  * Citus provides the connection and caches it. When cluster_send() returns,
  * the statement is committed on the other node, even if the local transaction

@@ -173,7 +173,7 @@ writer_of(HeapTuple row)
 
 /*
  * Read into *map how a table is distributed, but not its shards. Returns false
- * if it is neither distributed by hash nor a reference table.
+ * if the table is neither distributed by hash nor a reference table.
  */
 static bool
 read_distribution(ShardMap *map, Oid table)
@@ -294,7 +294,7 @@ shard_map_read(ShardMap *map, Oid table)
 	return true;
 }
 
-/* Return the number of the shard that takes a key, or NO_SHARD. */
+/* Return the number of the shard that has a key, or NO_SHARD. */
 int
 shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 {
@@ -318,10 +318,11 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * Return a hash of the ids of a table's shards on one node group, or of all
- * shards (ALL_GROUPS). The hash is never 0. It changes when a shard is split
- * or added, and that of a group also when a shard is moved to or from the
- * group.
+ * Return a hash of the ids of a table's shards; it is never 0.
+ *
+ * group: only take shards on this node group. The hash then changes when a
+ *	shard is moved to or from the group, split or added. ALL_GROUPS: take all
+ *	shards. The hash then changes when a shard is split or added.
  */
 int64
 shards_number(const ShardMap *map, int group)

@@ -132,7 +132,7 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 
 /*
  * Return the SQL condition that the key of a row of table "o" equals the key
- * in a row of UNNEST(), "c".
+ * in a row of "c" (UNNEST()).
  */
 static char *
 same_key(const SpreadSource *source)

@@ -330,8 +330,8 @@ add_leaves(Spread *spread, Container container, ItemType type,
 }
 
 /*
- * Throw an error if a leaf is not a heap table of one type of item. Errors:
- * 0A000.
+ * Throw an error if a leaf is not a heap table that holds items of one type.
+ * Errors: 0A000.
  */
 static void
 check_sources(const Spread *spread)

@@ -273,7 +273,7 @@ spool_items(const Import *import, ItemType type)
  * Write the new items of one type to a temporary table, and make Citus copy
  * them to their shards.
  *
- * rows: the number of these items, for import_run_write()
+ * rows: the number of these items
  */
 static void
 nodes_write(const Import *import, ItemType type, int64 rows)

@@ -162,7 +162,8 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 
 	/*
 	 * The node is called even without a finding, because repair_part() also
-	 * checks the tables that the node has for itself, and folds all deltas.
+	 * checks the tables that the node has for itself, and adds all deltas to
+	 * the counts of their posts.
 	 */
 	return mended + send_findings(group, &parcel);
 }

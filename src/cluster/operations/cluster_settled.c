@@ -9,7 +9,7 @@
  * applied all changes. Afterwards it asks which posts on the node have changed
  * after that round. A finding about such a post is not settled. Nothing is
  * settled while the views of some node are not ready, or while some node still
- * has copies to send to other nodes.
+ * has copies or feed rows to send to other nodes.
  *
  * A statement reads different nodes at different moments. So on a cluster,
  * findings that are not about the views can be explained by a later change,
@@ -124,8 +124,8 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 /*
  * blogstore.views_look(): return the last round of the main loop up to which
  * this node's worker has applied all changes. Returns NULL if this node's
- * views are not ready, or if the worker still has copies to send to other
- * nodes. Errors: 55000.
+ * views are not ready, or if the worker still has copies or feed rows to send
+ * to other nodes. Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)

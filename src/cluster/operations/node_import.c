@@ -72,7 +72,7 @@ need_same_length(int a, int b)
 				 errhint("Only import() calls this function.")));
 }
 
-/* Add an item to the result of an SQL function. */
+/* Add an item to "out", the result of an SQL function. */
 static void
 put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 {
@@ -83,8 +83,8 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 }
 
 /*
- * Report an item that was edited: add a row to the result of the SQL function,
- * in which all columns but the id are NULL.
+ * Report an item that was edited: add a row to "out", the result of an SQL
+ * function. All columns of the row but the id are NULL.
  */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)

@@ -2,8 +2,8 @@
  * node_lookup.c
  *		Bulk import on a cluster: looks up comments or likes on the nodes.
  *
- * node_lookup_begin() asks the nodes about the keys of all rows at once. The
- * answers have the same order as the rows of the import, so that
+ * node_lookup_begin() asks the nodes which of all imported comments or likes
+ * exist. The answers have the same order as the rows of the import, so that
  * node_lookup_find() reads them only once, from the first to the last.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
@@ -114,7 +114,7 @@ go_along(NodeLookup *lookup)
 
 /*
  * Compare the keys of two comments or likes. They are ordered by shard, by
- * post, and by the other column of the key.
+ * post, and by the comment's id or the like's user_id.
  */
 static int
 compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,

@@ -169,7 +169,8 @@ mend_given(FunctionCallInfo fcinfo)
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
  * mend the given findings, which are about items on this node. Also mend NULLs
- * in this node's own tables, and fold all deltas on this node.
+ * in the tables that each node has for itself, and add all deltas on this node
+ * to the counts of their posts.
  *
  * Returns one row of blogstore.post_item, whose comment_count is the number of
  * mended findings. Errors, locks: those of repair().

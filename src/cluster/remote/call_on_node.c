@@ -20,7 +20,8 @@
  * Call a function on a node group. The result rows are allocated in the
  * current memory context. If the group has no shards, there are no rows.
  *
- * serve: the SQL function that runs the call there, such as serve_post()
+ * serve: the SQL function of the other node that runs the call, such as
+ *	serve_post()
  */
 static void
 ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)

@@ -82,7 +82,10 @@ typedef struct Gathering
 	int			id_column;
 	int			date_column;
 
-	/* The elements of the argument at ids_at; no_id[i] is true for a NULL. */
+	/*
+	 * The ids that are listed by the argument at ids_at. no_id[i] is true if
+	 * element i of the list is NULL.
+	 */
 	Datum	   *ids;
 	bool	   *no_id;
 	int			nids;

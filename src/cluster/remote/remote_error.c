@@ -58,8 +58,8 @@ can_be_sent(const char *name)
 }
 
 /*
- * Raise the current error again, with a last line of the hint that contains
- * its fields. Called in PG_CATCH() on the serving node. The caller has
+ * Raise the current error again, after adding a last line with the error's
+ * fields to its hint. Called in PG_CATCH() on the serving node. The caller has
  * switched to a memory context other than ErrorContext.
  */
 void

@@ -97,8 +97,8 @@ functions_invalidate(void)
 }
 
 /*
- * Return the memory context of the cache. Before that, empty the cache if some
- * function has changed in the catalogs.
+ * Return the memory context of the cache of functions. Before that, empty the
+ * cache if some function has changed in the catalogs.
  */
 static MemoryContext
 known_begin(void)

@@ -339,8 +339,8 @@ serve_call(FunctionCallInfo fcinfo)
 
 /*
  * blogstore.serve_post() and similar functions (see serve_call()). Errors:
- * those of serve_call(). A last line of the hint contains their fields
- * (remote_error.c).
+ * those of serve_call(). The last line of an error's hint contains its schema,
+ * table, column and constraint (remote_error.c).
  */
 static Datum
 serve(PG_FUNCTION_ARGS)

@@ -68,8 +68,8 @@ is_own(const pg_uuid_t *post_id)
 }
 
 /*
- * Posts on this node with an earlier date do not belong in the feed. This is
- * valid only while oldest_stamp equals nodes_stamp().
+ * Posts on this node that are older than this date do not belong in the feed.
+ * The date is valid only while oldest_stamp equals nodes_stamp().
  */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;

@@ -252,7 +252,7 @@ nodes_unsure(void)
 
 /*
  * Return a number that changes whenever all feed rows of this node have to be
- * sent again.
+ * sent again. What was cached at an earlier number is then invalid.
  */
 uint64
 nodes_stamp(void)

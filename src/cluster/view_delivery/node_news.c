@@ -73,8 +73,8 @@ news_startup(void)
 }
 
 /*
- * Install the hooks that request and initialize the shared memory. Called
- * once, when the library is preloaded.
+ * Install the hooks that request and initialize the shared memory for reports.
+ * Called once, when the library is preloaded.
  */
 void
 node_news_init(void)

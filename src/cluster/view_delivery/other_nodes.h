@@ -20,18 +20,18 @@ typedef struct OtherNode
 	char		host[256];
 	bool		has_shards;
 
-	/* True if the node has all feed rows of this node's posts. */
+	/* True if the other node has all feed rows of this node's posts. */
 	bool		has_feed;
 
 	/*
-	 * True if the node has not been told yet to check its copies of posts
-	 * (nodes_have_all_look()).
+	 * True if the other node has not been told yet to check its copies of
+	 * posts (nodes_have_all_look()).
 	 */
 	bool		must_look;
 
 	/*
-	 * lacks_copies: whether keys of copies for the node are in the table
-	 * "unsent"
+	 * lacks_copies: whether the table "unsent" has keys of copies for the
+	 * other node
 	 * unsent_group: the node group under which these keys are stored
 	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
 	 *	sent in the order of their ids
@@ -41,28 +41,31 @@ typedef struct OtherNode
 	pg_uuid_t	sent_up_to;
 
 	/*
-	 * True if the node has sent all copies and feed rows of its posts to this
-	 * node.
+	 * True if the other node has sent all copies and feed rows of its posts to
+	 * this node.
 	 */
 	bool		has_sent_all;
 
 	/*
-	 * How many of its newest posts the node keeps in the feed of every node.
+	 * How many of its newest posts the other node keeps in the feed of every
+	 * node.
 	 */
 	int			keeps;
 
-	/* The question in the last report of the node (see node_contact.c). */
+	/*
+	 * The question in the last report of the other node (see node_contact.c).
+	 */
 	int64		question;
 
 	/*
-	 * When the node last answered a statement, and when a statement last
+	 * When the other node last answered a statement, and when a statement last
 	 * failed there.
 	 */
 	TimestampTz answered_at;
 	TimestampTz refused_at;
 
 	/*
-	 * Used if the last attempt to reach the node has failed.
+	 * Used if the last attempt to reach the other node has failed.
 	 *
 	 * try_at: the time of the next attempt; 0 if the last attempt has
 	 *	succeeded

@@ -160,8 +160,8 @@ nodes_changes_lost(bool first)
 }
 
 /*
- * Return whether Citus has not placed the reference table "user_items" on this
- * node yet, which was just added to the cluster.
+ * Return whether this node was added to the cluster and does not have its
+ * placement of the reference table "user_items" yet.
  */
 static bool
 users_are_to_come(void)
