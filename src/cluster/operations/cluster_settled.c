@@ -12,8 +12,8 @@
  * has copies or feed rows to send to other nodes.
  *
  * A statement reads different nodes at different moments. So on a cluster,
- * findings that are not about the views can be explained by a later change,
- * too. All findings about a post have to be settled.
+ * even a finding that is not about the views may be explained by a later
+ * change. verify() leaves out every finding about a post that is not settled.
  *
  * Runs in backends.
  */

@@ -197,8 +197,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Set the query's argument that lists ids to those of the ids whose posts are
- * on a node group. Returns false if there are none.
+ * Reduce the query's list of ids (the argument at ids_at) to those ids whose
+ * posts are on a node group. Returns false if no id is left.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)

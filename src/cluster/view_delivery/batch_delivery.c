@@ -35,8 +35,8 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * Normally the list of changed posts, for which deliver_batch() calls
-	 * copies_deliver(), contains these posts, too. If too many posts have
+	 * The posts in gone[] are normally in the list of changed posts, too, for
+	 * which deliver_batch() calls copies_deliver(). If too many posts have
 	 * changed (dirty_anything()), there is no such list.
 	 */
 	if (dirty_anything(dirty))

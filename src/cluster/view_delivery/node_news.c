@@ -110,9 +110,9 @@ place_of(NewsOfWorker *news, int group)
 			oldest = place;
 	}
 	/*
-	 * Use the element with the oldest report. As long as some elements are
-	 * unused, it is one of these. Otherwise the node of the oldest report
-	 * probably no longer exists.
+	 * Use the element with the oldest report, which is an unused element if
+	 * there is one. If there is none, the node of the oldest report probably
+	 * no longer exists.
 	 */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;

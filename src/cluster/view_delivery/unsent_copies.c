@@ -85,8 +85,8 @@ unsent_look(OtherNode *others, int n)
 
 		/*
 		 * If the node group no longer has a node, its shards are on other
-		 * nodes. Then any other node is marked, so that the copies are sent to
-		 * where they belong.
+		 * nodes. Then mark any other node as lacking the copies.
+		 * copies_send_unsent() sends them to the nodes where they belong.
 		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
