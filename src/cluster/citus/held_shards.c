@@ -56,7 +56,7 @@ shards_of_key(const void *map, const pg_uuid_t *key)
 /*
  * True while this process serves a part of a request that began on another
  * node. This process then takes no locks on shards, because the node where the
- * request began has locked them all.
+ * request began has locked all shards that the request uses.
  *
  * If this process took such locks, it could deadlock with a move of a shard. A
  * move locks the shard on every node. It may have locked the shard on this

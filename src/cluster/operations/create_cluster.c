@@ -181,10 +181,10 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the containers' owner the privileges that nodes need to call each
- * other as this role. Citus passes these grants on to nodes that are added
- * later. The owner also gets CREATE on the schema, because Citus creates the
- * tables of moved shards and of reference tables as the owner.
+ * Grant the containers' owner the privileges that all nodes, and nodes that
+ * are added later, need to call each other as this role. The owner also gets
+ * CREATE on the schema, because Citus creates the tables of moved shards and
+ * of reference tables as the owner.
  */
 static void
 give_owner_rights(Oid owner)
