@@ -11,21 +11,20 @@
 #include "nodes/pg_list.h"
 #include "utils/relcache.h"
 
-/* What guard_leave() restores; see guard_enter(). */
+/* A guard that was entered, with the settings that guard_leave() restores. */
 typedef struct Guard Guard;
 
-/* guard.c: attached code must not gain the caller's rights */
+/* guard.c */
 extern void guard_init(void);
 extern Guard *guard_enter(void);
 extern void guard_leave(Guard *guard);
 extern void guard_check_statement(Node *stmt);
 
-/* attached_functions.c: which code runs when a table is written */
+/* attached_functions.c */
 extern bool code_is_attached(Relation rel);
 extern bool index_is_attached(Relation index);
 extern AttrNumber index_leaves_out_nulls_of(Relation index);
 
-/* attached_functions.c: the caller must not influence attached code */
 extern void attached_init(void);
 extern uint64 attached_stamp(void);
 extern char *attached_deferrable(Relation rel);

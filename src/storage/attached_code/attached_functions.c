@@ -59,8 +59,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the number of a column if (column IS NOT NULL) is the predicate of an
- * index; 0 if the index has another predicate or none.
+ * Return the column number if the predicate of an index is just (column IS NOT
+ * NULL). Return 0 if the index has another predicate or none.
  */
 AttrNumber
 index_leaves_out_nulls_of(Relation index)
@@ -105,7 +105,8 @@ index_is_attached(Relation index)
 /*
  * Return whether writing a row to a table can run code that the owner has
  * added: triggers, CHECK constraints, defaults, generated columns, or columns
- * of types that are not the server's. index_is_attached() tells it of indexes.
+ * of types that are not the server's. Indexes of the table are not considered;
+ * see index_is_attached().
  */
 bool
 code_is_attached(Relation rel)
@@ -127,13 +128,14 @@ code_is_attached(Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * The functions and types that a search has found so far, except those of the
- * server.
+ * What the search for attached functions has found so far. Functions and types
+ * of the server are left out.
  */
 typedef struct Search
 {
 	List	   *functions;
-	List	   *types;			/* prevents searching a type twice */
+	List	   *types;			/* the types searched, so that none is
+								 * searched twice */
 } Search;
 
 /*
@@ -155,8 +157,9 @@ table_changed(Oid relid)
 }
 
 /*
- * Return a number. As long as it is the same, earlier results of
- * attached_unpinned() are still right.
+ * Return a number that grows whenever the results of attached_unpinned() may
+ * have changed. A caller can keep such a result as long as the number stays
+ * the same.
  */
 uint64
 attached_stamp(void)
@@ -165,8 +168,8 @@ attached_stamp(void)
 }
 
 /*
- * Register the invalidation callbacks behind attached_stamp(). Called once,
- * when the library is loaded.
+ * Register the invalidation callbacks that increment the number of
+ * attached_stamp(). Called once, when the library is loaded.
  */
 void
 attached_init(void)
@@ -182,8 +185,9 @@ attached_init(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether the last schema of a search_path is pg_temp, and no other one
- * is. The path is parsed as the server does it (recomputeNamespacePath()).
+ * Return whether pg_temp is the last schema of a search_path, and is named
+ * nowhere else in it. The path is parsed as the server does it
+ * (recomputeNamespacePath()).
  */
 static bool
 path_is_pinned(const char *path)
@@ -206,8 +210,7 @@ path_is_pinned(const char *path)
 }
 
 /*
- * Return the search_path that a function's SET clauses fix; NULL if they do
- * not fix any.
+ * Return the search_path in a function's SET clauses; NULL if there is none.
  */
 static const char *
 function_path(HeapTuple function)
@@ -247,7 +250,8 @@ function_is_pinned(Oid function)
 	bool		pinned;
 
 	if (!HeapTupleIsValid(tuple))
-		return true;			/* it was dropped: calling it will fail */
+		return true;			/* the function was dropped: calling it will
+								 * fail */
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	if (language == INTERNALlanguageId || language == ClanguageId ||
 		(language == SQLlanguageId &&
@@ -285,8 +289,8 @@ function_name(Oid function)
 
 /*
  * Return an ALTER FUNCTION statement that fixes a function's search_path, for
- * a hint. The path contains only the function's own schema, so its owner may
- * have to add others.
+ * a hint. The path in it contains only the function's own schema, so the
+ * function's owner may have to add others.
  */
 char *
 function_pin_statement(Oid function)
@@ -300,9 +304,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function to those that the search has found, unless it is the
- * server's. Also a callback of check_functions_in_node(), which continues with
- * the next function because the result is false.
+ * Add a function to the search (a struct Search), unless it is the server's.
+ * Always returns false, as a callback of check_functions_in_node(), so that
+ * this function examines all functions of a node.
  */
 static bool
 add_function(Oid function, void *context)
@@ -342,8 +346,8 @@ search_family(Search *search, Oid family)
 }
 
 /*
- * Search the CHECK constraints that a domain itself has. Those of its base
- * type are searched with that type.
+ * Search the CHECK constraints of a domain for functions. Those of its base
+ * type are not included; search_type() searches the base type, too.
  */
 static void
 search_domain_checks(Search *search, Oid domain)
@@ -368,10 +372,7 @@ search_domain_checks(Search *search, Oid domain)
 	table_close(rel, AccessShareLock);
 }
 
-/*
- * Search the types of the columns of a composite type, or of a table whose row
- * type is used.
- */
+/* Search the column types of a composite type or table for functions. */
 static void
 search_columns(Search *search, Oid relid)
 {
@@ -404,8 +405,8 @@ search_range(Search *search, Oid range)
 }
 
 /*
- * Search the functions that the server can call when a value of a type is
- * made, for example by the CHECK constraints of a domain.
+ * Search a type for the functions that the server can call when a value of the
+ * type is made, for example by the CHECK constraints of a domain.
  */
 static void
 search_type(Search *search, Oid type)
@@ -453,9 +454,8 @@ search_type(Search *search, Oid type)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search a node of an expression tree, and the nodes below it, for the
- * functions that the expression calls. The node's result type is searched,
- * too.
+ * Search a node of an expression tree, the nodes below it, and the result
+ * types of all these nodes for functions.
  */
 static bool
 search_node(Node *node, void *context)
@@ -473,9 +473,7 @@ search_node(Node *node, void *context)
 	return expression_tree_walker(node, search_node, search);
 }
 
-/*
- * Search an expression tree that is given as the catalogs store it, as text.
- */
+/* Search an expression tree for functions. tree: its text in the catalogs. */
 static void
 search_string(Search *search, const char *tree)
 {
@@ -491,7 +489,7 @@ search_text(Search *search, Datum stored, bool isnull)
 
 /*
  * Search the CHECK constraints, defaults, generated columns and column types
- * of a table.
+ * of a table for functions.
  */
 static void
 search_table(Search *search, Relation rel)
@@ -513,8 +511,8 @@ search_table(Search *search, Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search an operator of a foreign key, and the casts from the column's type to
- * the operator's argument types.
+ * Search an operator by which a foreign key compares columns, and the casts
+ * from a column's type to the operator's argument types, for functions.
  */
 static void
 search_key_operator(Search *search, Oid operator, Oid column_type)
@@ -532,9 +530,9 @@ search_key_operator(Search *search, Oid operator, Oid column_type)
 }
 
 /*
- * Search a foreign key for the operators and casts with which the server
- * compares referencing and referenced columns. Does nothing for constraints of
- * other kinds.
+ * Search a foreign key for the functions with which the server compares
+ * referencing and referenced columns. Does nothing for constraints of other
+ * kinds.
  */
 static void
 search_foreign_key(Search *search, Oid constraint)
@@ -567,13 +565,16 @@ search_foreign_key(Search *search, Oid constraint)
 }
 
 /*
- * Search the enabled triggers of a table: their functions, WHEN clauses, and
- * the foreign keys that internal triggers check.
+ * Search the enabled triggers of a table for functions: the triggers' own
+ * functions, WHEN clauses, and the foreign keys that internal triggers check.
  */
 static void
 search_triggers(Search *search, Relation rel)
 {
-	/* a copy, because the search can cause a relcache rebuild */
+	/*
+	 * The triggers are copied, because the search can cause a relcache
+	 * rebuild.
+	 */
 	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
@@ -592,8 +593,9 @@ search_triggers(Search *search, Relation rel)
 
 /*
  * Return the name of a deferrable constraint or trigger of a table; NULL if
- * there is none. Such a one could run at the end of the transaction, outside
- * of the guard (guard.c), and as the caller.
+ * there is none. The server could run a deferrable one at the end of the
+ * transaction, when no guard (guard.c) is entered, with the rights of the
+ * caller.
  */
 char *
 attached_deferrable(Relation rel)
@@ -620,7 +622,7 @@ attached_deferrable(Relation rel)
 
 /*
  * Search the expressions, the predicate, the operator classes and the
- * exclusion operators of an index.
+ * exclusion operators of an index for functions.
  */
 static void
 search_index(Search *search, Relation index)

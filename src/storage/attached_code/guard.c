@@ -38,28 +38,32 @@
 
 struct Guard
 {
-	Guard	   *outer;			/* the enclosing guard; NULL if none */
+	Guard	   *outer;
 	/*
-	 * Nesting level of the transaction that entered the guard. If a
-	 * subtransaction of this level aborts, the guard is left.
+	 * The nesting level of the (sub)transaction that entered the guard. If
+	 * this subtransaction aborts, the guard is left.
 	 */
 	int			level;
 	/*
-	 * The user and the security context that guard_leave() restores. The user
-	 * is the tables' owner.
+	 * The user id and security context before guard_enter(), which
+	 * guard_leave() restores.
 	 */
 	Oid			user;
 	int			sec_context;
 	int			guc_nest;
-	CompatOrigin origin;		/* the origin that guard_leave() restores */
+	/*
+	 * The replication origin before guard_enter(), which guard_leave()
+	 * restores.
+	 */
+	CompatOrigin origin;
 };
 
-static Guard *innermost = NULL;	/* NULL if no guard is entered */
+static Guard *innermost = NULL;	/* the guard entered last; NULL if none */
 
 /*
- * Enter a guard, before code runs that the owner of the tables has attached to
- * them. The current user must be this owner. Unqualified names are looked up
- * only in pg_catalog, until a function sets its own search_path.
+ * Enter a guard. Called before code that the owner has attached to the tables
+ * can run; the current user must be this owner. Unqualified names are looked
+ * up only in pg_catalog, until a function sets its own search_path.
  */
 Guard *
 guard_enter(void)
@@ -95,10 +99,10 @@ guard_leave(Guard *guard)
 }
 
 /*
- * Check a utility statement before the server executes it. Raises 42501 if a
- * guard is entered, so that attached code is executing the statement, and the
- * statement is DDL or SET CONSTRAINTS. The latter would decide when the
- * caller's constraints are checked.
+ * Check a utility statement before the server executes it. Errors: 42501 if
+ * attached code executes DDL or SET CONSTRAINTS, that is, if a guard is
+ * entered. SET CONSTRAINTS would decide when the caller's constraints are
+ * checked.
  */
 void
 guard_check_statement(Node *stmt)

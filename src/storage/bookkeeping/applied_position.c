@@ -1,15 +1,15 @@
 /*
  * applied_position.c
- *		Up to where in the WAL the worker has applied changes to the views:
- *		the one row of blogstore.change_feed.
+ *		How far the worker has applied changes to the views, as a position in
+ *		the WAL: the one row of blogstore.change_feed.
  *
  * The worker writes the row about once a second, before it advances its
- * replication slot to that position. It does not need the row to continue
+ * replication slot to the same position. It does not need the row to continue
  * after a crash, because it applies the present state of posts, not changes.
- * When the worker starts, the row shows whether the slot is still the one with
- * which the views were maintained. The slot may have been recreated or
- * advanced by hand, or the server may be a promoted standby whose slot is
- * ahead of the WAL that it had received.
+ * When the worker starts, it compares the row with the slot, to find out
+ * whether the views were maintained with this slot. The slot may have been
+ * recreated or advanced by hand. Or the server may be a promoted standby whose
+ * slot is ahead of the WAL that the standby had received.
  *
  * Runs in the worker and in backends.
  */
@@ -42,8 +42,9 @@ static KeptPlan forget_plan = {
 };
 
 /*
- * Read the row with the active snapshot; if there is none, all fields become
- * zero. Errors: 42501, 55000. Locks: those of plan_execute().
+ * Read the worker's position from blogstore.change_feed, with the active
+ * snapshot. All fields become zero if the table is empty. Errors: 42501,
+ * 55000. Locks: those of plan_execute().
  */
 void
 applied_position_read(AppliedPosition *position)
@@ -69,8 +70,8 @@ applied_position_read(AppliedPosition *position)
 }
 
 /*
- * Insert or update the row. Errors: 42501, 55000. Locks: those of
- * plan_execute().
+ * Write the worker's position to blogstore.change_feed. Errors: 42501, 55000.
+ * Locks: those of plan_execute().
  */
 void
 applied_position_write(const AppliedPosition *position)
@@ -89,8 +90,9 @@ applied_position_write(const AppliedPosition *position)
 }
 
 /*
- * Delete the row, so that it is not known up to where changes were applied.
- * Errors: 42501, 55000. Locks: those of plan_execute().
+ * Delete the worker's position from blogstore.change_feed. Called after the
+ * slot was dropped on purpose, so that the next worker does not report a lost
+ * slot. Errors: 42501, 55000. Locks: those of plan_execute().
  */
 void
 applied_position_forget(void)

@@ -23,28 +23,33 @@
 
 typedef enum JobKind
 {
-	JOB_REBUILD,				/* write the copies of posts and the feed
-								 * anew */
+	/* Rebuild the views: write the copies of posts and the feed anew. */
+	JOB_REBUILD,
 	/*
-	 * write a user's new name to the user's posts, comments and likes; without
-	 * a user: check the names of all users
+	 * Write a user's new name to the user's posts, comments and likes. A job
+	 * without a user compares the names in all items with the users' names.
 	 */
 	JOB_RENAME,
 	JOB_DELETION,				/* delete a user's posts, comments and likes */
-	JOB_ARRIVAL					/* check a partition that came to this node */
+	/*
+	 * On a cluster: give the items of a partition that has moved to this node
+	 * the current usernames, and update their copies in the views.
+	 */
+	JOB_ARRIVAL
 } JobKind;
 
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
- * The phases of a job, numbers in the table blogstore.jobs. They depend on the
- * kind of the job, and are explained in views/worker/views_rebuild.c and
+ * The phases that jobs of all kinds have. A phase is a number in the table
+ * blogstore.jobs. The phases of a rebuild are explained in
+ * views/worker/views_rebuild.c, and those of the other jobs in
  * model/user_changes/user_items_sweep.c.
  */
-#define JOB_QUEUED 0			/* a job that the worker has not begun */
+#define JOB_QUEUED 0			/* the worker has not begun the job */
 /*
- * a rename or deletion that has failed because of a damaged table, and waits
- * until the owner has repaired it
+ * A step of the job has failed because of a damaged table. The worker repeats
+ * the job from its first item after a pause. Not a phase of a rebuild.
  */
 #define JOB_PARKED 5
 
@@ -56,19 +61,20 @@ typedef enum RebuildPhase
 } RebuildPhase;
 
 /*
- * The phases of a rename, a deletion and an arrival. The worker sweeps over
- * all items of a user, or of a partition, until no running transaction can
- * write another one.
+ * The phases of a rename, a deletion and an arrival. In such a job the worker
+ * goes over all items of a user, or of a partition, until no running
+ * transaction can write another item of this user or partition.
  */
 typedef enum SweepPhase
 {
 	SWEEP_QUEUED = JOB_QUEUED,
-	SWEEP_FIRST,				/* the first pass over the items */
+	SWEEP_FIRST,
 	SWEEP_WAIT,
-	SWEEP_RECHECK,				/* a further pass over the items */
+	SWEEP_RECHECK,
 	/*
-	 * of a deletion or arrival: all items are done, and the worker waits until
-	 * the views no longer show what has changed
+	 * For a deletion: wait until the views no longer show the deleted items.
+	 * For an arrival: update the copies of the partition's posts. A rename has
+	 * no such phase.
 	 */
 	SWEEP_VIEWS,
 	SWEEP_PARKED = JOB_PARKED
@@ -80,32 +86,43 @@ typedef struct Job
 	JobKind		kind;
 	bool		has_user;
 	/*
-	 * The user of a rename or deletion. In the table, the row of an arrival
-	 * has the partition's OID in this column.
+	 * The user of a rename or deletion. For an arrival, the column user_id of
+	 * blogstore.jobs has the partition's OID instead.
 	 */
 	pg_uuid_t	user_id;
 	/*
-	 * The partition's table of an arrival; InvalidOid if the arrival means
-	 * that partitions have left the node.
+	 * For an arrival: the table of the partition that has moved to this node;
+	 * InvalidOid if partitions have left the node.
 	 */
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	ItemPlace	place;			/* position within that partition */
+	ItemPlace	place;			/* where in this partition the worker goes
+								 * on */
 	int64		done;
-	int64		total;			/* -1 if it is not known */
-	bool		locked;			/* this transaction has locked the row */
+	/*
+	 * The number of items that the job has to handle; -1 if it is not known.
+	 */
+	int64		total;
+	/*
+	 * Whether the current transaction has locked the job's row (job_lock()).
+	 */
+	bool		locked;
 	bool		finished;
 } Job;
 
-/* SQL that selects the users who are being deleted. Their items are hidden. */
+/*
+ * SQL that selects the ids of the users who are being deleted. Readers do not
+ * see the items of these users.
+ */
 #define USERS_BEING_DELETED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
 /*
- * SQL that selects the users whose items are getting a new name; NULL stands
- * for all users.
+ * SQL that selects the ids of the users who have been renamed, while the new
+ * name is not yet in all of their items. A NULL in the result stands for all
+ * users.
  */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
@@ -131,7 +148,7 @@ extern pg_uuid_t *jobs_deleting(int *n);
 extern bool job_lock_deletion(const pg_uuid_t *user_id);
 extern void job_make_rename(const pg_uuid_t *user_id);
 
-/* job_progress.c: waiting for jobs, showing and repairing them */
+/* job_progress.c */
 extern Datum jobs_to_wait_for(int *count);
 extern bool jobs_are_left(Datum ids);
 extern void jobs_show(Tuplestorestate *out, TupleDesc desc,
@@ -143,17 +160,27 @@ extern void jobs_mend(void);
  * The other tables, and their owner
  * ------------------------------------------------------------------------ */
 
-/* view_state.c: whether readers may use the views */
+/*
+ * Whether readers may use the views, and with which settings the views were
+ * built: the row of blogstore.view_state.
+ */
 typedef struct ViewState
 {
 	bool		enabled;		/* false after stop_worker() */
-	bool		ready;			/* the views are complete */
-	int			feed_size;		/* setting with which the feed was built */
-	int			short_form_length;	/* the same for short forms; 0: no views */
-	int64		short_form;		/* short_form_stamp() at that time */
+	bool		ready;			/* the views show all posts, comments and
+								 * likes */
+	int			feed_size;		/* blogstore.feed_size when the feed was
+								 * built */
 	/*
-	 * true if the feed holds all posts that lists show, so that a list need
-	 * not go on in the posts.
+	 * The setting blogstore.short_form_length when the views were built; 0 if
+	 * there are no views.
+	 */
+	int			short_form_length;
+	int64		short_form;		/* short_form_stamp() when the views were
+								 * built */
+	/*
+	 * Whether the feed holds all posts that lists show. If so, list_feed()
+	 * need not read the container posts after the last row of the feed.
 	 */
 	bool		feed_whole;
 } ViewState;
@@ -166,23 +193,29 @@ extern void view_state_write(const ViewState *state);
 extern void view_state_write_whole(bool feed_whole);
 
 /*
- * applied_position.c: up to where in the WAL the worker has applied changes to
- * the views
+ * How far the worker has applied changes to the views: the row of
+ * blogstore.change_feed.
  */
 typedef struct AppliedPosition
 {
-	XLogRecPtr	applied_lsn;	/* the views show all commits before it */
+	/* The views contain all commits before this position. */
+	XLogRecPtr	applied_lsn;
 	TimestampTz applied_at;
-	int64		timeline;		/* the server's timeline at that time */
+	/* The server's timeline when the row was written. */
+	int64		timeline;
 	int64		system_identifier;
-	int64		layout;			/* container_layout() at that time */
+	/*
+	 * The number container_layout() of the partitions when the row was
+	 * written.
+	 */
+	int64		layout;
 } AppliedPosition;
 
 extern void applied_position_read(AppliedPosition *position);
 extern void applied_position_write(const AppliedPosition *position);
 extern void applied_position_forget(void);
 
-/* owner_scope.c: acting as the containers' owner */
+/* The user id and security context that owner_end() restores. */
 typedef struct OwnerScope
 {
 	Oid			user;
@@ -194,7 +227,7 @@ extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
 extern void limit_lock_waits(void);
 
-/* own_writes.c: keeping the worker's own writes from being decoded */
+/* own_writes.c */
 extern void own_writes_look(void);
 extern void own_writes_run(bool make, void (*write) (void *arg), void *arg);
 extern bool own_writes_have(CompatOrigin origin);

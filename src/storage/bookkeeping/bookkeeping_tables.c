@@ -3,12 +3,13 @@
  *		Locks the bookkeeping tables, and checks that they are as blogstore
  *		made them.
  *
- * Statements name these tables and run as the containers' owner. If a table is
- * missing, a role that may create objects in the schema could replace it with
- * a view, or with a table that has a trigger. So before a statement runs, each
- * table that it names is locked, and its relkind, owner, columns and key are
- * checked. The owner must not have added anything that could reject a row. The
- * result is cached by OID until an invalidation.
+ * The SQL statements of blogstore name these tables and run as the containers'
+ * owner. If a bookkeeping table is missing, a role that may create objects in
+ * the schema could replace it with a view, or with a table that has a trigger.
+ * So before a statement runs, each table that it names is locked, and its
+ * relkind, owner, columns and key are checked. The owner must not have added
+ * anything that could reject a row. The result is cached by OID until an
+ * invalidation.
  *
  * Runs in any process.
  */
@@ -53,7 +54,8 @@ typedef struct TableShape
 	const char *name;
 	Column		column[MAX_COLUMNS];	/* the first column is the primary
 										 * key */
-	const char *check;			/* name of its CHECK constraint, or NULL */
+	/* The name of the table's CHECK constraint; NULL if it has none. */
+	const char *check;
 } TableShape;
 
 static const TableShape shape[N_BOOKKEEPING] = {
@@ -84,13 +86,12 @@ static const TableShape shape[N_BOOKKEEPING] = {
 };
 
 /*
- * By table: whether it was checked and found in order since the last
- * invalidation, and its owner at that time.
+ * For each bookkeeping table: whether it was checked and found in order since
+ * the last invalidation of the table, and who owned it then.
  */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
 
-/* Return the name of a bookkeeping table. */
 const char *
 bookkeeping_name(Bookkeeping table)
 {
@@ -98,8 +99,8 @@ bookkeeping_name(Bookkeeping table)
 }
 
 /*
- * Return the relation with the name of a bookkeeping table in blogstore's
- * schema, whatever its relkind; InvalidOid if there is none.
+ * Return the OID of the relation in blogstore's schema that has the name of a
+ * bookkeeping table, whatever its relkind; InvalidOid if there is none.
  */
 Oid
 bookkeeping_lookup(Bookkeeping table)
@@ -108,9 +109,10 @@ bookkeeping_lookup(Bookkeeping table)
 }
 
 /*
- * Return what is wrong with the indexes of an open table; NULL if nothing.
- * There must be a unique index on just the first column, without a predicate,
- * and no index on other columns, which could reject rows.
+ * Return what is wrong with the indexes of an open bookkeeping table, as words
+ * for a message; NULL if nothing. There must be a unique index on just the
+ * first column, without a predicate. An index on other columns is not allowed,
+ * because it could reject rows.
  */
 static const char *
 indexes_problem(Relation rel, const char *column)
@@ -153,8 +155,8 @@ is_own_column(const TableShape *wanted, const char *name)
 }
 
 /*
- * Return what the owner has added to an open table that could reject a row, or
- * run code when a row is written; NULL if nothing.
+ * Return what the owner has added to an open bookkeeping table that could
+ * reject a row, or run code when a row is written; NULL if nothing.
  */
 static const char *
 additions_problem(Relation rel, const TableShape *wanted)
@@ -175,8 +177,8 @@ additions_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return what is wrong with the columns and indexes of an open table; NULL if
- * nothing.
+ * Return what is wrong with the columns and indexes of an open bookkeeping
+ * table, as words for a message; NULL if nothing.
  */
 static const char *
 columns_problem(Relation rel, const TableShape *wanted)
@@ -198,8 +200,10 @@ columns_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return the reason why a relation cannot be a bookkeeping table of an owner,
- * as a part of a sentence; NULL if it can. The caller has locked the relation.
+ * Return why a relation cannot be used as a bookkeeping table, as words for a
+ * message; NULL if it can. The caller has locked the relation.
+ *
+ * owner: the role that must own it
  */
 const char *
 bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
@@ -245,9 +249,10 @@ bookkeeping_missing(Bookkeeping table)
 
 /*
  * Lock a bookkeeping table, and check that it is as blogstore made it and
- * belongs to the owner of the containers. Returns its OID. write: take the
- * lock of a statement that writes, which keeps the owner from adding a trigger
- * or constraint meanwhile.
+ * belongs to the owner of the containers. Returns the table's OID.
+ *
+ * write: lock the table as for INSERT, so that the owner cannot add a trigger
+ * or constraint until the transaction ends
  *
  * Errors: 55000. Locks: RowExclusiveLock (write) or AccessShareLock, to the
  * end of the transaction.
@@ -273,7 +278,8 @@ bookkeeping_lock(Bookkeeping table, bool write)
 			known_owner[table] == owner)
 			return relid;
 		/*
-		 * an invalidation during the check keeps its result from being cached
+		 * The result of the check is not cached if the table is invalidated
+		 * during the check.
 		 */
 		began = remembered_begin(right, relid);
 		if (bookkeeping_lookup(table) != relid)
@@ -297,10 +303,10 @@ bookkeeping_lock(Bookkeeping table, bool write)
 }
 
 /*
- * Raise what is wrong with a bookkeeping table. Does not wait: returns false
- * if the table has changed and its lock is not available. Errors: 55000.
- * Locks: AccessShareLock on the table if it has changed, to the end of the
- * transaction.
+ * Check a bookkeeping table, unless it was checked since its last
+ * invalidation. Returns false, without waiting, if the table's lock is not
+ * available. Errors: 55000 if the table is not as blogstore made it. Locks:
+ * AccessShareLock for the check, to the end of the transaction.
  */
 bool
 bookkeeping_check(Bookkeeping table)
@@ -318,9 +324,10 @@ bookkeeping_check(Bookkeeping table)
 }
 
 /*
- * Call a function with the first row of a table that the active snapshot
- * shows, unless take is NULL. Returns whether there is a row. Errors: 55000.
- * Locks: AccessShareLock, to the end of the transaction.
+ * Read the first row of a bookkeeping table that is visible to the active
+ * snapshot, and call take(rel, row, arg) with it. take NULL: only look whether
+ * there is a row. Returns whether there is one. Errors: 55000. Locks:
+ * AccessShareLock, to the end of the transaction.
  */
 bool
 bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
@@ -339,8 +346,8 @@ bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 }
 
 /*
- * Return the value of a column of a row; 0 if it is NULL. The column's type
- * must be passed by value.
+ * Return the value of the column "name" in a row of rel; 0 if it is NULL. The
+ * column's type must be passed by value.
  */
 Datum
 bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)

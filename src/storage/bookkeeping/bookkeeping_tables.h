@@ -37,8 +37,8 @@ extern Oid	bookkeeping_lock(Bookkeeping table, bool write);
 extern bool bookkeeping_check(Bookkeeping table);
 
 /*
- * A function that bookkeeping_first_row() calls with a row. rel is the row's
- * table.
+ * A function that bookkeeping_first_row() calls with the row that it has read,
+ * the row's table, and its own last argument.
  */
 typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
 

@@ -1,7 +1,7 @@
 /*
  * job_progress.c
- *		Examines the jobs in the queue, blogstore.jobs: for which jobs a caller
- *		has to wait, how far they are, and whether their rows lack values.
+ *		Reads the queue of jobs, blogstore.jobs: for which jobs a caller has to
+ *		wait, and how much of each job is done. Also replaces NULLs in it.
  *
  * A job is work of the worker that continues after the command that requested
  * it. Runs in backends.
@@ -78,9 +78,11 @@ jobs_to_wait_for(int *count)
 }
 
 /*
- * Return whether the worker has yet to finish one of these jobs, not counting
- * parked ones, which wait until the owner has repaired a table. Acts as the
- * owner of blogstore's tables. Errors: 42501, 55000.
+ * Return whether blogstore.jobs still has a job with one of these ids, other
+ * than parked jobs, which wait until the owner has repaired a table. Acts as
+ * the owner of blogstore's tables. Errors: 42501, 55000.
+ *
+ * ids: an array of uuid, from jobs_to_wait_for()
  */
 bool
 jobs_are_left(Datum ids)
@@ -112,14 +114,13 @@ static KeptPlan progress_plan = {
 	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
 	" done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
-	/* the owner may have written values that the worker never writes */
+	/* started_at can be infinite, but only if the owner has written it */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
 	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",
 	1, {INT8OID}, NULL
 };
 
-/* The columns that progress_plan returns, in their order. */
 enum
 {
 	SHOWN_KIND,
@@ -134,8 +135,10 @@ enum
 };
 
 /*
- * Return the name of the phase that a row of progress_plan shows; NULL if it
- * has none. The owner may have written any values to the row.
+ * Return the name of a job's phase for the view blogstore.progress; NULL if
+ * the phase has no name. The arguments are a row of progress_plan. Any of its
+ * values can be NULL or invalid, because the owner may write to
+ * blogstore.jobs.
  */
 static const char *
 shown_phase(const Datum *values, const bool *nulls)
@@ -153,9 +156,10 @@ shown_phase(const Datum *values, const bool *nulls)
 }
 
 /*
- * Append all jobs to out, as rows of the view blogstore.progress.
- * rebuild_total: the total to be shown for a rebuild that has not begun. Acts
- * as the owner of blogstore's tables. Errors: 42501, 55000.
+ * Append a row of the view blogstore.progress to "out" for each job. Acts as
+ * the owner of blogstore's tables. Errors: 42501, 55000.
+ *
+ * rebuild_total: the number of items to show for a rebuild that has not begun
  */
 void
 jobs_show(Tuplestorestate *out, TupleDesc desc, int64 rebuild_total)
@@ -199,7 +203,7 @@ static KeptPlan mend_plan = {
 	0, {0}, NULL
 };
 
-/* Return whether repair() can replace a NULL in a column of blogstore.jobs. */
+/* Return whether jobs_mend() replaces NULLs in a column of blogstore.jobs. */
 bool
 job_column_is_mendable(const char *column)
 {
@@ -214,9 +218,9 @@ job_column_is_mendable(const char *column)
 }
 
 /*
- * Replace NULLs in blogstore.jobs, which only the owner can have written, with
- * the columns' initial values. The worker then begins such a job anew. Errors:
- * 42501, 55000.
+ * Replace NULLs in columns of blogstore.jobs with the columns' initial values.
+ * Only the owner can have written these NULLs. The worker then begins a job
+ * without a phase anew. Called by repair(). Errors: 42501, 55000.
  */
 void
 jobs_mend(void)

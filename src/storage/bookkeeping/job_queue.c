@@ -4,13 +4,13 @@
  *		worker that continues after the command that requested it.
  *
  * A job is a row, which is inserted in the transaction that requests the job.
- * The worker decodes the insert, does the job in steps, and saves in the row
- * how far it is. All statements on this table are here, except those that only
- * examine it (job_progress.c). The phases of a job are explained where its
- * work is done:
+ * The worker decodes the insert and does the job in steps. After each step it
+ * saves the job's position in the row. All statements on this table are here,
+ * except those that only examine it (job_progress.c). The phases of a job are
+ * explained where its work is done:
  *
- *		rebuild		views/worker/views_rebuild.c
- *		others		model/user_changes/user_items_sweep.c
+ *		rebuild						views/worker/views_rebuild.c
+ *		rename, deletion, arrival	model/user_changes/user_items_sweep.c
  *
  * Runs in backends and in the worker. Callers act as the owner of blogstore's
  * tables, unless a function's comment says that it does so itself. Errors of
@@ -33,13 +33,16 @@
 #define MAX_PHASES 6
 
 /*
- * By kind of job: its name in the table, and the names of its phases for the
- * view blogstore.progress.
+ * For each kind of job: the kind's name in blogstore.jobs, and the names of
+ * its phases for the view blogstore.progress.
  */
 static const struct
 {
 	const char *name;
-	const char *phase[MAX_PHASES];	/* NULL if the kind has no such phase */
+	/*
+	 * The name of each phase; NULL if jobs of this kind do not have the phase.
+	 */
+	const char *phase[MAX_PHASES];
 }			kinds[N_JOB_KINDS] =
 {
 	[JOB_REBUILD] = {REBUILD, {
@@ -72,12 +75,13 @@ static const struct
 	}}
 };
 
-/* Statements on jobs of several kinds rely on these numbers. */
+/* SQL statements compare the phase with 0, whatever the kind of the job. */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 
 /*
- * Return the kind of jobs with a name; JOB_DELETION if there is no such kind.
+ * Return the kind of jobs with a name; JOB_DELETION if the name is unknown.
+ * Only the owner can have written an unknown name.
  */
 JobKind
 job_kind(const char *name)
@@ -100,10 +104,6 @@ job_phase_name(JobKind kind, int phase)
 	return kinds[kind].phase[phase];
 }
 
-/*
- * Return whether a job has failed because of a damaged table, and waits until
- * the owner has repaired it.
- */
 bool
 job_is_parked(const Job *job)
 {
@@ -143,8 +143,10 @@ queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job. user_id: the user of a rename or deletion; NULL for a rename of
- * all users, and for a rebuild of the views.
+ * Queue a job.
+ *
+ * user_id: the user of a rename or deletion; NULL for a rename of all users,
+ * and for a rebuild of the views
  */
 void
 job_queue(JobKind kind, const pg_uuid_t *user_id)
@@ -153,8 +155,8 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job, unless a job of this kind and user is queued that the worker
- * has not begun.
+ * Queue a job, unless blogstore.jobs has a job of the same kind and user that
+ * the worker has not begun.
  */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
@@ -164,9 +166,9 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 
 /*
  * Queue a job of kind JOB_ARRIVAL for a partition that has moved to this node
- * of a cluster; InvalidOid: for partitions that have left the node. The row
- * has the OID of the partition's table where rows of other jobs have a user
- * id.
+ * of a cluster. InvalidOid: queue one job for all partitions that have left
+ * the node. The OID is stored in the job's column user_id, as the last four
+ * bytes.
  */
 void
 job_queue_arrival(Oid partition_table)
@@ -179,8 +181,8 @@ job_queue_arrival(Oid partition_table)
 }
 
 /*
- * Return the OID of a partition's table, which the row of an arrival has where
- * rows of other jobs have a user id.
+ * Return the OID of the partition's table that job_queue_arrival() has stored
+ * in the column user_id of a job.
  */
 static Oid
 partition_of_job(const pg_uuid_t *key)
@@ -200,8 +202,8 @@ static KeptPlan restart_rebuilds_plan = {
 };
 
 /*
- * Let the worker begin the queued rebuilds of the views anew, or queue one if
- * there is none.
+ * Let the worker begin the queued rebuilds of the views anew. Queue a rebuild
+ * if none is queued.
  */
 void
 job_queue_rebuild_anew(void)
@@ -220,7 +222,8 @@ static KeptPlan restart_sweeps_plan = {
 
 /*
  * Let the worker begin all queued renames, deletions and arrivals anew. Called
- * when partitions were attached, over whose items they have not gone.
+ * after partitions were attached, because a job that had begun has missed the
+ * items in them.
  */
 void
 jobs_restart_sweeps(void)
@@ -229,8 +232,10 @@ jobs_restart_sweeps(void)
 }
 
 /*
- * Queue renames of users whose names the owner has changed by SQL, so that
- * their items get the new names. all: also queue a rename of all users.
+ * Queue a rename of each of n users, whose names the owner has changed by SQL.
+ * The worker then writes the new names to the users' items.
+ *
+ * all: also queue a rename of all users
  */
 void
 jobs_request_renames(const pg_uuid_t *users, int n, bool all)
@@ -246,7 +251,6 @@ static KeptPlan any_rebuild_plan = {
 	"SELECT 1 FROM " JOBS_SQL " WHERE kind = '" REBUILD "'", 0, {0}, NULL
 };
 
-/* Return whether a rebuild of the views is queued. */
 bool
 job_rebuild_is_queued(void)
 {
@@ -294,7 +298,6 @@ static KeptPlan finish_plan = {
 	"DELETE FROM " JOBS_SQL " WHERE id = $1", 1, {UUIDOID}, NULL
 };
 
-/* Return a column of a result row; 0 if it is NULL. */
 static Datum
 get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 {
@@ -303,7 +306,6 @@ get_column(HeapTuple row, TupleDesc desc, int column, bool *isnull)
 	return *isnull ? (Datum) 0 : value;
 }
 
-/* Convert a row that list_plan returns to a job. */
 static void
 job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 {
@@ -327,7 +329,10 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
-	/* only the owner can have written such values: begin the job anew */
+	/*
+	 * The phase or the partition is invalid, which only the owner can have
+	 * written: begin the job anew.
+	 */
 	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
 	{
 		job->phase = JOB_QUEUED;
@@ -338,8 +343,9 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Read up to limit jobs, and skip the first offset ones. Rebuilds come before
- * other jobs. Returns how many were read.
+ * Read jobs from the queue into "jobs". Skips the first "offset" jobs of the
+ * queue, and reads at most "limit". Rebuilds come before other jobs. Returns
+ * how many jobs were read.
  */
 int
 jobs_list(int64 offset, Job *jobs, int limit)
@@ -357,9 +363,10 @@ jobs_list(int64 offset, Job *jobs, int limit)
 }
 
 /*
- * Lock the row of a job until the transaction ends. Returns false if another
- * transaction has it locked, or it was deleted, or it has become a job of
- * another kind (deletion_revive()).
+ * Take the row lock (FOR UPDATE) on a job's row in blogstore.jobs until the
+ * transaction ends. Returns false, without waiting, if another transaction has
+ * the row locked. Also returns false if the job was deleted, or has become one
+ * of another kind (job_make_rename()).
  */
 bool
 job_lock(Job *job)
@@ -373,8 +380,8 @@ job_lock(Job *job)
 }
 
 /*
- * Set the phase of a job that the caller has locked. The phase begins with the
- * first partition.
+ * Set the phase of a job, and its position to the first partition. The caller
+ * has locked the job (job_lock()), and saves it (job_save()).
  */
 void
 job_enter_phase(Job *job, int phase)
@@ -387,8 +394,8 @@ job_enter_phase(Job *job, int phase)
 }
 
 /*
- * Save the phase, the position and the counts of a job that the caller has
- * locked.
+ * Save the phase, position and counts of a job in its row. The caller has
+ * locked the job (job_lock()).
  */
 void
 job_save(const Job *job)
@@ -410,7 +417,8 @@ job_save(const Job *job)
 }
 
 /*
- * Delete the row of a job that the caller has locked, because the job is done.
+ * Delete the row of a job that is done. The caller has locked the job
+ * (job_lock()).
  */
 void
 job_finish(Job *job)
@@ -430,8 +438,8 @@ static KeptPlan merge_plan = {
 };
 
 /*
- * Delete other queued renames of a job's user that the worker has not begun,
- * because this job writes the newest name, too.
+ * Delete the other renames of a job's user that the worker has not begun. They
+ * are not needed, because this job writes the user's newest name.
  */
 void
 job_merge_renames(const Job *job)
@@ -470,9 +478,9 @@ static KeptPlan make_rename_plan = {
 };
 
 /*
- * Return the users who are being deleted according to the active snapshot,
- * sorted, in the current memory context; NULL if there are none. *n becomes
- * their number. Acts as the owner of blogstore's tables.
+ * Return the ids of the users who are being deleted according to the active
+ * snapshot, sorted, in the current memory context; NULL if there are none.
+ * Sets *n to their number. Acts as the owner of blogstore's tables.
  */
 pg_uuid_t *
 jobs_deleting(int *n)
@@ -500,8 +508,9 @@ jobs_deleting(int *n)
 }
 
 /*
- * Lock the job that deletes a user, and wait for other transactions that have
- * it locked. Returns false if there is no such job.
+ * Take the row lock (FOR UPDATE) on the job that deletes a user, until the
+ * transaction ends. Waits for other transactions that have the row locked.
+ * Returns false if there is no such job.
  */
 bool
 job_lock_deletion(const pg_uuid_t *user_id)
@@ -512,8 +521,8 @@ job_lock_deletion(const pg_uuid_t *user_id)
 }
 
 /*
- * Turn the job that deletes a user into a rename. The caller has locked the
- * job.
+ * Turn the job that deletes a user into a rename of this user. The caller has
+ * locked the job (job_lock_deletion()).
  */
 void
 job_make_rename(const pg_uuid_t *user_id)

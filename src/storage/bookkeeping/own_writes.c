@@ -1,23 +1,27 @@
 /*
  * own_writes.c
- *		Marks what a worker writes to the views, so that no worker decodes it.
+ *		Marks the worker's changes to the views, so that no worker decodes
+ *		them.
  *
- * The mark is a replication origin in the WAL records of the changes. The
+ * The mark is a replication origin, in the WAL records of the changes. The
  * origin exists in pg_replication_origin, because other output plugins look
  * origins up; for example, pgoutput does so if the containers are published.
  *
- * The records of commits and aborts must not have this origin. With it, the
- * server would track the origin's progress, in a state that this process would
- * have to acquire (replorigin_session_setup()), and that uses one of
- * max_replication_slots. Without that state, a commit with an origin crashes,
- * and from PostgreSQL 16 on, so does an abort. So the mark is removed before
- * either: own_writes_run() removes it when the function that it calls returns
- * or throws an error, a callback removes it when the process exits, and
- * guard_enter() removes it while attached code runs, which can have
- * subtransactions.
+ * The WAL records of commits and aborts must not have this origin. With it,
+ * the server would track the origin's progress. The process would have to
+ * acquire a state for this (replorigin_session_setup()), which uses one of
+ * max_replication_slots. Without this state, a commit with an origin crashes,
+ * and from PostgreSQL 16 on, so does an abort. So the mark is removed before a
+ * transaction or subtransaction can end:
  *
- * Runs in the worker, and in backends that receive what the worker of another
- * node sends.
+ * -	own_writes_run() removes it when the function that it calls returns or
+ *	throws an error;
+ * -	a callback removes it when the process exits;
+ * -	guard_enter() removes it while attached code runs, which can have
+ *	subtransactions.
+ *
+ * Runs in the worker. On a cluster, also in backends that write to this node's
+ * views what the worker of another node has sent.
  */
 #include "postgres.h"
 
@@ -29,19 +33,22 @@
 #include "storage/ipc.h"
 #include "storage/lmgr.h"
 
-/* One origin for all databases, because each worker decodes only its own. */
+/*
+ * All databases share one origin. Each worker decodes only its own database.
+ */
 #define OWN_ORIGIN "blogstore_worker"
 
 /*
- * The origin's id, as it was last looked up; InvalidRepOriginId if there was
- * no such origin.
+ * The id of the origin when own_writes_look() last looked it up;
+ * COMPAT_NO_ORIGIN if it did not exist.
  */
 static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 
 /*
- * Look up the id of the origin. The worker calls this in a transaction, before
- * it decodes changes. A superuser can drop the origin. The worker then decodes
- * its own writes, too, and finds nothing to do.
+ * Look up the id of the origin that marks the worker's changes. The worker
+ * calls this in a transaction, before it decodes changes. If a superuser has
+ * dropped the origin, the worker decodes its own changes, too, and finds
+ * nothing to do.
  */
 void
 own_writes_look(void)
@@ -50,9 +57,9 @@ own_writes_look(void)
 }
 
 /*
- * Create the origin if it does not exist. Locks: pg_replication_origin in
- * ExclusiveLock mode, to the end of the transaction, so that two workers do
- * not both create it.
+ * Create the origin that marks the worker's changes, if it does not exist.
+ * Locks: ExclusiveLock on pg_replication_origin, to the end of the
+ * transaction, so that two workers do not both create it.
  */
 static void
 make_origin(void)
@@ -70,9 +77,9 @@ unmark(int code, Datum arg)
 }
 
 /*
- * Make sure that the origin is removed from the session when the process
- * exits, before a FATAL error aborts the transaction. The record of the abort
- * must not have it.
+ * Register a callback that removes the mark when the process exits. A FATAL
+ * error runs it before the transaction aborts, so that the WAL record of the
+ * abort has no origin.
  */
 static void
 unmark_at_exit(void)
@@ -85,11 +92,14 @@ unmark_at_exit(void)
 }
 
 /*
- * Call write(arg) in the current transaction, and let its changes have the
- * origin, so that no worker decodes them. Changes that the owner's attached
- * code makes are decoded nevertheless. make: create the origin if it does not
- * exist. Errors: those of write. Locks: pg_replication_origin if the origin is
- * created.
+ * Call write(arg) in the current transaction, and mark the changes that it
+ * makes, so that no worker decodes them. Changes that the owner's attached
+ * code makes are not marked.
+ *
+ * make: create the replication origin if it does not exist
+ *
+ * Errors: those of write. Locks: ExclusiveLock on pg_replication_origin, if
+ * the origin is created.
  */
 void
 own_writes_run(bool make, void (*write) (void *arg), void *arg)
@@ -110,9 +120,7 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 	PG_END_TRY();
 }
 
-/*
- * Return whether changes with an origin were written by a worker to the views.
- */
+/* Return whether this origin marks changes of a worker to the views. */
 bool
 own_writes_have(CompatOrigin origin)
 {

@@ -21,14 +21,17 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-/* The lock_timeout for work of the worker, in milliseconds. */
+/*
+ * The lock_timeout, in milliseconds, of transactions that do the worker's
+ * work.
+ */
 #define WORKER_LOCK_WAIT "200"
 
 /*
- * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called for
- * work of the worker, in whatever process does it, so that it does not hold
- * its own locks for long while it waits for another one. After a timeout the
- * worker releases its locks, and tries again.
+ * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called by
+ * each process that does work of the worker. A transaction that waits for a
+ * lock keeps the locks that it already has, and thereby blocks others. After a
+ * timeout it aborts, and the worker tries again.
  */
 void
 limit_lock_waits(void)
@@ -38,7 +41,9 @@ limit_lock_waits(void)
 
 /*
  * Raise an error (25006) if the transaction is read-only, or the server is in
- * recovery. command: the name of the caller's command, for the message.
+ * recovery.
+ *
+ * command: the name of the command that the user has called, for the message
  */
 void
 need_writable(const char *command)
@@ -72,7 +77,6 @@ owner_begin(OwnerScope *scope)
 						   scope->sec_context | SECURITY_LOCAL_USERID_CHANGE);
 }
 
-/* Restore the user who was current before owner_begin(). */
 void
 owner_end(const OwnerScope *scope)
 {

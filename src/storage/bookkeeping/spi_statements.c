@@ -98,8 +98,9 @@ tables_lock_for_import(void)
 }
 
 /*
- * Lock the tables that a statement names, and check that they, and the code
- * that the owner has attached to them, can be used. Errors: 55000.
+ * Lock the tables that a statement names, and check that they can be used.
+ * Also check that the code attached to the containers among them may run.
+ * Errors: 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)
@@ -115,7 +116,10 @@ lock_tables(const KeptPlan *plan, bool write)
 			lock_bookkeeping(t, write);
 }
 
-/* Return which tables of blogstore a prepared statement names, as bits. */
+/*
+ * Return which tables of blogstore a prepared statement names, as a bit mask
+ * like KeptPlan.tables.
+ */
 static int
 tables_named(SPIPlanPtr made)
 {
@@ -138,7 +142,7 @@ tables_named(SPIPlanPtr made)
 
 /*
  * Prepare a statement for the current SPI connection. The caller has locked
- * the tables that it names.
+ * the tables that the statement names.
  */
 static SPIPlanPtr
 prepare(KeptPlan *plan)
@@ -148,7 +152,7 @@ prepare(KeptPlan *plan)
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
-	/* the caller has locked and checked only the tables in plan->tables */
+	/* The caller has locked and checked only the tables in plan->tables. */
 	if (tables_named(made) != plan->tables)
 		elog(ERROR, "statement \"%s\" is on other tables than it says",
 			 plan->sql);
@@ -156,8 +160,8 @@ prepare(KeptPlan *plan)
 }
 
 /*
- * Prepare a statement for the life of the session, if that was not done
- * before. The caller has locked the tables that it names.
+ * Prepare a statement at its first use, and keep the plan for the session. The
+ * caller has locked the tables that the statement names.
  */
 static void
 prepare_kept(KeptPlan *plan)
@@ -181,11 +185,15 @@ check_result(const KeptPlan *plan, int rc)
 }
 
 /*
- * Run a statement, whose plan is kept. Returns the result code of SPI, which
- * is not negative; the rows are in SPI_tuptable. read_only: the statement only
- * reads, with the active snapshot. Errors: 55000, and those of the statement.
- * Locks, to the end of the transaction: RowExclusiveLock on each table that
- * the statement names, or AccessShareLock if it only reads.
+ * Run a statement, and keep its plan for the session. Returns the result code
+ * of SPI, which is not negative; the rows are in SPI_tuptable.
+ *
+ * values, nulls: the statement's parameters, as for SPI_execute_plan()
+ * read_only: the statement only reads, with the active snapshot
+ *
+ * Errors: 55000, and those of the statement. Locks, to the end of the
+ * transaction: RowExclusiveLock on each table that the statement names, or
+ * AccessShareLock if it only reads.
  */
 int
 plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
@@ -203,9 +211,9 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Run a statement, whose plan is kept and whose rows are not needed. Returns
- * how many rows it has found or changed. Connects to SPI itself. Errors and
- * locks: those of plan_execute().
+ * Run a statement whose result rows are not needed, and keep its plan.
+ * Connects to SPI itself. Returns how many rows the statement has found or
+ * changed. Arguments, errors and locks: those of plan_execute().
  */
 uint64
 plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
@@ -220,7 +228,7 @@ plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Get a uuid from a column of a statement's row. If the column is NULL,
+ * Get a uuid from a column of a result row of SPI. If the column is NULL,
  * returns false and sets *out to zeros.
  */
 bool
@@ -236,9 +244,9 @@ row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 }
 
 /*
- * Run a statement that only reads and has no arguments, with the active
- * snapshot, and send its rows to dest as they come. The plan is kept. Errors
- * and locks: those of plan_execute().
+ * Run a SELECT without parameters, with the active snapshot, and send each row
+ * to "dest" as it comes. The plan is kept. Errors and locks: those of
+ * plan_execute().
  */
 void
 plan_send(KeptPlan *plan, DestReceiver *dest)
@@ -254,9 +262,9 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Run a statement that only reads and has no arguments, and send its rows to
- * dest as they come. The plan is not kept, because the text of the statement
- * changes between calls. Errors and locks: those of plan_execute().
+ * Run a SELECT without parameters, and send each row to "dest" as it comes.
+ * The plan is not kept, because the text of the statement changes between
+ * calls. Errors and locks: those of plan_execute().
  */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)
@@ -274,10 +282,10 @@ plan_send_once(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Run a statement over whole containers. It is planned with the values of its
- * parameters, so that partitions are pruned. The plan is not kept, because it
- * is large. The rows are in SPI_tuptable. Errors and locks: those of
- * plan_execute().
+ * Run a statement over whole containers. The statement is planned with the
+ * values of its parameters, so that partitions are pruned. The plan is not
+ * kept, because it is large. The result rows are in SPI_tuptable. Errors and
+ * locks: those of plan_execute().
  */
 void
 plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
@@ -298,8 +306,8 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	setting_change("enable_partitionwise_aggregate", "off");
 	setting_change("jit", "off");
 	/*
-	 * about a dozen plan nodes keep their memory until the end; together they
-	 * may use what maintenance may use
+	 * About a dozen plan nodes keep their memory until the statement ends.
+	 * Together they may use maintenance_work_mem.
 	 */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)

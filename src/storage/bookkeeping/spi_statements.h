@@ -32,8 +32,8 @@
 typedef struct KeptPlan
 {
 	/*
-	 * The tables that the statement names (ON_...). They are locked and
-	 * checked before the statement runs.
+	 * The tables that the statement names, as a mask of ON_CONTAINER() and
+	 * ON_BOOKKEEPING(). They are locked and checked before the statement runs.
 	 */
 	int			tables;
 	const char *sql;

@@ -3,12 +3,12 @@
  *		Whether readers may use the views: the one row of
  *		blogstore.view_state.
  *
- * A reader reads the row with its own snapshot, so that the answer matches
- * what the snapshot shows of the views. The process caches the answer. A
- * transaction that writes the row sends a relcache invalidation for the table
- * (remembered_table.c), which also reaches standbys. The cached answer is used
- * only for snapshots that certainly show the version of the row that it was
- * read from.
+ * A reader reads the row with its own snapshot, so that the row's column
+ * "ready" fits what the snapshot shows of the views. The process caches this
+ * column. A transaction that writes the row sends a relcache invalidation for
+ * the table (remembered_table.c), which also reaches standbys. A query uses
+ * the cached column only if its snapshot certainly shows the version of the
+ * row that was cached.
  *
  * Runs in any process.
  */
@@ -44,10 +44,12 @@ static KeptPlan write_whole_plan = {
 	"UPDATE " VIEW_STATE_SQL " SET feed_whole = $1", 1, {BOOLOID}, NULL
 };
 
-/* The cached answer whether the views are ready. */
+/*
+ * Whether blogstore.view_state says that readers may use the views, as cached.
+ */
 static Remembered memory;
 static bool remembered_ready;
-/* The xmin of the row version that the answer was read from. */
+/* The xmin of the row version of blogstore.view_state that was cached. */
 static TransactionId remembered_xmin;
 
 static Oid
@@ -56,7 +58,9 @@ view_state_relid(void)
 	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
-/* The contents of the row, and the xmin of the version that was read. */
+/*
+ * The contents of the row of blogstore.view_state, and the row version's xmin.
+ */
 typedef struct SeenRow
 {
 	ViewState	state;
@@ -85,9 +89,9 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 }
 
 /*
- * Read the row with the active snapshot, and set *xmin to the xmin of its
- * version. If there is no row, as after a TRUNCATE of all tables, nothing is
- * known of the views, and the worker is enabled.
+ * Read the row of blogstore.view_state with the active snapshot, and set *xmin
+ * to the xmin of the row version. Without a row, as after a TRUNCATE of all
+ * tables, the worker is enabled, but the views are not ready.
  */
 static void
 read_row(ViewState *state, TransactionId *xmin)
@@ -100,9 +104,9 @@ read_row(ViewState *state, TransactionId *xmin)
 }
 
 /*
- * Read the row with the active snapshot. If it is missing, all fields are
- * zero, except that enabled is true. Errors: 55000. Locks: AccessShareLock on
- * the table, to the end of the transaction.
+ * Read the row of blogstore.view_state with the active snapshot. If it is
+ * missing, all fields are zero, except that "enabled" is true. Errors: 55000.
+ * Locks: AccessShareLock on the table, to the end of the transaction.
  */
 void
 view_state_read(ViewState *state)
@@ -113,11 +117,11 @@ view_state_read(ViewState *state)
 }
 
 /*
- * Write all columns of the row except feed_whole, which
- * view_state_write_whole() writes. When the transaction commits, all processes
- * discard their cached answers. Acts as the owner of blogstore's tables.
- * Errors: 42501, 55000. Locks: RowExclusiveLock on the table, to the end of
- * the transaction.
+ * Write the row of blogstore.view_state, except for the column feed_whole (see
+ * view_state_write_whole()). When the transaction commits, all processes
+ * discard what they have cached of the row. Acts as the owner of blogstore's
+ * tables. Errors: 42501, 55000. Locks: RowExclusiveLock on the table, to the
+ * end of the transaction.
  */
 void
 view_state_write(const ViewState *state)
@@ -137,12 +141,12 @@ view_state_write(const ViewState *state)
 }
 
 /*
- * Write the column feed_whole of the row: whether the feed holds all posts
- * that lists show. Called in the transaction that writes the feed, by a caller
- * that holds the views' lock. No invalidation is sent, because feed_whole is
- * never cached: a reader whose snapshot shows this transaction could still
- * have the older value. Acts as the owner of blogstore's tables. Errors and
- * locks: those of view_state_write().
+ * Write the column feed_whole of blogstore.view_state: whether the feed holds
+ * all posts that lists show. Called in the transaction that writes the feed;
+ * the caller has called views_lock(). No invalidation is sent, because
+ * processes do not cache feed_whole: a process whose snapshot shows this
+ * transaction could still have the older value cached. Acts as the owner of
+ * blogstore's tables. Errors and locks: those of view_state_write().
  */
 void
 view_state_write_whole(bool feed_whole)
@@ -160,8 +164,8 @@ view_state_write_whole(bool feed_whole)
 }
 
 /*
- * Return whether the row version with this xmin is the newest one, and not one
- * that only an old snapshot shows.
+ * Return whether the row version of blogstore.view_state with this xmin is the
+ * newest committed one. An old snapshot may show an older version.
  */
 static bool
 is_newest(TransactionId xmin)
@@ -178,8 +182,9 @@ is_newest(TransactionId xmin)
 }
 
 /*
- * Read the row with the active snapshot, and cache the answer if this is the
- * newest version of the row. Returns whether the views may be used.
+ * Read the row of blogstore.view_state with the active snapshot, and return
+ * whether it allows readers to use the views. Caches this if the snapshot
+ * shows the newest version of the row.
  */
 static bool
 reread_row(void)
@@ -197,8 +202,8 @@ reread_row(void)
 }
 
 /*
- * Return whether a worker keeps the views up to date, and did so already when
- * a snapshot was taken. In an older snapshot the views may lag behind the
+ * Return whether a worker keeps the views up to date, and already did so when
+ * the snapshot was taken. In an older snapshot the views may lag behind the
  * posts.
  */
 static bool
@@ -213,9 +218,9 @@ served_to(Snapshot snapshot)
 
 /*
  * Return whether a query may read the views with its snapshot, which is the
- * active one. The snapshot must show them as complete. On a primary, a worker
- * must also keep them up to date, because otherwise they lag behind the posts.
- * Errors: 55000.
+ * active one. The views must be complete in this snapshot. On a primary, a
+ * worker must also keep them up to date, because otherwise they lag behind the
+ * posts. Errors: 55000.
  */
 bool
 views_ready(Snapshot snapshot)
@@ -229,9 +234,9 @@ views_ready(Snapshot snapshot)
 }
 
 /*
- * Record that the views must not be used, because no worker will keep them up
- * to date. On a standby, readers learn this only from the row. Errors and
- * locks: those of view_state_write().
+ * Record in blogstore.view_state that readers must not use the views, because
+ * no worker will keep them up to date. Standbys learn this only from the row.
+ * Errors and locks: those of view_state_write().
  */
 void
 views_abandon(void)
@@ -249,9 +254,10 @@ views_abandon(void)
 }
 
 /*
- * Take the views' lock until the transaction ends. Every transaction that
- * writes to a view takes it. It is an object lock on a sub-object of the table
- * posts that nothing else in the server locks.
+ * Take the views' lock, in exclusive mode, until the transaction ends. Every
+ * transaction takes it before it writes to the copies of posts or to the feed.
+ * It is a heavyweight lock on the table posts with sub-object number 1, which
+ * the server itself does not lock.
  */
 void
 views_lock(void)

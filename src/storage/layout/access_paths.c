@@ -30,8 +30,9 @@ typedef struct PathColumns
 } PathColumns;
 
 /*
- * The key columns that an index must have to serve an access path; n = 0 if
- * items of this type do not have the path.
+ * For each container, item type and access path: the key columns that an index
+ * must have to serve the path. n is 0 if items of this type do not have the
+ * path.
  */
 static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	[CONTAINER_USERS] = {
@@ -75,8 +76,8 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 
 /*
  * Return whether an index contains all items that an access path must find.
- * Only for PATH_REPLIES may the index be partial, and without comments that
- * have no parent.
+ * For PATH_REPLIES, the index must have the predicate (parent_id IS NOT NULL).
+ * For other paths, it must not have a predicate.
  */
 static bool
 index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
@@ -89,8 +90,10 @@ index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
 
 /*
  * Return whether an index has exactly the key columns of an access path, in
- * ascending order and with the default comparison. unique: the index must also
- * be unique and not deferrable.
+ * ascending order and with the default comparison.
+ *
+ * unique: the index must also be unique, and not deferrable
+ * attno: the column number of each property
  */
 static bool
 index_serves(Relation index, const PathColumns *path, bool unique,
@@ -118,9 +121,8 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 }
 
 /*
- * Return the access path whose columns identify an item. The copies of posts
- * in users have no path by key, and are identified by their place in the list
- * of the user's posts.
+ * Return the access path whose columns identify an item: PATH_KEY, or
+ * PATH_LIST for the copies of posts in users, which have no PATH_KEY.
  */
 AccessPath
 leaf_identity_path(Container container, ItemType type)
@@ -129,8 +131,8 @@ leaf_identity_path(Container container, ItemType type)
 }
 
 /*
- * Set key to an item's values for the columns of an access path. Returns the
- * number of columns; 0 if items of this type do not have the path.
+ * Set "key" to an item's values in the key columns of an access path. Returns
+ * the number of columns; 0 if items of this type do not have the path.
  */
 int
 leaf_path_key(Container container, ItemType type, AccessPath path,
@@ -144,7 +146,7 @@ leaf_path_key(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Set *column to the properties that an access path's index has as columns.
+ * Set "column" to the properties that are the key columns of an access path.
  * Returns their number; 0 if items of this type do not have the path.
  */
 int
@@ -156,8 +158,9 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Return whether a property's column is one of an index's key columns. A post
- * has the same value in id and post_id, so for post_id either column will do.
+ * Return whether the column of a property is a key column of an index. For
+ * PROP_ID of a post, the column post_id also counts, because it has the same
+ * value.
  */
 static bool
 index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
@@ -192,9 +195,10 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 }
 
 /*
- * Return whether an index on a view's table was made by blogstore, or has the
- * same columns as one that was. Any other index could reject rows of the view,
- * for example because its entries are too long.
+ * Return whether the key columns of an index are those of one of blogstore's
+ * own access paths. If the owner has added another index to the table of a
+ * view, it could reject rows, for example because an index entry becomes too
+ * long.
  */
 static bool
 index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
@@ -211,8 +215,8 @@ index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
 }
 
 /*
- * Return whether an index has the columns of an access path, according to
- * pg_index. This is cheaper than opening the index.
+ * Return whether an index can have the key columns of an access path,
+ * according to pg_index. This check is cheaper than opening the index.
  */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
@@ -233,9 +237,6 @@ index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
 	return may;
 }
 
-/*
- * Return whether an access path is the one that is wanted; N_PATHS: all are.
- */
 static bool
 path_is_wanted(AccessPath path, AccessPath wanted)
 {
@@ -243,8 +244,8 @@ path_is_wanted(AccessPath path, AccessPath wanted)
 }
 
 /*
- * Return whether an index may serve an access path that is wanted, according
- * to pg_index. wanted: one path, or N_PATHS for all.
+ * Return whether an index can serve an access path, according to pg_index.
+ * wanted: the path, or N_PATHS for any of them.
  */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
@@ -258,10 +259,10 @@ index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 }
 
 /*
- * Copy a leaf's column numbers to attno, and make PROP_ID of a post stand for
- * the column post_id, which has the same value. On a cluster a unique index
- * must contain the column by which the table is spread, so the indexes of
- * posts have post_id in place of id.
+ * Copy a leaf's column numbers to attno. For a post, the column number of
+ * PROP_ID becomes that of post_id, which has the same value. On a cluster a
+ * unique index must contain the column by which the table is distributed. So
+ * the indexes of posts have post_id in place of id.
  */
 static void
 columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
@@ -273,10 +274,11 @@ columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
 }
 
 /*
- * Find the index of an open leaf that serves an access path; N_PATHS: find the
- * index for each path, and find out whether writing to an index runs the
- * owner's code. Index predicates are not evaluated, because the owner may have
- * written them.
+ * Find the index of an open leaf that serves an access path. Does not evaluate
+ * index predicates, because the owner may have written them.
+ *
+ * wanted: the access path. N_PATHS: find the indexes for all paths, and set
+ * leaf->attached if inserting into an index runs code that the owner has added
  */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -320,7 +322,7 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 
 /*
  * Return an access path for which a leaf has no index; N_PATHS if no index is
- * missing. The index on a user's likes by date is optional, and is not missed.
+ * missing. PATH_DATE of likes is left out, because its index is optional.
  */
 AccessPath
 leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
@@ -334,11 +336,13 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 }
 
 /*
- * Look for the index of an open leaf that serves an access path, and cache it.
- * N_PATHS: look for all indexes, and find out whether writing to them runs the
- * owner's code, as a writer must know. The caller has called leaf_describe(),
- * which has found no problem. Nothing is cached if an invalidation of the leaf
- * arrives meanwhile.
+ * Find the index of an open leaf that serves an access path, and cache its
+ * OID. Called after leaf_describe() has found no problem. Nothing is cached if
+ * an invalidation of the leaf arrives meanwhile.
+ *
+ * path: the access path. N_PATHS: find the indexes for all paths, and find out
+ * whether inserting into an index runs code that the owner has added. Writers
+ * need this.
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
@@ -355,9 +359,11 @@ leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Find out where an open leaf has its columns, and what is wrong with it, and
- * cache this. Allocates in the current memory context. If an invalidation of
- * the leaf arrives meanwhile, leaf->known becomes false.
+ * Fill in the cache entry of an open leaf: which columns it has, and what is
+ * wrong with it. Allocates in the current memory context. leaf->known becomes
+ * false if an invalidation of the leaf arrives meanwhile.
+ *
+ * owner: the role that must own the leaf
  */
 void
 leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,

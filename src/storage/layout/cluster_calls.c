@@ -4,7 +4,7 @@
  *		a cluster, and which functions to call then.
  *
  * src/cluster/ sets cluster_library and cluster_may_come when the library is
- * loaded, and clears cluster_may_come where there can be no cluster.
+ * loaded. It clears cluster_may_come where there can be no cluster.
  * layout_cache.c sets cluster_spread and cluster_known from the catalogs, and
  * clears cluster_known on a relcache invalidation.
  */

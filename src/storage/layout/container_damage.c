@@ -1,12 +1,11 @@
 /*
  * container_damage.c
- *		Finds out whether all tables of the containers can be used.
+ *		Checks whether all tables of the containers can be used.
  *
- * Another file that looks at a table records what is wrong with it
- * (layout_cache.c, leaf.c), and a request that needs this table raises the
- * problem as an error. The worker needs every table, because it maintains the
+ * A request needs only some tables, and raises an error if one of these cannot
+ * be used (leaf.c). The worker needs every table, because it maintains the
  * views of all items. So it calls containers_check() whenever a table may have
- * changed. This reads only catalogs, and only those of tables that have
+ * changed. The check reads only catalogs, and only those of tables that have
  * changed.
  *
  * Runs in the worker, and in backends for repair().
@@ -22,7 +21,10 @@
 
 #define BIT(type) (UINT32_C(1) << (type))
 
-/* The item types for which each partition of a container must have a table. */
+/*
+ * For each container: the item types that have a table (a leaf) in each of its
+ * partitions.
+ */
 static const uint32 types[N_CONTAINERS] = {
 	[CONTAINER_USERS] = BIT(ITEM_USER) | BIT(ITEM_POST),
 	[CONTAINER_POSTS] = BIT(ITEM_POST) | BIT(ITEM_COMMENT) | BIT(ITEM_LIKE) |
@@ -31,9 +33,8 @@ static const uint32 types[N_CONTAINERS] = {
 };
 
 /*
- * Raise what is wrong with an open leaf, the table for the items of one type
- * in one partition. The worker must be able to write to it, and each access
- * path must have an index.
+ * Raise an error (55000) if the worker cannot write to an open leaf, or if the
+ * leaf lacks the index for an access path.
  */
 static void
 check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
@@ -50,9 +51,9 @@ check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Raise what is wrong with the table for a partition's items of a type.
- * Returns false if the table could not be checked, because its lock was not
- * available or it has just changed.
+ * Raise an error (55000) if a leaf cannot be used. Returns false if the leaf
+ * could not be checked, because its lock was not available or it has just
+ * changed.
  */
 static bool
 check_leaf(CachedContainer *cc, Container container, ItemType type,
@@ -85,9 +86,9 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 }
 
 /*
- * Call a function for each leaf table of a container, and stop if an
- * invalidation makes the layout invalid. Returns true if all calls returned
- * true. Errors: 55000 if a partition is missing; those of the function.
+ * Call "visit" for each leaf of a container. Stops if an invalidation makes
+ * the container's layout invalid. Returns true if all calls returned true.
+ * Errors: 55000 if a partition is missing; those of "visit".
  */
 static bool
 visit_leaves(CachedContainer *cc, Container container,
@@ -107,8 +108,8 @@ visit_leaves(CachedContainer *cc, Container container,
 }
 
 /*
- * Lock the table for a partition's items of a type. Called by visit_leaves().
- * Errors: 55000 if the table is missing.
+ * Lock a leaf in AccessShareLock mode. A callback of visit_leaves(). Errors:
+ * 55000 if the leaf is missing.
  */
 static bool
 lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
@@ -123,10 +124,11 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 }
 
 /*
- * Lock all tables of a container's partitions in AccessShareLock mode, until
- * the transaction ends. Called before an SQL statement reads the whole
- * container: if a table were missing, or were detached meanwhile, the
- * statement would treat its items as deleted. Errors: 55000 if one is missing.
+ * Lock all leaves of a container in AccessShareLock mode, until the
+ * transaction ends. Called before an SQL statement that reads the whole
+ * container. If a leaf were missing, or were detached meanwhile, the statement
+ * would treat its items as deleted. Errors: 55000 if a leaf or partition is
+ * missing.
  */
 void
 container_require_whole(Container container)
@@ -134,7 +136,8 @@ container_require_whole(Container container)
 	CachedContainer *cc;
 
 	/*
-	 * repeat if the layout has changed while the transaction waited for a lock
+	 * Repeat this if the layout has changed while the transaction waited for a
+	 * lock.
 	 */
 	do
 	{
@@ -144,8 +147,8 @@ container_require_whole(Container container)
 }
 
 /*
- * Raise what is wrong with a container or its tables. Returns false if some of
- * them could not be checked.
+ * Raise an error (55000) if a container or one of its leaves cannot be used.
+ * Returns false if a leaf could not be checked.
  */
 static bool
 check_container(Container container)
@@ -156,12 +159,10 @@ check_container(Container container)
 }
 
 /*
- * Raise what is wrong with any table of the containers. Returns false if some
- * tables could not be checked, because a lock was not available or the layout
- * has changed. The caller must then call again. Waits for locks on the
- * containers' roots, but not for locks on their partitions.
- *
- * Errors: 55000.
+ * Raise an error (55000) if any table of the containers cannot be used.
+ * Returns false if a table could not be checked, because its lock was not
+ * available or the layout has changed; the caller then calls this again. Waits
+ * for locks on the containers' roots, but not for locks on partitions.
  */
 bool
 containers_check(void)

@@ -1,8 +1,8 @@
 /*
  * containers.c
- *		Answers which of the tables users, posts and feed exist, who owns
- *		them, and which partitions they have, from the layout that the process
- *		has cached (layout_cache.c).
+ *		Tells which of the tables users, posts and feed exist, who owns them,
+ *		and which partitions they have. Uses the layout that the process has
+ *		cached (layout_cache.c).
  *
  * Runs in any process.
  */
@@ -19,8 +19,8 @@
 
 /*
  * Return whether the tables users and posts exist. The table feed may be
- * missing. Its layout is read nevertheless, so that layout_stamp() also tells
- * when its partitions change.
+ * missing. Its layout is read nevertheless, so that layout_stamp() also
+ * changes when the partitions of the feed change.
  */
 bool
 container_exists(void)
@@ -30,7 +30,6 @@ container_exists(void)
 		layout_find(CONTAINER_USERS, true) != NULL;
 }
 
-/* Return whether any of the tables users, posts and feed exists. */
 bool
 container_any_exists(void)
 {
@@ -51,8 +50,8 @@ container_usable(Container container)
 
 /*
  * Raise an error (55000) if the table users or posts is missing or cannot be
- * used. Nothing is raised for their partitions, or for the table feed; a
- * request that needs one of those finds out itself.
+ * used. Does not check their partitions or the table feed; a request that
+ * needs one of these checks it itself.
  */
 void
 container_require(void)
@@ -62,8 +61,8 @@ container_require(void)
 }
 
 /*
- * Return the role that owns the tables. Errors: 55000 if the table posts is
- * missing or cannot be used.
+ * Return the role that owns blogstore's tables. Errors: 55000 if the table
+ * posts is missing or cannot be used.
  */
 Oid
 container_owner(void)
@@ -96,9 +95,9 @@ container_table_problem(Container container, Oid relid)
 /*
  * Lock the root table of a container until the transaction ends: in
  * RowExclusiveLock mode to write, in AccessShareLock mode to read. A
- * transaction calls this before it locks more than one partition. DDL on
- * partitions locks the root first, too. So the two wait for each other there,
- * and not in a deadlock on the partitions. Errors: 55000.
+ * transaction calls this before it locks more than one partition. DDL on a
+ * partition also locks the root before the partition. So a transaction and
+ * such DDL cannot deadlock on the partitions. Errors: 55000.
  */
 void
 container_lock(Container container, bool write)
@@ -115,8 +114,9 @@ container_lock(Container container, bool write)
 }
 
 /*
- * Lock the root tables of all containers (container_lock()) in a fixed order.
- * Called by transactions that write to several of them.
+ * Lock the root tables of all containers, in a fixed order, until the
+ * transaction ends. Called by transactions that write to several containers.
+ * Lock modes and errors: those of container_lock().
  */
 void
 container_lock_all(bool write)
@@ -144,15 +144,15 @@ container_require_columns(Container container)
 /* ------------------------------------------------------------------------
  * Partitions
  *
- * Callers pass the type of item that they mean. On one machine, items of all
- * types are in the same partitions. On a cluster, users are on every node,
+ * Callers pass the type of the items that they want. On one machine, items of
+ * all types are in the same partitions. On a cluster, users are on every node,
  * while the copies of a user's posts are on one node.
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the number of the partition that holds a key's items of a type;
- * NO_PARTITION if it is missing or on another node of a cluster. Errors:
- * 55000.
+ * Return the number of the partition that holds the items of a type with a
+ * given key. Returns NO_PARTITION if there is no such partition, or it is on
+ * another node of a cluster. Errors: 55000.
  */
 int
 partition_of(Container container, ItemType type, const pg_uuid_t *key)
@@ -161,10 +161,10 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the first partition, for items of a type, whose number is at least
- * number; NO_PARTITION if there is none. The numbers may change when
- * partitions are attached or detached. Errors: 55000 if a partition is
- * missing, because the caller could not find the items in it.
+ * Return the lowest partition number that is at least "number", among the
+ * partitions that hold items of a type; NO_PARTITION if there is none. The
+ * numbers may change when partitions are attached or detached. Errors: 55000
+ * if a partition is missing, because the caller would miss the items in it.
  */
 int
 partition_from(Container container, ItemType type, int number)
@@ -176,20 +176,12 @@ partition_from(Container container, ItemType type, int number)
 	return partitions_from(partitions, type, number);
 }
 
-/*
- * Return the number of the first partition for items of a type; NO_PARTITION
- * if there is none. Errors: those of partition_from().
- */
 int
 partition_first(Container container, ItemType type)
 {
 	return partition_from(container, type, 0);
 }
 
-/*
- * Return the number of the next partition for items of a type; NO_PARTITION if
- * partition is the last. Errors: those of partition_from().
- */
 int
 partition_after(Container container, ItemType type, int partition)
 {
@@ -197,9 +189,9 @@ partition_after(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the number of the partition that takes a key's items of a type, even
- * if it is on another node of a cluster; NO_PARTITION if there is none.
- * Errors: 55000.
+ * Return the number of the partition that takes the items of a type with a
+ * given key, even if it is on another node of a cluster; NO_PARTITION if there
+ * is none. Errors: 55000.
  */
 int
 partition_taking(Container container, ItemType type, const pg_uuid_t *key)
@@ -209,8 +201,8 @@ partition_taking(Container container, ItemType type, const pg_uuid_t *key)
 
 /*
  * Return the table of a partition; InvalidOid if the partition is on another
- * node of a cluster. A partition that leaves a node and returns becomes
- * another table. Errors: 55000.
+ * node of a cluster. If a partition moves to another node and back, it gets a
+ * new table. Errors: 55000.
  */
 Oid
 partition_table(Container container, int partition)
@@ -219,8 +211,8 @@ partition_table(Container container, int partition)
 }
 
 /*
- * Return the number of the partition that has a table; NO_PARTITION if the
- * table is not, or no longer, a partition of this container. Errors: 55000.
+ * Return the number of the partition whose table this is; NO_PARTITION if the
+ * table is not a partition of this container. Errors: 55000.
  */
 int
 partition_with_table(Container container, Oid table)
@@ -234,8 +226,8 @@ partition_with_table(Container container, Oid table)
 }
 
 /*
- * Return an upper limit of the number of a container's partitions on this
- * server, for sizing arrays. Errors: 55000.
+ * Return a number that is at least the number of a container's partitions on
+ * this server, for sizing arrays. Errors: 55000.
  */
 int
 partition_count(Container container, ItemType type)
@@ -244,7 +236,7 @@ partition_count(Container container, ItemType type)
 }
 
 /*
- * Return a hash of which partitions the containers have. It changes when a
+ * Return a hash of the partitions that the containers have. It changes when a
  * partition is attached, detached or dropped. Reads the catalogs with the
  * active snapshot.
  */
@@ -259,8 +251,8 @@ container_layout(void)
 }
 
 /*
- * Return the map by which a cluster finds the partition of a key
- * (SpreadTable.map); NULL on one machine. Errors: 55000.
+ * Return SpreadTable.map of a container, by which a cluster finds the
+ * partition of a key; NULL on one machine. Errors: 55000.
  */
 const void *
 container_map(Container container)

@@ -1,22 +1,21 @@
 /*
  * key_lookup.c
- *		Finds the partition that holds the items of a key, and thereby the
- *		table for those of one type, a leaf.
+ *		Finds the partition that holds the items with a given key, and thereby
+ *		the leaf for the items of one type.
  *
- * layout_place() is the only function that does so. It hashes the key to find
- * the partition. The layout, which layout_get() reads from the catalogs and
- * caches, has the partition's leaves.
+ * layout_place() hashes the key to find the partition. The layout, which
+ * layout_get() reads from the catalogs and caches, has the partition's leaves.
  *
  * The rest of this file saves a new session from reading the whole layout,
  * which costs about fifty buffers per partition, when its first request needs
  * one or two leaves. Hints in shared memory (shared_hints.c) say which tables
- * to look at. Each hint is checked against the table's catalog rows
- * (partition_check.c): the leaf must be the one for the type in its partition,
- * the partition must take the key's hash and be attached to the container's
- * root, and all must have the same owner. Checked tables are added to a sparse
- * map, a layout in which partitions may be missing. Invalidation removes them
- * as usual. If a hint is missing or wrong, the whole layout is read, which
- * leaves new hints.
+ * to look at. A table that a hint names is checked against the table's catalog
+ * rows (partition_check.c): the leaf must be the one for the item type in its
+ * partition, the partition must take the key's hash and be attached to the
+ * container's root, and all must have the same owner. Tables that pass are
+ * added to a sparse layout, in which partitions may be missing. Invalidations
+ * remove them as from any layout. If a hint is missing or wrong, the process
+ * reads the whole layout, and leaves new hints.
  *
  * Runs in any process.
  */
@@ -32,9 +31,10 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Add the partition that takes a key to a sparse map. A hint in shared memory
- * says which table it is, and the catalogs must confirm this. Returns the
- * partition's number in the map; UNPROVEN if the hint is missing or wrong.
+ * Add the partition that takes a key to a sparse layout (one that has only the
+ * partitions used so far). Takes the partition's table from a hint in shared
+ * memory, and checks it against the catalogs. Returns the partition's number
+ * in the layout; UNPROVEN if the hint is missing or wrong.
  */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
@@ -47,7 +47,10 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 
 	if (!OidIsValid(table))
 		return UNPROVEN;
-	/* watch the table first, so that no invalidation of it is missed */
+	/*
+	 * The table is watched before its catalog rows are read, so that no
+	 * invalidation of it is missed.
+	 */
 	layout_watch(cc, table, NO_PARTITION);
 	if (!proof_of_partition(table, cc->root, cc->owner, hash,
 							&modulus, &remainder) || !cc->valid)
@@ -56,10 +59,10 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 }
 
 /*
- * Add the table for a partition's items of a type to a sparse map. A hint in
- * shared memory says which table it is, and the catalogs must confirm this.
- * Returns false if the hint is missing or wrong, or if an invalidation arrives
- * meanwhile.
+ * Add the leaf for the items of a type in a partition to a sparse layout (one
+ * that has only the leaves used so far). Takes the leaf from a hint in shared
+ * memory, and checks it against the catalogs. Returns false if the hint is
+ * missing or wrong, or if an invalidation arrives meanwhile.
  */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
@@ -69,8 +72,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	MemoryContext old;
 
 	/*
-	 * The cache entry depends on the partition, and not on this leaf below it:
-	 * detaching the leaf sends an invalidation for the partition, too.
+	 * The leaf itself is not watched. Detaching it invalidates the partition,
+	 * too, and the partition is watched.
 	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
@@ -82,9 +85,10 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Find the partition that holds a key's items of a type in a sparse map. Adds
- * the partition, and its table for the type, to the map if they are not there
- * yet. Returns UNPROVEN if there are no hints in shared memory for them.
+ * Return the number of the partition that holds the items of a type with a
+ * given key, in a sparse layout (one that has only the partitions used so
+ * far). Adds the partition and its leaf to the layout if necessary. Returns
+ * UNPROVEN if the hints for them are missing or wrong.
  */
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
@@ -104,10 +108,10 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Find the partition that holds a key's items of a type, as long as the
- * container's layout is a sparse map. If an invalidation arrives while a hint
- * is checked, gets the layout again. Returns UNPROVEN if the map and the hints
- * do not lead to the partition.
+ * Do what find_place() does, as long as the container's layout is sparse. If
+ * the layout becomes invalid meanwhile, replaces *cc by the new layout and
+ * tries again. Returns UNPROVEN if the layout and the hints do not lead to the
+ * partition.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -129,10 +133,12 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the partition that holds a key's items of a type; NO_PARTITION if
- * there is none. key NULL: return the partition with the given number. *cc
- * becomes the container's layout, which describes this partition and its table
- * for the type, if it exists.
+ * Return the number of the partition that holds the items of a type with a
+ * given key; NO_PARTITION if there is none. Sets *cc to a layout of the
+ * container in which this number is valid, and which has the partition's leaf
+ * for the type if the leaf exists.
+ *
+ * key: NULL if "partition" is the partition's number, which is then returned
  *
  * Errors: 55000.
  */
@@ -144,8 +150,10 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	if ((*cc)->partitions.sparse)
 	{
 		/*
-		 * a caller's number is not one of a sparse map, except for the feed,
-		 * which has one partition
+		 * In a sparse layout, a partition cannot be found by a number, because
+		 * the caller has the number from the whole layout, where numbers
+		 * differ. Only the feed's single partition has the same number in
+		 * both.
 		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?

@@ -25,14 +25,13 @@
 
 /* layout_cache.c */
 extern void layout_init(void);
-extern uint64 layout_loads(void);	/* how often a full layout was read */
-extern uint64 layout_invalidations(void);	/* how often a part was
-											 * invalidated */
+extern uint64 layout_loads(void);
+extern uint64 layout_invalidations(void);
 
 /*
  * Return a number that grows whenever the numbers of partitions may have
- * changed, so that a caller can tell whether a number that it has kept is
- * still right.
+ * changed. A caller that keeps the number of a partition compares this to find
+ * out whether the number is still valid.
  */
 static inline uint64
 layout_stamp(void)
@@ -41,10 +40,10 @@ layout_stamp(void)
 }
 
 /*
- * The tables that SQL statements name. Users and the copies of posts are both
- * in the table users, where they differ in the column type. On a cluster,
- * users are in a table of their own, USER_ITEMS_TABLE, of which every node has
- * all rows.
+ * The tables that SQL statements of blogstore name. On one machine, users and
+ * the copies of posts are both in the table users, and differ in the column
+ * type. On a cluster, users are in USER_ITEMS_TABLE instead. Every node has
+ * all rows of it.
  */
 #define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
@@ -52,34 +51,33 @@ layout_stamp(void)
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
-/* table_shape.c: a table's owner, and the columns of an open table */
+/* table_shape.c */
 extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
-/* table_shape.c: tables to which only blogstore writes */
 extern bool shape_is_view(Container container, ItemType type);
 extern char *shape_addition(Relation rel, const char *own_check);
 
-/* required_values.c: the values that an item of a type must have */
+/* required_values.c */
 extern uint32 item_required(ItemType type);
 extern void item_require_values(const BlogItem *item, ItemType type);
 
-/* table_identity.c: which items a table holds */
+/* table_identity.c */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
 extern bool table_holds_user_items(const char *name);
 
-/* shared_hints.c: the shared memory for hints on where tables are */
+/* shared_hints.c */
 extern Size layout_hints_size(void);
 extern void layout_hints_attach(void *memory, bool fresh);
 
-/* layout_cache.c, containers.c: the containers' root tables */
+/* layout_cache.c, containers.c */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);
 extern const char *container_table_problem(Container container, Oid relid);
 
-/* containers.c: which containers exist */
+/* containers.c */
 extern bool container_exists(void);
 extern bool container_any_exists(void);
 extern bool container_usable(Container container);
@@ -91,9 +89,9 @@ extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);
 extern int64 container_layout(void);
 
-/* containers.c: the partitions that a container has on this server */
+/* containers.c */
 #define NO_PARTITION (-1)
-#define FEED_PARTITION 0		/* the number of the feed's only partition */
+#define FEED_PARTITION 0
 
 extern int	partition_of(Container container, ItemType type,
 						 const pg_uuid_t *key);
@@ -107,10 +105,7 @@ extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern const void *container_map(Container container);
 
-/*
- * leaf.c: the leaves of partitions (the tables for items of one type), and the
- * items that they can hold
- */
+/* leaf.c */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
@@ -122,15 +117,11 @@ extern VirtualTransactionId *partition_writers(Container container,
 											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);
 
-/*
- * leaf.c: whether triggers and expressions that the owner has added to the
- * tables may run
- */
 extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
-/* container_damage.c: whether all tables exist and can be used */
+/* container_damage.c */
 extern void container_require_whole(Container container);
 extern bool containers_check(void);
 

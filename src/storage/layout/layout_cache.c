@@ -1,10 +1,10 @@
 /*
  * layout_cache.c
- *		Caches of which tables the containers consist.
+ *		Caches the layout of the containers: which tables they consist of.
  *
  * A process reads the layout of a container from the catalogs when it first
- * needs it, keeps it, and reads it again after a relcache invalidation of one
- * of its tables. Runs in any process.
+ * needs it, and keeps it. It reads the layout again after a relcache
+ * invalidation of one of the tables. Runs in any process.
  */
 #include "postgres.h"
 
@@ -28,16 +28,16 @@
 #include "utils/snapmgr.h"
 
 /*
- * A table from whose catalog rows the cached layout was read, so that an
- * invalidation of the table makes the layout invalid.
+ * A table whose invalidation makes the cached layout, or one leaf in it,
+ * invalid.
  */
 typedef struct WatchedTable
 {
 	Oid			relid;
 	/*
-	 * If the table is a leaf, which holds the items of one type: the number of
-	 * its partition, so that only this leaf becomes invalid. NO_PARTITION for
-	 * other tables, with which the whole layout becomes invalid.
+	 * For a leaf: the number of its partition. An invalidation of the table
+	 * then concerns only this leaf. For other tables: NO_PARTITION. An
+	 * invalidation then concerns the whole layout.
 	 */
 	int			partition;
 } WatchedTable;
@@ -47,9 +47,11 @@ static uint64 loads = 0;		/* see layout_loads() */
 static uint64 changes = 0;		/* see layout_invalidations() */
 
 /*
- * Relcache callback: forget what is cached about a table; InvalidOid: about
- * all tables. One DDL command may send an invalidation for each leaf, so the
- * cost of a call must not depend on the number of leaves.
+ * Relcache callback: make what is cached about a table invalid. One DDL
+ * command may send an invalidation for each leaf, so the cost of a call must
+ * not depend on the number of leaves.
+ *
+ * relid: the table; InvalidOid for all tables
  */
 static void
 layout_invalidate(Oid relid)
@@ -89,7 +91,6 @@ layout_invalidate(Oid relid)
 	}
 }
 
-/* Register the relcache callback. Called once by _PG_init(). */
 void
 layout_init(void)
 {
@@ -97,8 +98,8 @@ layout_init(void)
 }
 
 /*
- * Create a container's hash table of watched tables, which are those whose
- * invalidation makes the cached layout invalid.
+ * Create a container's empty hash table of watched tables. The invalidation of
+ * a watched table makes the cached layout invalid.
  */
 static void
 watch_nothing(CachedContainer *cc)
@@ -112,9 +113,11 @@ watch_nothing(CachedContainer *cc)
 
 /*
  * Watch a table, so that its invalidation makes the cached layout invalid.
- * partition: for a leaf, the number of its partition, to invalidate only this
- * leaf; otherwise NO_PARTITION. Called before the table's catalog rows are
- * read, so that no invalidation is missed.
+ * Called before the table's catalog rows are read, so that no invalidation is
+ * missed.
+ *
+ * partition: for a leaf, the number of its partition; only this leaf becomes
+ * invalid then. NO_PARTITION for other tables.
  */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
@@ -125,8 +128,10 @@ layout_watch(CachedContainer *cc, Oid relid, int partition)
 }
 
 /*
- * Return how many values a partition takes, according to the LIST bounds of
- * its parent. partition: the partition's index in the bounds.
+ * Return how many values of the column type a partition takes, according to
+ * the LIST bounds of the partitions.
+ *
+ * partition: the partition's index in "bound"
  */
 static int
 count_values(const PartitionBoundInfo bound, int partition)
@@ -139,8 +144,9 @@ count_values(const PartitionBoundInfo bound, int partition)
 }
 
 /*
- * Find the leaf of each item type, which is a partition of rel, and record its
- * OID. rel is a partition of a container, and is list-partitioned by type.
+ * Record the OIDs of the leaves of a partition. rel is the partition's table,
+ * which is list-partitioned by the column type. A child that takes more than
+ * one type is recorded with a problem.
  */
 static void
 load_types(CachedContainer *cc, Relation rel, int partition)
@@ -167,8 +173,8 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 }
 
 /*
- * Record for all leaves of a partition that they cannot be used, because the
- * partition's own table cannot. problem: what is wrong with it.
+ * Record for all leaves of a partition that they cannot be used, because there
+ * is a problem with the partition's own table.
  */
 static void
 spoil_partition(CachedContainer *cc, int partition, Oid relid,
@@ -184,7 +190,7 @@ spoil_partition(CachedContainer *cc, int partition, Oid relid,
 }
 
 /*
- * Find the leaves of a partition, the tables that hold the items of each type.
+ * Record the leaves of a partition, or a problem with the partition's table.
  */
 static void
 load_partition(CachedContainer *cc, int partition, Oid table)
@@ -194,7 +200,8 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 
 	if (rel == NULL)
 	{
-		cc->stale = true;		/* the table was dropped: read again */
+		cc->stale = true;		/* the table was dropped: read the layout
+								 * again */
 		return;
 	}
 	problem = shape_table_problem(table, RELKIND_PARTITIONED_TABLE, cc->owner);
@@ -209,8 +216,9 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 }
 
 /*
- * Find the table of users on a cluster. It is not a part of the container
- * users there, and every node has it as a single partition.
+ * On a cluster, record the table of users as the leaf of type user. This table
+ * is not a part of the container users, and every node has it as a single
+ * partition.
  */
 static void
 load_user_items(CachedContainer *cc)
@@ -228,9 +236,11 @@ load_user_items(CachedContainer *cc)
 }
 
 /*
- * Read the layout of a container. root: the container's table, which the
- * caller has opened and checked; this function closes it. Locks one table at a
+ * Read the layout of a container, with all partitions. Locks one table at a
  * time, because some DDL locks children before their parent.
+ *
+ * root: the container's table, which the caller has opened and checked. This
+ * function closes it.
  */
 static void
 load_layout(CachedContainer *cc, Container container, Relation root)
@@ -239,8 +249,8 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 	bool		without = !ActiveSnapshotSet();
 
 	/*
-	 * if there is no snapshot, the server lists partitions, too, that are
-	 * being detached concurrently
+	 * Without an active snapshot, the server would also list partitions that
+	 * are being detached concurrently.
 	 */
 	if (without)
 		PushActiveSnapshot(GetCatalogSnapshot(InvalidOid));
@@ -255,7 +265,10 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 		PopActiveSnapshot();
 }
 
-/* Return what is wrong with the root table of a container; NULL if nothing. */
+/*
+ * Return what is wrong with the root table of a container; NULL if nothing.
+ * Does not check the owner.
+ */
 LayoutProblem *
 layout_root_problem(Container container, Oid root)
 {
@@ -266,9 +279,9 @@ layout_root_problem(Container container, Oid root)
 }
 
 /*
- * Find out whether the containers are spread over a cluster, and return the
- * functions for that case; NULL if they are not, or do not exist.
- * cluster_calls() calls this when its result is not cached.
+ * Look up whether the containers are spread over a cluster, for
+ * cluster_calls(), which caches the result. Returns the functions of
+ * src/cluster/; NULL if the containers are not spread, or do not exist.
  */
 const ClusterCalls *
 cluster_look(void)
@@ -282,8 +295,9 @@ cluster_look(void)
 }
 
 /*
- * Empty a container's cache before it is filled. The cache becomes valid only
- * when everything has been read, so an error leaves it invalid.
+ * Empty the cached layout of a container, before it is read again. The layout
+ * becomes valid only when all of it has been read, so an error leaves it
+ * invalid.
  */
 static void
 load_begin(CachedContainer *cc, Oid root)
@@ -302,21 +316,25 @@ load_begin(CachedContainer *cc, Oid root)
 	watch_nothing(cc);
 	layout_watch(cc, root, NO_PARTITION);
 
-	/* from here on, layout_invalidate() notes invalidations in cc->stale */
+	/*
+	 * From here on, layout_invalidate() sets cc->stale if an invalidation
+	 * arrives.
+	 */
 	cc->stale = false;
 	cc->loading = true;
 }
 
 /*
- * The largest modulus of partitions for which a session makes a sparse map,
- * which is an array with this many elements.
+ * The largest modulus of partitions for which a process uses a sparse layout
+ * (one that has only the partitions used so far). It has an array with this
+ * many elements.
  */
 #define MAX_SPARSE 65536
 
 /*
- * Return the largest modulus of a container's partitions, from a hint in
- * shared memory (shared_hints.c). Returns 0 if there is no hint, or the
- * modulus is too large.
+ * Return the largest modulus of a container's partitions, according to a hint
+ * in shared memory (shared_hints.c). Returns 0 if there is no hint, or the
+ * modulus is larger than MAX_SPARSE.
  */
 static int
 expected_modulus(Container container, Oid root)
@@ -327,11 +345,11 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
- * Send relcache invalidations to this process for a container's root and
- * partitions, so that the server reads their partition descriptors again.
- * Without this a descriptor could stay wrong: if an invalidation arrives while
- * RelationBuildPartitionDesc() reads the catalogs, the server rebuilds the
- * relcache entry first, and then stores the older partitions in it.
+ * Invalidate the relcache entries of a container's root and partitions in this
+ * process, so that the server reads their partition descriptors again.
+ * Otherwise a descriptor could stay wrong: if an invalidation arrives while
+ * RelationBuildPartitionDesc() reads the catalogs, the server first rebuilds
+ * the relcache entry, and then stores the older partitions in it.
  */
 static void
 forget_partitions(CachedContainer *cc)
@@ -346,10 +364,13 @@ forget_partitions(CachedContainer *cc)
 }
 
 /*
- * Fill a container's cache, in the current memory context. whole: read all
- * partitions. Otherwise, if there are hints in shared memory, only prepare a
- * sparse map, to which partitions are added when they are needed. The caller
- * has locked the root; this function unlocks it.
+ * Read the layout of a container into the cache, in the current memory
+ * context. The caller has locked the root in AccessShareLock mode; this
+ * function unlocks it.
+ *
+ * whole: read all partitions. Otherwise, if there is a hint in shared memory,
+ * only prepare a sparse layout, to which partitions are added when they are
+ * needed.
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -373,11 +394,13 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 }
 
 /*
- * Read a container's layout from the catalogs into the cache. whole: read all
- * partitions; otherwise they are left out if there are hints in shared memory.
- * Returns false if the container does not exist. What is wrong with a table is
- * only recorded here. layout_get() raises it for a root, and leaf_open() for a
- * leaf.
+ * Read the layout of a container from the catalogs into the cache. Returns
+ * false if the container does not exist. If a table cannot be used, this only
+ * records the problem. layout_get() raises the problem of a root, and
+ * leaf_open() that of a leaf.
+ *
+ * whole: read all partitions. Otherwise the layout may be sparse (see
+ * load_root()).
  */
 static bool
 container_load(Container container, bool whole)
@@ -409,9 +432,11 @@ container_load(Container container, bool whole)
 }
 
 /*
- * Return the layout of a container, even if the container cannot be used; NULL
- * if it does not exist. whole: the layout must have all partitions; otherwise
- * it may be a sparse map, with those that were needed so far.
+ * Return the layout of a container, even if the container cannot be used.
+ * Returns NULL if the container does not exist.
+ *
+ * whole: the layout must have all partitions. Otherwise it may be sparse, with
+ * only the partitions that were needed so far.
  */
 CachedContainer *
 layout_find(Container container, bool whole)
@@ -420,8 +445,8 @@ layout_find(Container container, bool whole)
 
 	Assert(IsTransactionState());
 	/*
-	 * an invalidation may arrive during two reads in a row, but hardly during
-	 * a hundred
+	 * An invalidation can arrive during each read, so that the read must be
+	 * repeated, but hardly a hundred times in a row.
 	 */
 	for (int tries = 0; tries < 100; tries++)
 	{
@@ -434,8 +459,8 @@ layout_find(Container container, bool whole)
 }
 
 /*
- * Return the problem that a container does not exist, with a hint for the case
- * that the others exist.
+ * Return the problem that a container does not exist. The hint depends on
+ * whether other containers exist.
  */
 static LayoutProblem *
 missing_problem(Container container)
@@ -454,9 +479,10 @@ missing_problem(Container container)
 }
 
 /*
- * Return the reason why a container cannot be used; NULL if it can. *cc
- * becomes the container's layout, or NULL if the container does not exist.
- * whole: see layout_find().
+ * Return the problem why a container cannot be used; NULL if it can. Sets *cc
+ * to the container's layout, or to NULL if the container does not exist.
+ *
+ * whole: see layout_find()
  */
 LayoutProblem *
 layout_problem(Container container, bool whole, CachedContainer **cc)
@@ -478,9 +504,9 @@ layout_problem(Container container, bool whole, CachedContainer **cc)
 }
 
 /*
- * Return whether a container's layout is cached, and the container can be
- * used. Inline, because every request calls this, and it is nearly always
- * true.
+ * Return whether the cached layout of a container is valid, and the container
+ * can be used. Inline, because every request calls this, and it is nearly
+ * always true.
  */
 static inline bool
 is_fine(const CachedContainer *cc)
@@ -511,7 +537,7 @@ layout_get(Container container)
 }
 
 /*
- * Return the layout of a container. It may be a sparse map, with only those
+ * Return the layout of a container, which may be sparse: with only the
  * partitions that were needed so far. Errors: 55000 if the container does not
  * exist or cannot be used.
  */
@@ -530,9 +556,8 @@ layout_root(Container container)
 }
 
 /*
- * Return how often this process has read a full layout, one with all
- * partitions of a container. Numbers of partitions change only when this count
- * grows.
+ * Return how often this process has read a layout with all partitions of a
+ * container. The numbers of partitions change only when this count grows.
  */
 uint64
 layout_loads(void)
@@ -541,8 +566,8 @@ layout_loads(void)
 }
 
 /*
- * Return how often an invalidation has reached the cached layout, or a part of
- * it.
+ * Return how often an invalidation has made a cached layout, or a leaf in one,
+ * invalid.
  */
 uint64
 layout_invalidations(void)
@@ -551,8 +576,8 @@ layout_invalidations(void)
 }
 
 /*
- * Return the relation with the name of a container in blogstore's schema,
- * whatever its relkind; InvalidOid if there is none.
+ * Return the OID of the relation in blogstore's schema that has the name of a
+ * container, whatever its relkind; InvalidOid if there is none.
  */
 Oid
 container_table_lookup(Container container)

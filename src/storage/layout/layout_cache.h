@@ -11,12 +11,12 @@
  *		table_identity.c	from a table to the items that it holds
  *		table_shape.c		whether a table is as blogstore made it
  *		access_paths.c		where a leaf has its columns and indexes
- *		shared_hints.c		hints in shared memory on where tables are
+ *		shared_hints.c		hints in shared memory on which tables to look at
  *		partitions.c		the partitions of a container, and that of a key
  *		partition_check.c	whether a table is the partition that a hint names
  *		required_values.c	the values that an item must have
- *		layout_cache.c		reads all this from the catalogs and caches it
- *		key_lookup.c		reads only as much of it as one leaf needs
+ *		layout_cache.c		reads the layout from the catalogs and caches it
+ *		key_lookup.c		reads only as much of the layout as one leaf needs
  *		containers.c		which containers and partitions exist
  *		leaf.c				from container, type and key to an open leaf
  *		container_damage.c	whether all tables can be used
@@ -32,57 +32,56 @@
 #include "fmgr.h"
 #include "utils/hsearch.h"
 
-/*
- * What a process has cached about a leaf, the table for the items of one type
- * in one partition.
- */
+/* What a process has cached about a leaf. */
 typedef struct CachedLeaf
 {
 	Oid			relid;			/* InvalidOid if the table does not exist */
 	/*
-	 * What is wrong with the table's place among the partitions; NULL if
-	 * nothing.
+	 * What is wrong with the parent or the partition bound of the leaf, so
+	 * that the leaf cannot be used; NULL if nothing.
 	 */
 	LayoutProblem *misplaced;
-	uint32		changes;		/* invalidations of the table so far */
+	/* How many invalidations of the leaf this process has received. */
+	uint32		changes;
 	/*
-	 * true if the fields below describe the table. They describe all of its
-	 * indexes only if looked[N_PATHS] is true, too.
+	 * Whether the fields below were read since the last invalidation of the
+	 * leaf. index[] is complete only if looked[N_PATHS] is true, too.
 	 */
 	bool		known;
 	/*
-	 * What is wrong with the table itself, so that nobody can use it; NULL if
-	 * nothing.
+	 * What is wrong with the leaf itself, so that it cannot be read or
+	 * written; NULL if nothing.
 	 */
 	LayoutProblem *problem;
 	/*
-	 * Why the worker cannot write to the table, for example because the owner
-	 * has added a constraint; NULL if it can. Only for tables of the views.
+	 * For a leaf of the views: why the worker cannot write to it, for example
+	 * because the owner has added a constraint; NULL if it can.
 	 */
 	LayoutProblem *unwritable;
 	/*
-	 * An index that the owner has added, which could reject rows; InvalidOid
-	 * if there is none. Only for tables of the views.
+	 * For a leaf of the views: an index that the owner has added, and that
+	 * could reject rows; InvalidOid if there is none.
 	 */
 	Oid			added_index;
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * By access path: true if the index that serves the path was looked up.
-	 * The last element is true if all indexes were examined.
+	 * For each access path: whether index[] was looked up. The last element
+	 * tells whether all indexes of the leaf were examined.
 	 */
 	bool		looked[N_PATHS + 1];
 	Oid			index[N_PATHS];
-	bool		attached;		/* the owner has added code that writing
-								 * runs */
+	/* Whether writing to the leaf runs code that the owner has added. */
+	bool		attached;
 	/*
 	 * The value of attached_stamp() when the code that the owner has added was
-	 * last checked and allowed to run; 0 if it never was.
+	 * last checked and found allowed; 0 if it never was.
 	 */
 	uint64		served;
 } CachedLeaf;
 
 /*
- * A key (a user id or post id), and its hash, by which partitions are found.
+ * A cached hash of a key (a user id or post id). The hash determines the
+ * partition of the key.
  */
 typedef struct KeptHash
 {
@@ -94,41 +93,43 @@ typedef struct KeptHash
 #define KEPT_HASHES 64
 
 /*
- * The partitions of a container, and the leaf tables in them. This is the map
- * from a key to a table. Only partitions.c and partitions_leaf() access the
- * fields.
+ * The partitions of a container, and the leaves in them. Maps a key to a leaf.
+ * Only partitions.c and partitions_leaf() access the fields.
  *
- * A full map was read from the catalogs and describes all partitions. A sparse
- * map has only those partitions and leaf tables to which hints in shared
- * memory have led so far (key_lookup.c), so what is missing in it may still
- * exist. A partition has different numbers in a sparse map and in the full
- * map.
+ * A layout is whole if it was read from the catalogs with all partitions. It
+ * is sparse if it has only the partitions and leaves to which hints in shared
+ * memory have led so far (key_lookup.c). What is missing in a sparse layout
+ * may still exist. A partition has different numbers in a sparse layout and in
+ * the whole one.
  */
 typedef struct Partitions
 {
 	bool		sparse;
-	int			n;				/* the numbers of partitions are 0 to n - 1 */
-	/* true if every key has a partition, so that none is missing. */
+	int			n;				/* partitions have the numbers 0 to n - 1 */
+	/* Whether every key has a partition, so that no partition is missing. */
 	bool		whole;
 	/*
-	 * true if the container is partitioned by the hash of a key. The feed is
+	 * Whether the container is partitioned by the hash of a key. The feed is
 	 * not.
 	 */
 	bool		hashed;
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
-	/* Hashes of recent keys. The last byte of a key chooses its element. */
-	KeptHash	kept[KEPT_HASHES];
-	int			modulus;		/* the largest modulus of the partitions */
 	/*
-	 * By remainder of a key's hash: the number of the partition that takes the
-	 * key. NO_PARTITION if there is none; UNPROVEN if a sparse map does not
-	 * know.
+	 * Cached hashes of recent keys. The last byte of a key determines its
+	 * element.
+	 */
+	KeptHash	kept[KEPT_HASHES];
+	int			modulus;
+	/*
+	 * For each remainder of a key's hash: the number of the partition that
+	 * takes such keys. NO_PARTITION if there is none. UNPROVEN if it is not
+	 * known, because the layout is sparse.
 	 */
 	int		   *of_remainder;
 	/*
-	 * On a cluster, SpreadTable.map, by which src/cluster/ finds the partition
-	 * of a key. NULL on a single machine.
+	 * On a cluster: SpreadTable.map, by which src/cluster/ finds the partition
+	 * of a key. NULL on one machine.
 	 */
 	void	   *map;
 	/*
@@ -136,54 +137,54 @@ typedef struct Partitions
 	 */
 	uint32		everywhere;
 	/*
-	 * By number: the table of the partition, which is itself partitioned by
-	 * type. InvalidOid if the partition is on another node of a cluster.
+	 * For each partition number: the partition's table, which is itself
+	 * partitioned by item type. InvalidOid if the partition is on another node
+	 * of a cluster.
 	 */
 	Oid		   *table;
 	/*
-	 * By type and number: the leaf tables. NULL if none for the type is known.
+	 * leaf[type][number] is the leaf of a type in a partition. leaf[type] is
+	 * NULL if no leaf of this type is known.
 	 */
 	CachedLeaf *leaf[N_ITEM_TYPES];
 } Partitions;
 
 /*
- * The partition of a remainder in a sparse map to which no hint has led yet.
+ * Stands for a partition that a sparse layout (one that has only the
+ * partitions used so far) does not contain, but that may exist.
  */
 #define UNPROVEN (NO_PARTITION - 1)
 
-/*
- * What a hint in shared memory tells (shared_hints.c). A root is the table of
- * a container.
- */
+/* What a hint in shared memory tells (shared_hints.c). */
 typedef enum HintKind
 {
-	/* of a root: the largest modulus of its partitions */
+	/* The largest modulus of the partitions of a container's root. */
 	HINT_MODULUS,
 	/*
-	 * of a root: the partition that takes keys whose hash has a certain
-	 * remainder
+	 * The partition of a container's root that takes the keys whose hash has a
+	 * certain remainder.
 	 */
 	HINT_PARTITION,
-	/* of a partition: the leaf table for the items of a type */
+	/* The leaf of a partition for the items of a type. */
 	HINT_LEAF
 } HintKind;
 
 /*
- * The layout of one container as the process has cached it: its tables, and
- * what is wrong with them.
+ * The layout of one container as the process has cached it: the container's
+ * tables, and what is wrong with them.
  */
 typedef struct CachedContainer
 {
 	bool		valid;
 	/*
-	 * true while the layout is being read, and after an error has ended the
-	 * reading. Invalidations are noted then, too.
+	 * Whether the layout is being read, or an error has ended the reading.
+	 * Meanwhile, invalidations are noted in "stale", though "valid" is false.
 	 */
 	bool		loading;
-	bool		stale;			/* an invalidation arrived during the
-								 * reading */
-	LayoutProblem *problem;		/* what is wrong with the root; NULL if
-								 * nothing */
+	/* Whether an invalidation has arrived while the layout was being read. */
+	bool		stale;
+	/* What is wrong with the root table of the container; NULL if nothing. */
+	LayoutProblem *problem;
 	MemoryContext context;
 	Oid			root;
 	Oid			owner;
@@ -280,9 +281,9 @@ extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 					   ItemType type, int partition, AccessPath path);
 
 /*
- * Return what is cached about the leaf table of a partition for items of a
- * type; NULL if there is no such partition. Inline, because requests call it
- * for each item that they read.
+ * Return what is cached about the leaf for the items of a type in a partition;
+ * NULL if there is no such partition. Inline, because requests call this for
+ * each item that they read.
  */
 static inline CachedLeaf *
 partitions_leaf(const Partitions *partitions, ItemType type, int number)

@@ -4,9 +4,9 @@
  *		its key. A leaf is the table that holds the items of one type in one
  *		partition.
  *
- * A prepared SELECT on a partitioned table is slow because it locks every
- * leaf. The functions here compute the partition from the key in the same way
- * as the server does (partitions.c), and lock only one leaf.
+ * A prepared SELECT on a partitioned table is slow, because it locks every
+ * leaf. The functions here compute the partition from the key as the server
+ * does (partitions.c), and lock only one leaf.
  *
  * Runs in backends, parallel workers and the blogstore worker.
  */
@@ -30,8 +30,8 @@
 #include "utils/rel.h"
 
 /*
- * Return what the process has cached about the table for a partition's items
- * of a type. If this table is missing or cannot be used, return NULL and set
+ * Return what the process has cached about the leaf for the items of a type in
+ * a partition. If the leaf is missing or cannot be used, returns NULL and sets
  * *problem.
  */
 CachedLeaf *
@@ -53,10 +53,6 @@ leaf_find(CachedContainer *cc, Container container, ItemType type,
 	return *problem == NULL ? leaf : NULL;
 }
 
-/*
- * Return the table for a partition's items of a type, according to a cached
- * layout, in which partitions may be missing; InvalidOid if there is none.
- */
 static Oid
 known_leaf(CachedContainer *cc, ItemType type, int partition)
 {
@@ -66,8 +62,8 @@ known_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Return the table for a partition's items of a type; InvalidOid if there is
- * none. Errors: 55000 if the container cannot be used.
+ * Return the leaf for the items of a type in a partition; InvalidOid if there
+ * is none. Errors: 55000 if the container cannot be used.
  */
 Oid
 partition_leaf(Container container, ItemType type, int partition)
@@ -76,10 +72,10 @@ partition_leaf(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the number of the partition that holds a key's items of a type;
- * NO_PARTITION if there is none. Reads only as much of the catalogs as is
- * needed. A key has the same partition for all types. The number is valid as
- * long as layout_stamp() does not change. Errors: 55000.
+ * Return the number of the partition that holds the items of a type with a
+ * given key; NO_PARTITION if there is none. Reads only as much of the catalogs
+ * as is needed. The number is valid as long as layout_stamp() does not change.
+ * Errors: 55000.
  */
 int
 partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
@@ -90,8 +86,8 @@ partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return whether this server has a partition for a key's items of a type.
- * Errors: 55000.
+ * Return whether this server has a partition for the items of a type with a
+ * given key. Errors: 55000.
  */
 bool
 partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
@@ -100,8 +96,9 @@ partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the virtual transactions that hold a lock with which they can write a
- * partition's items of a type. The array ends with an invalid element.
+ * Return the virtual ids of the other transactions that have locked the leaf
+ * for the items of a type in a partition in a mode that allows writes. An
+ * invalid element ends the array.
  */
 VirtualTransactionId *
 partition_writers(Container container, ItemType type, int partition)
@@ -114,8 +111,8 @@ partition_writers(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the table that holds a key's items of a type. Errors: 55000 if there
- * is none.
+ * Return the leaf for the items of a type with a given key. Errors: 55000 if
+ * there is none.
  */
 Oid
 leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
@@ -131,8 +128,8 @@ leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the same as partition_from(), which finds the next partition, but
- * without an error if a partition is missing.
+ * Return the next partition as partition_from() does, but without an error if
+ * a partition is missing.
  */
 static int
 next_partition(Container container, ItemType type, int number)
@@ -141,9 +138,9 @@ next_partition(Container container, ItemType type, int number)
 }
 
 /*
- * Return an estimate of the number of items of a type, made like the planner's
- * (estimate_rel_size()), so that it needs no ANALYZE. Locks one table after
- * another in AccessShareLock mode. Errors: 55000.
+ * Return an estimate of the number of a container's items of a type. It is
+ * made like the planner's (estimate_rel_size()), so that it needs no ANALYZE.
+ * Locks one leaf after another in AccessShareLock mode. Errors: 55000.
  */
 int64
 item_estimate(Container container, ItemType type)
@@ -170,10 +167,12 @@ item_estimate(Container container, ItemType type)
 }
 
 /*
- * Fill in what the process caches about a leaf, the table for the items of one
- * type in one partition. The caller has opened and locked it as rel. path:
- * also look up the index for this access path; N_PATHS: examine all indexes.
- * Returns false if an invalidation of the table has arrived meanwhile.
+ * Fill in what the process caches about a leaf that the caller has locked and
+ * opened as rel. Returns false if an invalidation of the leaf arrives
+ * meanwhile.
+ *
+ * path: an access path whose index is also looked up. N_PATHS: all indexes are
+ * examined
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -185,7 +184,10 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 	{
 		MemoryContext old = MemoryContextSwitchTo(cc->context);
 
-		/* watch the table first, so that no invalidation of it is missed */
+		/*
+		 * The leaf is watched before its catalog rows are read, so that no
+		 * invalidation of it is missed.
+		 */
 		layout_watch(cc, leaf->relid, partition);
 		leaf_describe(leaf, rel, cc->owner, container, type);
 		MemoryContextSwitchTo(old);
@@ -197,10 +199,10 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 }
 
 /*
- * Lock and open a table; return NULL if it was dropped. Unlike
- * try_table_open(), this does not look the table up in pg_class: acquiring the
- * lock processes the invalidation message by which a process learns that a
- * cached table was dropped.
+ * Lock and open a leaf whose OID is cached; return NULL if it was dropped.
+ * Unlike try_table_open(), this does not look the leaf up in pg_class. By
+ * acquiring the lock, the process also receives the invalidation that a
+ * dropped table has sent.
  */
 static Relation
 open_leaf_table(Oid relid, LOCKMODE lockmode)
@@ -225,7 +227,7 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 
 /*
  * Return the problem that a function attached to an open table, such as a
- * trigger's, does not fix its search_path; NULL if all do.
+ * trigger's, does not fix its search_path; NULL if there is no such function.
  */
 static LayoutProblem *
 unpinned_problem(Relation rel)
@@ -242,8 +244,8 @@ unpinned_problem(Relation rel)
 }
 
 /*
- * Return the reason why code that the owner has attached to an open table,
- * such as a trigger, prevents writes to it; NULL if it does not.
+ * Return why code that the owner has attached to an open table, such as a
+ * trigger, forbids writes to the table; NULL if writes are allowed.
  */
 static LayoutProblem *
 attached_problem(Relation rel)
@@ -258,9 +260,8 @@ attached_problem(Relation rel)
 }
 
 /*
- * Return the reason why the code that the owner has attached to a leaf
- * prevents writes to it; NULL if it does not. That it does not is cached until
- * attached code may have changed.
+ * Do what attached_problem() does, for a leaf. If writes are allowed, this is
+ * cached until attached code may have changed.
  */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)
@@ -277,11 +278,11 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * Check that an SQL statement may read a table, or write to it, with regard to
- * the code that the owner has attached to it. A statement that only reads is
- * checked, too, because planning evaluates immutable functions in constraints
- * and indexes. Errors: 55000 if this code must not run, or the table is to be
- * written and has a rule. Locks: AccessShareLock or RowExclusiveLock on the
+ * Check that the code which the owner has attached to a table may run in an
+ * SQL statement on the table. Statements that only read are checked, too,
+ * because planning evaluates immutable functions in constraints and indexes.
+ * Errors: 55000 if the code must not run, or if "write" is true and the table
+ * has a rule. Locks: AccessShareLock or, with "write", RowExclusiveLock on the
  * table, to the end of the transaction.
  */
 void
@@ -291,9 +292,9 @@ table_require_served(Oid relid, bool write)
 	LayoutProblem *problem = write ? attached_problem(rel) : unpinned_problem(rel);
 
 	/*
-	 * refuse rules: attached_unpinned() does not check the functions in them,
-	 * and they would run in SQL statements only, not where rows are written
-	 * directly
+	 * Rules are refused for two reasons: attached_unpinned() does not check
+	 * the functions that they call, and they would not run where rows are
+	 * written without an SQL statement.
 	 */
 	if (problem == NULL && write && rel->rd_rules != NULL)
 		problem = shape_problem(psprintf("\"%s\" has a rule",
@@ -305,8 +306,8 @@ table_require_served(Oid relid, bool write)
 }
 
 /*
- * Check a container's root and all its partitions by table_require_served(),
- * before an SQL statement that names the root.
+ * Call table_require_served() for a container's root and all its partitions.
+ * Called before an SQL statement that names the root.
  */
 void
 container_require_served(Container container, bool write)
@@ -320,9 +321,9 @@ container_require_served(Container container, bool write)
 }
 
 /*
- * Return the functions that the owner has attached to a container's tables on
- * this server, and whose search_path is not fixed. Locks: AccessShareLock on
- * each table, to the end of the transaction.
+ * Return the functions that are attached to a container's tables on this
+ * server and do not fix their search_path. Locks: AccessShareLock on each
+ * table, to the end of the transaction.
  */
 List *
 container_unpinned(Container container)
@@ -347,9 +348,11 @@ container_unpinned(Container container)
 }
 
 /*
- * Return what is wrong with an open leaf, about which everything is cached
- * (leaf_learn()); NULL if nothing. to_write: also return what prevents only
- * writes. The result is in the cache or in the current memory context.
+ * Return what is wrong with an open leaf; NULL if nothing. The caller has
+ * filled in the leaf's cache entry (leaf_learn()). The result is in the cache
+ * or in the current memory context.
+ *
+ * to_write: also return what prevents only writes
  */
 LayoutProblem *
 leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
@@ -365,10 +368,10 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Lock and open a leaf table that the cache has found, and check that it can
- * be used. Returns whether it is open now. If it is not, *problem says why it
- * cannot be used. *problem stays NULL if the cache was out of date; the caller
- * then looks the leaf up again.
+ * Lock and open a leaf that is cached, and check that it can be used. Returns
+ * whether it is open now. If not, *problem says why it cannot be used, or
+ * stays NULL because the cache was out of date. In the latter case, the caller
+ * looks the leaf up again.
  */
 static bool
 leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
@@ -414,12 +417,11 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 }
 
 /*
- * Open and lock the leaf that is described by wanted: the table for the items
- * of one type in one partition. Errors: 55000 if there is none or it cannot be
- * used. Locks: lockmode on the leaf; to write, also RowExclusiveLock on the
- * container's root.
+ * Lock and open the leaf that "wanted" describes. Errors: 55000 if there is
+ * none or it cannot be used. Locks: "lockmode" on the leaf; to write, also
+ * RowExclusiveLock on the container's root.
  *
- * Locking the leaf alone is enough to read, because dropping or detaching a
+ * To read, a lock on the leaf alone is enough, because dropping or detaching a
  * partition locks its leaves, too. The cached layout may have been out of date
  * before the lock was acquired. So the leaf is looked up and locked again
  * until the cache is valid under the lock.
@@ -444,8 +446,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		if (to_write && !held && partitions_hold(&cc->partitions, partition))
 		{
 			/*
-			 * The partition may have moved before it was held, so look it up
-			 * again.
+			 * The partition may have moved to another node before
+			 * partitions_hold(), so look it up again.
 			 */
 			held = true;
 			continue;
@@ -461,8 +463,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 }
 
 /*
- * Return whether the table for a partition's items of a type has the index
- * that an access path needs. Errors: those of leaf_open().
+ * Return whether the leaf for the items of a type in a partition has the index
+ * of an access path. Errors: those of leaf_open().
  */
 bool
 partition_has_path(Container container, ItemType type, int partition,
@@ -481,7 +483,7 @@ partition_has_path(Container container, ItemType type, int partition,
 }
 
 /*
- * Close a leaf. keep_lock: keep its lock until the transaction ends, as
+ * Close a leaf. keep_lock: keep its table lock until the transaction ends, as
  * writers must.
  */
 void
@@ -491,8 +493,8 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 }
 
 /*
- * Return the SQL statement that creates the index which an access path of a
- * leaf needs, for a hint.
+ * Return the SQL statement that creates the index of a leaf for an access
+ * path, for a hint.
  */
 static char *
 index_statement(Relation rel, Container container, ItemType type,
@@ -516,8 +518,8 @@ index_statement(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Return the problem that a leaf lacks the index which an access path needs.
- * The hint has the statement that creates it.
+ * Return the problem that a leaf lacks the index for an access path. The hint
+ * has the SQL statement that creates the index.
  */
 LayoutProblem *
 leaf_index_problem(Relation rel, Container container, ItemType type,
@@ -530,8 +532,8 @@ leaf_index_problem(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Open the index that serves an access path of an open leaf, in the lock mode
- * of the leaf. Errors: 55000 if there is no such index.
+ * Open the index for an access path of an open leaf, with the leaf's own lock
+ * mode. Errors: 55000 if there is no such index.
  */
 Relation
 leaf_open_index(const OpenLeaf *leaf, Container container, ItemType type,

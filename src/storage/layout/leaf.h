@@ -20,65 +20,65 @@
 #define MAX_PATH_COLUMNS 4
 
 /*
- * The reason why a container or one of its tables cannot be used. A request
- * that needs the table raises it as an error (55000).
+ * Why a container or one of its tables cannot be used. A request that needs
+ * the table raises this as an error (55000).
  */
 typedef struct LayoutProblem
 {
 	char	   *message;
 	const char *hint;
-	const char *rule;			/* the violated rule, RULE_... */
+	const char *rule;
 } LayoutProblem;
 
-/* An open leaf table: its relation, lock mode, columns and indexes. */
+/* A leaf that leaf_open() has locked and opened. */
 typedef struct OpenLeaf
 {
 	Relation	rel;
 	LOCKMODE	lockmode;
-	AttrNumber	attno[N_PROPERTIES];	/* by property; 0 if there is no such
-										 * column */
+	/* The column number of each property; 0 if the leaf has no such column. */
+	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * By access path: the index that serves the path. InvalidOid if there is
-	 * none, or leaf_open() was not asked for this path.
+	 * For each access path: the index for it. InvalidOid if there is none, or
+	 * leaf_open() was not asked to look it up.
 	 */
 	Oid			index[N_PATHS];
-	bool		attached;		/* the owner has added code that writing
-								 * runs */
+	/* Whether writing to the leaf runs code that the owner has added. */
+	bool		attached;
 } OpenLeaf;
 
 /*
- * Which leaf table leaf_open() opens: the one for items of a type, in the
- * partition of a key or with a number.
+ * The arguments of leaf_open(): the container and item type of the wanted
+ * leaf, and its partition, by key or by number.
  */
 typedef struct LeafWanted
 {
 	Container	container;
 	ItemType	type;
 	/*
-	 * A key whose partition is wanted. NULL: the field partition says which
-	 * one.
+	 * The key whose partition is wanted. NULL: the wanted partition has the
+	 * number in the next field.
 	 */
 	const pg_uuid_t *key;
 	int			partition;
 	/*
-	 * The access path whose index must be looked up. N_PATHS: look up all
+	 * The access path whose index leaf_open() looks up; N_PATHS for all
 	 * indexes.
 	 */
 	AccessPath	path;
 } LeafWanted;
 
 /*
- * Whether the key columns of a unique index contain all columns of an item's
- * key.
+ * Whether the key columns of a unique index contain all columns that identify
+ * an item.
  */
 typedef enum KeyCover
 {
 	KEY_NOT_COVERED,
 	KEY_COVERED,
-	KEY_COVERED_AND_MORE		/* and the index has further key columns */
+	KEY_COVERED_AND_MORE
 } KeyCover;
 
-/* access_paths.c: columns and indexes of a leaf table */
+/* access_paths.c */
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
@@ -90,13 +90,12 @@ extern int	leaf_path_columns(Container container, ItemType type,
 /* table_shape.c */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
 
-/* required_values.c: the values that an item must have, as bits */
+/* required_values.c */
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 extern void item_require(Relation leaf, const BlogItem *item, ItemType type,
 						 uint32 needed);
 
-/* leaf.c: opening leaf tables */
 extern void leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 					  LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);

@@ -1,12 +1,12 @@
 /*
  * partition_check.c
- *		Checks whether a table is the partition that a hint in shared memory
- *		says it is (shared_hints.c).
+ *		Checks that a table is the partition or leaf that a hint in shared
+ *		memory says it is (shared_hints.c).
  *
  * The checks read only this table's own catalog rows: to which parent it is
- * attached, and with which bound. The relcache's partition descriptor of the
- * parent (RelationGetPartitionDesc()) tells it, too, but building the
- * descriptor reads all partitions.
+ * attached, and with which bound. The partition descriptor of the parent
+ * (RelationGetPartitionDesc()) would also tell this, but the server reads all
+ * partitions to build it.
  *
  * In any doubt the check fails, for example while a partition is being
  * detached (DETACH PARTITION ... CONCURRENTLY). The caller then reads the
@@ -30,8 +30,8 @@
 #include "utils/syscache.h"
 
 /*
- * Return whether a table is attached to a certain parent, and is not being
- * detached from it. A table with several parents is not accepted.
+ * Return whether a table is attached to "parent", and is not being detached. A
+ * table with several parents is not accepted.
  */
 static bool
 is_attached_to(Oid table, Oid parent)
@@ -60,9 +60,9 @@ is_attached_to(Oid table, Oid parent)
 }
 
 /*
- * Return the partition bound of a table, if it has a certain relkind and
- * owner; otherwise NULL. Also returns NULL for a table that is no partition,
- * and for a default partition.
+ * Return the partition bound of a table. Returns NULL if the table has another
+ * relkind or owner than the given ones, or is not a partition, or is a default
+ * partition.
  */
 static PartitionBoundSpec *
 find_bound(Oid table, char kind, Oid owner)
@@ -89,9 +89,9 @@ find_bound(Oid table, char kind, Oid owner)
 }
 
 /*
- * Return whether a table is the partition of a root that takes keys with a
- * certain hash, has a certain owner, and is itself partitioned by item type.
- * Sets *modulus and *remainder to those of its bound.
+ * Return whether a table is the partition of "root" that takes keys with the
+ * given hash, has the given owner, and is itself partitioned by item type.
+ * Sets *modulus and *remainder to those of the table's partition bound.
  */
 bool
 proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
@@ -111,8 +111,9 @@ proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 }
 
 /*
- * Return whether a table holds just the items of one type in a partition, and
- * has a certain owner. The caller has checked that partition.
+ * Return whether a table is the leaf for the items of a type in a partition,
+ * and has the given owner. The caller has checked the partition with
+ * proof_of_partition().
  */
 bool
 proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type)

@@ -1,12 +1,12 @@
 /*
  * partitions.c
  *		The partitions of a container on this server, and which of them holds
- *		a key.
+ *		the items with a given key.
  *
  * On one machine a container is partitioned BY HASH of its key. The feed has
- * no key, and counts as its own only partition. On a cluster, src/cluster/
- * says which partitions there are; some of them are on this node, and users
- * are on every node. No other file knows this.
+ * no key, and is treated as one partition. On a cluster, src/cluster/ says
+ * which partitions there are. Some of them are on this node, and users are on
+ * every node. Only this file treats these cases differently.
  *
  * Other files identify a partition by a number, which is not negative. A
  * number is valid as long as the cached layout is. Numbers can have gaps,
@@ -35,8 +35,8 @@
 
 /*
  * Return what is wrong with the partition key of a container's root; NULL if
- * nothing. A root that is spread over a cluster is partitioned by type instead
- * of by hash.
+ * nothing. On a cluster, the root is partitioned by item type instead of by
+ * hash.
  */
 LayoutProblem *
 partitions_problem(Container container, Oid root)
@@ -56,8 +56,8 @@ partitions_problem(Container container, Oid root)
 }
 
 /*
- * Read the hash function, and which partition takes which remainder, from a
- * root that is partitioned BY HASH.
+ * Fill in the hash function of a root that is partitioned BY HASH, and the
+ * partition that takes each remainder.
  */
 static void
 load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
@@ -75,15 +75,20 @@ load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 	}
 }
 
-/* Read the partitions of a root that is spread over the nodes of a cluster. */
+/*
+ * Fill in the partitions of a root that is spread over the nodes of a cluster.
+ */
 static void
 load_spread(Partitions *partitions, Container container, Relation root)
 {
 	SpreadTable spread;
 
 	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
-		return;					/* not spread any more: an invalidation will
-								 * come */
+		/*
+		 * The table is not spread any more. The invalidation that this sends
+		 * will make the layout invalid.
+		 */
+		return;
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
@@ -94,10 +99,10 @@ load_spread(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Read the partitions of a container from its root. The caller has opened the
- * root and checked it with layout_root_problem(). Leaves room for the tables
- * of each item type, which are read later. Allocates in the current memory
- * context.
+ * Read the partitions of a container into *partitions, and allocate arrays for
+ * their leaves, which load_partition() fills in. The caller has opened the
+ * root and checked it with layout_root_problem(). Allocates in the current
+ * memory context.
  */
 void
 partitions_load(Partitions *partitions, Container container, Relation root)
@@ -125,13 +130,12 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Initialize a sparse map of a container's partitions. A sparse map contains
- * only the partitions that a process has used: at first none, or for the feed
- * its only one. partitions_add() adds a partition whose OID is stored in
- * shared memory (a hint). The caller has checked the root with
- * layout_root_problem(). modulus: the largest modulus of the partitions, which
- * the caller has read from the hint HINT_MODULUS. Allocates in the current
- * memory context.
+ * Initialize a sparse layout, one that has only the partitions used so far: at
+ * first none, or for the feed its only one. partitions_add() adds a partition.
+ * The caller has checked the root with layout_root_problem(). Allocates in the
+ * current memory context.
+ *
+ * modulus: the largest modulus of the partitions, from a hint (HINT_MODULUS)
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,
@@ -151,7 +155,8 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 		return;
 	}
 	/*
-	 * the default hash function of uuid; layout_root_problem() has checked it
+	 * This is the default hash function of uuid. layout_root_problem() has
+	 * checked that the container uses it.
 	 */
 	fmgr_info(F_UUID_HASH_EXTENDED, &partitions->hash_proc);
 	partitions->hash_collation = InvalidOid;
@@ -161,10 +166,13 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 }
 
 /*
- * Add a partition to a sparse map of a container. table: the partition's
- * table, which the caller has checked; modulus, remainder: those of its bound;
- * hash: of a key that it takes. Returns the partition's number; UNPROVEN if
- * the largest modulus, which came from a hint, is not a multiple of this one.
+ * Add a partition to a sparse layout (one that has only the partitions used so
+ * far). Returns the partition's number; UNPROVEN if the layout's modulus,
+ * which came from a hint, is not a multiple of the partition's.
+ *
+ * hash: the hash of a key that the partition takes
+ * table: the partition's table, which the caller has checked
+ * modulus, remainder: those of the partition's bound
  */
 int
 partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
@@ -173,8 +181,9 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 	if (partitions->modulus % modulus != 0)
 		return UNPROVEN;
 	/*
-	 * the remainder serves as the partition's number, because no other
-	 * partition takes keys with this remainder
+	 * The remainder serves as the partition's number. Two partitions cannot
+	 * have the same remainder, because both would take a key whose hash is
+	 * that number.
 	 */
 	partitions->table[remainder] = table;
 	partitions->of_remainder[hash % (uint64) partitions->modulus] = remainder;
@@ -182,9 +191,9 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 }
 
 /*
- * Return the table that a hint in shared memory names as the partition for
- * keys with a hash; InvalidOid if there is no such hint. The hint may be
- * wrong, so the caller must check the table.
+ * Return the table of the partition that takes keys with the given hash,
+ * according to a hint in shared memory; InvalidOid if there is no such hint.
+ * The hint may be wrong, so the caller must check the table.
  */
 Oid
 partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
@@ -194,9 +203,9 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 }
 
 /*
- * Store hints on all partitions and leaf tables in shared memory, for other
- * processes (shared_hints.c). Called after a full read of a container's
- * layout. Does nothing on a cluster.
+ * Store hints on all partitions and leaves in shared memory, for other
+ * processes (shared_hints.c). Called after the whole layout of a container was
+ * read. Does nothing on a cluster.
  */
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
@@ -215,15 +224,17 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 		if (partitions->of_remainder[i] >= 0)
 			hint_leave(HINT_PARTITION, root, i,
 					   partitions->table[partitions->of_remainder[i]]);
-	/* this hint is stored last, because other processes look for it first */
+	/*
+	 * The modulus is stored last, because other processes look for it first.
+	 */
 	if (!partitions->hashed || partitions->modulus > 0)
 		hint_leave(HINT_MODULUS, root, 0, Max(partitions->modulus, 1));
 }
 
 /*
- * Return the element for a partition's items of a type in a sparse map.
- * Creates the array for the type, in the current memory context, if there is
- * none yet.
+ * Return the cache entry for the leaf of a type in a partition. If the layout
+ * has no entries for the type yet, allocates them in the current memory
+ * context. Only for sparse layouts, which have only the leaves used so far.
  */
 CachedLeaf *
 partitions_leaf_place(Partitions *partitions, ItemType type, int number)
@@ -233,7 +244,9 @@ partitions_leaf_place(Partitions *partitions, ItemType type, int number)
 	return &partitions->leaf[type][number];
 }
 
-/* Return whether each key has a partition, so that no partition is missing. */
+/*
+ * Return whether every key has a partition, so that no partition is missing.
+ */
 bool
 partitions_whole(const Partitions *partitions)
 {
@@ -242,7 +255,7 @@ partitions_whole(const Partitions *partitions)
 
 /*
  * Return the problem that a container lacks a partition. The message names one
- * that is missing.
+ * of the missing partitions.
  */
 LayoutProblem *
 partitions_gap_problem(const Partitions *partitions, Container container)
@@ -256,7 +269,7 @@ partitions_gap_problem(const Partitions *partitions, Container container)
 										  Max(partitions->modulus, 1), gap));
 }
 
-/* Return the number of partitions, on all nodes of a cluster. */
+/* Return the number of a container's partitions, on all nodes of a cluster. */
 int
 partitions_count(const Partitions *partitions)
 {
@@ -265,8 +278,7 @@ partitions_count(const Partitions *partitions)
 
 /*
  * Return the hash of a key, as the server computes it to choose a partition.
- * Recent results are cached, because a request needs the same ones several
- * times.
+ * Caches recent results, because a request uses the same keys several times.
  */
 uint64
 partitions_hash(Partitions *partitions, const pg_uuid_t *key)
@@ -288,7 +300,7 @@ partitions_hash(Partitions *partitions, const pg_uuid_t *key)
 }
 
 /*
- * Return whether every node of a cluster has all items of a type, as one
+ * Return whether every node of a cluster has all items of a type, in a single
  * partition.
  */
 static bool
@@ -298,9 +310,9 @@ is_everywhere(const Partitions *partitions, ItemType type)
 }
 
 /*
- * Return the number of the partition that takes a key's items of a type, even
- * if it is on another node of a cluster; NO_PARTITION if there is none;
- * UNPROVEN if a sparse map does not know it.
+ * Return the number of the partition that takes the items of a type with a
+ * given key, even if it is on another node of a cluster. Returns NO_PARTITION
+ * if there is none, and UNPROVEN if the layout is sparse and does not have it.
  */
 int
 partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -319,9 +331,9 @@ partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the number of the partition that holds a key's items of a type on
- * this server; NO_PARTITION if there is none; UNPROVEN if a sparse map does
- * not know it.
+ * Return the number of the partition on this server that holds the items of a
+ * type with a given key. Returns NO_PARTITION if there is none, and UNPROVEN
+ * if the layout is sparse and does not have it.
  */
 int
 partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -330,13 +342,13 @@ partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 
 	if (partitions->map != NULL && number >= 0 && !is_everywhere(partitions, type) &&
 		!OidIsValid(partitions->table[number]))
-		return NO_PARTITION;	/* it is on another node */
+		return NO_PARTITION;	/* the partition is on another node */
 	return number;
 }
 
 /*
- * Return the first partition whose number is at least number and whose table
- * is on this server; NO_PARTITION if there is none.
+ * Return the lowest partition number that is at least "number", among the
+ * partitions on this server; NO_PARTITION if there is none.
  */
 int
 partitions_next_table(const Partitions *partitions, int number)
@@ -349,8 +361,9 @@ partitions_next_table(const Partitions *partitions, int number)
 }
 
 /*
- * Return the first partition on this server that has items of a type and whose
- * number is at least number; NO_PARTITION if there is none.
+ * Return the lowest partition number that is at least "number", among the
+ * partitions on this server that hold items of a type; NO_PARTITION if there
+ * is none.
  */
 int
 partitions_from(const Partitions *partitions, ItemType type, int number)
@@ -361,10 +374,10 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 }
 
 /*
- * Before a write, keep a partition of a cluster on this node until the
- * transaction ends. Returns true if the caller must look up the partition
- * again, because it may have moved before. Returns false on one machine, where
- * partitions do not move.
+ * Keep the cluster from moving a partition off this node until the transaction
+ * ends. Called before a write. Returns true if the caller must look up the
+ * partition again, because it may have moved before the call. Returns false on
+ * one machine, where partitions do not move.
  */
 bool
 partitions_hold(const Partitions *partitions, int number)
@@ -376,9 +389,9 @@ partitions_hold(const Partitions *partitions, int number)
 }
 
 /*
- * Return the table of a partition, which is itself partitioned by item type;
- * for the feed, the root. InvalidOid if the partition does not exist, or is on
- * another node of a cluster.
+ * Return the table of a partition, which is itself partitioned by item type.
+ * The feed's partition is the root itself. Returns InvalidOid if the partition
+ * does not exist, or is on another node of a cluster.
  */
 Oid
 partitions_table(const Partitions *partitions, int number)
@@ -387,10 +400,7 @@ partitions_table(const Partitions *partitions, int number)
 		partitions->table[number] : InvalidOid;
 }
 
-/*
- * A table that is attached to a parent as a partition, and the transaction
- * that attached it.
- */
+/* A partition, its parent, and the id of the transaction that attached it. */
 typedef struct Attachment
 {
 	Oid			table;
@@ -399,8 +409,8 @@ typedef struct Attachment
 } Attachment;
 
 /*
- * Append the partitions of a table to a list of Attachment, as the active
- * snapshot shows them.
+ * Append a struct Attachment to a list for each partition of "parent" that is
+ * visible to the active snapshot.
  */
 static List *
 add_attached(List *attached, Relation inherits, Oid parent)
@@ -431,9 +441,9 @@ add_attached(List *attached, Relation inherits, Oid parent)
 }
 
 /*
- * Append the tables below a root that is spread over a cluster to a list of
- * Attachment, if they are on this node. Append the OIDs of the root's
- * partitions on this node to text.
+ * If a root is spread over a cluster, append to "text" the OIDs of the root's
+ * partitions on this node. Append a struct Attachment to a list for each leaf
+ * in these partitions.
  */
 static List *
 add_spread(List *attached, Relation inherits, Oid root, StringInfo text)
@@ -462,14 +472,14 @@ compare_attached(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Return a hash of all tables below some roots, and of when each was attached.
- * Attaching a partition inserts a row into pg_inherits, and the hash includes
- * the xmin of this row. So the hash also changes if a partition is detached
- * and attached again. Unlike pg_partition_tree(), this locks no table, so it
- * does not block DDL.
+ * Return a hash of all partitions and leaves of some roots, and of the
+ * transactions that attached them. Attaching a partition inserts a row into
+ * pg_inherits, and the hash includes the xmin of this row. So the hash also
+ * changes if a partition is detached and attached again. Unlike
+ * pg_partition_tree(), this locks no partition, so it does not block DDL.
  *
- * The worker stores the number. If this function is changed to return another
- * number, every server rebuilds its views once.
+ * The worker stores the hash. If a new version of this function returns
+ * another hash for the same partitions, every server rebuilds its views once.
  */
 int64
 partitions_number(const Oid *root, int nroots)

@@ -22,7 +22,8 @@
 #define BIT(prop) (UINT32_C(1) << (prop))
 
 /*
- * Return the properties that an item of a type must have, with a bit for each.
+ * Return the properties that must not be NULL in an item of a type, as a bit
+ * mask.
  */
 uint32
 item_required(ItemType type)
@@ -45,8 +46,8 @@ item_required(ItemType type)
 }
 
 /*
- * Return the properties that identify an item of a type and its author, with a
- * bit for each. A caller that deletes or rewrites an item needs only these.
+ * Return the properties that identify an item of a type and its author, as a
+ * bit mask. Callers that delete or rewrite an item need only these.
  */
 uint32
 item_identity(Container container, ItemType type)
@@ -69,9 +70,9 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Return the properties that callers use of an item that they have locked,
- * with a bit for each. Of the copies and the feed they use only what
- * identifies the row, because the worker writes everything else anew.
+ * Return the properties that callers use after they have locked an item of a
+ * type, as a bit mask. For copies and feed rows these only identify the row,
+ * because the worker writes all other columns anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -86,7 +87,6 @@ item_worked_with(Container container, ItemType type)
 	return identity;
 }
 
-/* Return words for an item in an error message: its type and id. */
 static char *
 describe_item(const BlogItem *item, ItemType type)
 {
@@ -105,9 +105,10 @@ describe_item(const BlogItem *item, ItemType type)
 }
 
 /*
- * Raise an error if an item lacks one of the properties in needed, which has a
- * bit for each. leaf: the table that the item was read from, or NULL. Errors:
- * 22004, with the table and the column as its fields.
+ * Raise an error (22004) if an item lacks one of the properties in "needed", a
+ * bit mask. The error's fields name the leaf and the column.
+ *
+ * leaf: the leaf from which the item was read, or NULL
  */
 void
 item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
@@ -125,8 +126,8 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 }
 
 /*
- * Raise an error if an item lacks a value that its type must have. Errors:
- * 22004.
+ * Raise an error (22004) if an item lacks a property that items of its type
+ * must have.
  */
 void
 item_require_values(const BlogItem *item, ItemType type)

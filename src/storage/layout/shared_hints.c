@@ -3,14 +3,14 @@
  *		Hints in shared memory on which tables the containers consist of.
  *
  * A process that has read a container's layout from the catalogs leaves a hint
- * for each partition and for each table in it. Other processes then need not
- * read all partitions to find one table. A hint is the OID of a table, or a
- * modulus. It is only a guess: the table may have been detached or dropped
- * since, and hints with different subjects can overwrite each other. A process
- * that uses a hint checks it against the catalogs (partition_check.c). If it
- * is wrong, the process reads the whole layout. There are therefore no locks
- * and no invalidation. A hint is one atomic 64-bit value; its upper half
- * identifies its subject.
+ * for each partition and each leaf. Other processes then need not read all
+ * partitions to find one leaf. A hint is the OID of a table, or a modulus. A
+ * hint is only a guess: the table may have been detached or dropped since, and
+ * a hint can overwrite one on another subject. So there are no locks and no
+ * invalidation. A process that uses a hint checks it against the catalogs
+ * (partition_check.c). If the hint is wrong, the process reads the whole
+ * layout. A hint is one atomic 64-bit value, whose upper half identifies its
+ * subject.
  *
  * Runs in the postmaster, which sets up the memory, and in every process.
  */
@@ -24,9 +24,9 @@
 #include "port/atomics.h"
 
 /*
- * The size of the hash table of hints. Each bucket fills a cache line. There
- * is room for the hints of three databases with 1,024 partitions in each
- * container.
+ * The size of the hash table of hints. Each bucket has eight hints and fills a
+ * cache line. There is room for the hints of three databases with 1,024
+ * partitions in each container.
  */
 #define BUCKET_SIZE 8
 #define N_BUCKETS 4096
@@ -35,7 +35,10 @@ typedef pg_atomic_uint64 Bucket[BUCKET_SIZE];
 
 static Bucket *buckets = NULL;
 
-/* The subject of a hint, from which its place and its tag are computed. */
+/*
+ * The subject of a hint: what the hint tells, and about which table. A hash of
+ * the subject determines the bucket that the hint is in.
+ */
 typedef struct HintKey
 {
 	Oid			database;
@@ -44,7 +47,6 @@ typedef struct HintKey
 	uint32		number;
 } HintKey;
 
-/* Return the size of the shared memory for hints. */
 Size
 layout_hints_size(void)
 {
@@ -52,8 +54,8 @@ layout_hints_size(void)
 }
 
 /*
- * Set the address of the hints in shared memory. fresh: the memory is new, and
- * must be initialized.
+ * Set the address of the shared memory for hints. fresh: the memory is new,
+ * and is initialized.
  */
 void
 layout_hints_attach(void *memory, bool fresh)
@@ -65,9 +67,8 @@ layout_hints_attach(void *memory, bool fresh)
 }
 
 /*
- * Return the bucket that a hint on a subject is in. *tag becomes the upper
- * half of the hint's value, by which it differs from other hints in the
- * bucket.
+ * Return the bucket for a hint on a subject. Sets *tag to the upper half of
+ * the hint's value, which distinguishes the hint from others in the bucket.
  */
 static pg_atomic_uint64 *
 find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
@@ -80,8 +81,10 @@ find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 }
 
 /*
- * Store a hint. kind, parent, number: its subject; value: an OID or a modulus,
- * which is not 0.
+ * Store a hint in shared memory. It may overwrite another one.
+ *
+ * kind, parent, number: the subject of the hint
+ * value: an OID or a modulus, not 0
  */
 void
 hint_leave(HintKind kind, Oid parent, int number, uint32 value)
@@ -91,7 +94,7 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 	int			at;
 
 	bucket = find_bucket(kind, parent, number, &tag);
-	/* if the bucket is full, overwrite one of its hints */
+	/* If the bucket is full, this overwrites one of its hints. */
 	at = (tag >> 32) % BUCKET_SIZE;
 	for (int i = BUCKET_SIZE - 1; i >= 0; i--)
 	{
@@ -109,7 +112,10 @@ hint_leave(HintKind kind, Oid parent, int number, uint32 value)
 		pg_atomic_write_u64(&bucket[at], tag | value);
 }
 
-/* Return the value of a hint; 0 if there is none. The caller must check it. */
+/*
+ * Return the value of a hint in shared memory; 0 if there is none. The caller
+ * must check the value, because hints may be wrong.
+ */
 uint32
 hint_find(HintKind kind, Oid parent, int number)
 {

@@ -25,8 +25,8 @@
 #include "utils/syscache.h"
 
 /*
- * Return the relation with a name in blogstore's schema, whatever its relkind;
- * InvalidOid if there is none.
+ * Return the OID of the relation with a name in blogstore's schema, whatever
+ * its relkind; InvalidOid if there is none.
  */
 Oid
 table_lookup(const char *name)
@@ -37,8 +37,8 @@ table_lookup(const char *name)
 }
 
 /*
- * Return whether a table is the root of a container or, on a cluster, one of
- * its partitions. nsp: blogstore's schema.
+ * Return whether a table is the root of a container or, on a cluster, a
+ * partition of the container. nsp: the OID of blogstore's schema.
  */
 static bool
 is_of_container(Oid root, Oid nsp, Container container)
@@ -56,9 +56,9 @@ is_of_container(Oid root, Oid nsp, Container container)
 
 /*
  * Set *container to the container to which a table belongs, as a partition at
- * any level. Returns false if there is none, or the table is being detached
+ * any level. Returns false if there is none, or if the table is being detached
  * (DETACH PARTITION ... CONCURRENTLY, which may stop half-way). The topmost
- * ancestor decides. It must be the container's own root, not a table of the
+ * ancestor of the table must be the container's own root, not a table with the
  * same name in another schema.
  */
 bool
@@ -76,8 +76,8 @@ table_container(Oid table, Container *container)
 }
 
 /*
- * Return whether a name is that of a partition of the table of users on a
- * cluster.
+ * Return whether "name" is the name of a partition of the table of users that
+ * exists only on a cluster (USER_ITEMS_TABLE).
  */
 bool
 table_holds_user_items(const char *name)
@@ -87,7 +87,7 @@ table_holds_user_items(const char *name)
 
 /*
  * Return whether a table is a partition that takes the items of a type,
- * according to its LIST bound.
+ * according to the table's LIST bound.
  */
 bool
 table_takes(Oid table, ItemType type)

@@ -33,8 +33,8 @@
 #include "utils/uuid.h"
 
 /*
- * Create a description of what is wrong with a table, in the current memory
- * context. Its rule is RULE_UNALTERED.
+ * Return a new struct LayoutProblem with the rule RULE_UNALTERED, in the
+ * current memory context.
  */
 LayoutProblem *
 shape_problem(char *message, const char *hint)
@@ -47,7 +47,7 @@ shape_problem(char *message, const char *hint)
 	return p;
 }
 
-/* Raise what is wrong with a table as an error. Errors: 55000. */
+/* Raise a problem as an error with SQLSTATE 55000. */
 void
 layout_problem_raise(const LayoutProblem *p)
 {
@@ -74,8 +74,10 @@ shape_table_owner(Oid relid)
 
 /*
  * Return what is wrong with the relkind, owner or persistence of a container's
- * table; NULL if nothing. kind: the relkind that it must have; owner: the role
- * that must own it, or InvalidOid if any may.
+ * table; NULL if nothing.
+ *
+ * kind: the relkind that the table must have
+ * owner: the role that must own the table; InvalidOid for any
  */
 LayoutProblem *
 shape_table_problem(Oid relid, char kind, Oid owner)
@@ -85,7 +87,8 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	Form_pg_class form;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;			/* it was dropped: the caller will notice */
+		return NULL;			/* the table was dropped: the caller will
+								 * notice */
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
 		p = shape_problem(psprintf(kind == RELKIND_RELATION ?
@@ -119,10 +122,10 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 #define UUID_HASH_FAM_OID 2969
 
 /*
- * Return the default btree or hash operator family of a type. For the types of
- * key columns the result is a constant, because the type cache would search
- * all operator classes and casts. That is expensive in a session's first
- * request.
+ * Return the default operator family of a type: for hash indexes if "hash" is
+ * true, else for btrees. For the types of key columns the result is a
+ * constant. The type cache would search all operator classes and casts, which
+ * is expensive in a session's first request.
  */
 Oid
 shape_usual_opfamily(Oid type, bool hash)
@@ -141,8 +144,10 @@ shape_usual_opfamily(Oid type, bool hash)
 }
 
 /*
- * Return whether an operator class is for a type and belongs to that type's
+ * Return whether an operator class is for a type, and belongs to the type's
  * default operator family.
+ *
+ * hash: true for a hash operator class, false for btree
  */
 static bool
 is_usual_opclass(Oid opclass, Oid type, bool hash)
@@ -151,9 +156,6 @@ is_usual_opclass(Oid opclass, Oid type, bool hash)
 		get_opclass_family(opclass) == shape_usual_opfamily(type, hash);
 }
 
-/*
- * Return the first element of an oidvector attribute of pg_partitioned_table.
- */
 static Oid
 first_oid(HeapTuple tuple, AttrNumber attribute)
 {
@@ -164,8 +166,7 @@ first_oid(HeapTuple tuple, AttrNumber attribute)
 }
 
 /*
- * Return whether a column of a table has the name and the SQL type of a
- * property of items.
+ * Return whether a column of a table has the name and SQL type of a property.
  */
 static bool
 is_column(Oid relid, AttrNumber attno, Property prop)
@@ -185,7 +186,9 @@ is_column(Oid relid, AttrNumber attno, Property prop)
 /*
  * Return whether a table is partitioned by HASH of a uuid column, or by LIST
  * of the text column "type", with the default operator class and collation.
- * column: the property that this column must have.
+ *
+ * strategy: HASH or LIST (PARTITION_STRATEGY_...)
+ * column: the property that the partition column must have
  */
 static bool
 key_is(Oid relid, char strategy, Property column)
@@ -210,8 +213,8 @@ key_is(Oid relid, char strategy, Property column)
 }
 
 /*
- * Return the problem that a table is not partitioned by a certain column and
- * strategy (HASH or LIST); NULL if it is.
+ * Return the problem that a table is not partitioned by the given strategy
+ * (HASH or LIST) and column; NULL if it is.
  */
 LayoutProblem *
 shape_key_problem(Oid relid, char strategy, Property column)
@@ -229,7 +232,7 @@ shape_key_problem(Oid relid, char strategy, Property column)
 
 /*
  * Return whether a table is list-partitioned by the column "type", so that
- * each item type can have a table of its own.
+ * each item type can have a leaf of its own.
  */
 bool
 shape_is_split_by_type(Oid relid)
@@ -238,8 +241,8 @@ shape_is_split_by_type(Oid relid)
 }
 
 /*
- * Return the problem that a partition takes items of several types, where each
- * type must have a table of its own.
+ * Return the problem that a leaf takes items of several types. Each type must
+ * have a leaf of its own.
  */
 LayoutProblem *
 shape_mixed_problem(Oid relid)
@@ -250,8 +253,9 @@ shape_mixed_problem(Oid relid)
 }
 
 /*
- * Return the problem that a partition is missing. message: names the
- * partition.
+ * Return the problem that a partition or leaf is missing.
+ *
+ * message: the error message, which names the partition or leaf
  */
 LayoutProblem *
 shape_missing_problem(char *message)
@@ -266,8 +270,8 @@ shape_missing_problem(char *message)
 #define BIT(prop) (UINT32_C(1) << (prop))
 
 /*
- * Return the number of a column of an open table by its name; 0 if there is
- * none. Reads only the relcache entry.
+ * Return the number of the column with the given name in an open table; 0 if
+ * there is none. Reads only the relcache entry.
  */
 AttrNumber
 shape_column(Relation rel, const char *name)
@@ -308,8 +312,8 @@ container_has_property(Container container, Property prop)
 
 /*
  * Return the number of the column that has a property's name; 0 if there is
- * none. If the column has another type than the property, or is generated, set
- * *p to that problem.
+ * none. If the column has another type than the property, or is generated,
+ * sets *p to this problem.
  */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
@@ -333,9 +337,8 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 }
 
 /*
- * Fill in the column numbers of an open leaf, the table for the items of one
- * type. Returns what is wrong with the columns, in the current memory context;
- * NULL if nothing.
+ * Fill in the column numbers of an open leaf. Returns what is wrong with the
+ * columns, in the current memory context; NULL if nothing.
  */
 LayoutProblem *
 shape_columns(CachedLeaf *leaf, Relation rel, Container container,
@@ -351,8 +354,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 		LayoutProblem *other = NULL;
 
 		/*
-		 * ignore a column with a wrong type, unless items of this type need
-		 * it, which is checked below
+		 * A column with a wrong type is ignored here. If items of this type
+		 * need the column, the loop below reports the problem.
 		 */
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
@@ -373,9 +376,9 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return the problem that the root of a container lacks a column, or that the
- * column has a wrong type; NULL if all is well. SQL statements name these
- * columns.
+ * Return the problem that the root of a container lacks a column, or has it
+ * with a wrong type; NULL if all columns are right. SQL statements of
+ * blogstore name all these columns.
  */
 LayoutProblem *
 shape_root_columns(Relation root, Container container)
@@ -393,18 +396,18 @@ shape_root_columns(Relation root, Container container)
 }
 
 /* ------------------------------------------------------------------------
- * Tables that only blogstore writes
+ * Tables to which only blogstore writes
  *
  * These are the leaves of the views (the copies of posts in users, and the
- * feed) and the bookkeeping tables. If the owner added a trigger, a constraint
- * or an index there, it could reject the worker's rows, again at each retry.
- * Such additions are not allowed, so that no write to these tables fails
- * because of the owner. Only the catalogs are read.
+ * feed) and the bookkeeping tables. A trigger, constraint or index that the
+ * owner adds to such a table could reject the worker's rows, again at each
+ * retry. So no additions are allowed that could reject a row. Only the
+ * catalogs are read.
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a container's items of a type belong to a view, which only
- * the worker writes: the feed, and the copies of posts in users.
+ * Return whether a container's items of a type belong to the views: the feed,
+ * and the copies of posts in users. Only the worker writes them.
  */
 bool
 shape_is_view(Container container, ItemType type)
@@ -414,10 +417,10 @@ shape_is_view(Container container, ItemType type)
 }
 
 /*
- * Describe a trigger, a foreign key in either direction, or a deferrable key
- * of an open table; NULL if there is none. The server checks foreign and
- * deferrable keys by internal triggers. Other internal triggers, which some
- * extensions create, are ignored.
+ * Return words for a trigger, a foreign key in either direction, or a
+ * deferrable key of an open table; NULL if there is none. The server checks
+ * foreign and deferrable keys by internal triggers. Other internal triggers,
+ * which some extensions create, are ignored.
  */
 static char *
 added_trigger(Relation rel)
@@ -440,10 +443,12 @@ added_trigger(Relation rel)
 }
 
 /*
- * Describe what the owner has added to an open table that only blogstore
- * writes, for a message "the table has ..."; NULL if nothing. Leaves indexes
- * and NOT NULL columns to the caller. own_check: the name of the CHECK
- * constraint that blogstore itself created, or NULL.
+ * Return words for what the owner has added to an open table to which only
+ * blogstore writes, for a message "the table has ..."; NULL if nothing. Does
+ * not look at indexes and NOT NULL columns.
+ *
+ * own_check: the name of the CHECK constraint that blogstore itself has
+ * created on the table; NULL if it has none
  */
 char *
 shape_addition(Relation rel, const char *own_check)
@@ -472,8 +477,9 @@ shape_addition(Relation rel, const char *own_check)
 }
 
 /*
- * Return whether a column of a view's table may be NOT NULL: blogstore always
- * writes a value to it, so the constraint can reject no row.
+ * Return whether blogstore always writes a value to a column of a view's
+ * table. The owner may make such a column NOT NULL, because that rejects no
+ * row.
  */
 static bool
 view_fills(const char *column)
@@ -487,8 +493,10 @@ view_fills(const char *column)
 }
 
 /*
- * Return the problem that the owner has added something to the table of a
- * view. addition: what, for a message "the table has ...".
+ * Return the problem that the owner has added something to a leaf of the
+ * views.
+ *
+ * addition: what the owner has added, for a message "the table has ..."
  */
 LayoutProblem *
 shape_addition_problem(Relation rel, Container container, const char *addition)
@@ -501,9 +509,9 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
 }
 
 /*
- * Return what the owner has added, apart from indexes, that can keep rows from
- * being written to an open table of a view; NULL if nothing. The result is in
- * the current memory context.
+ * Return what the owner has added to an open leaf of the views, other than
+ * indexes, that can reject rows; NULL if nothing. The result is in the current
+ * memory context.
  */
 LayoutProblem *
 shape_view_problem(Relation rel, Container container)
