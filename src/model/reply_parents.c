@@ -3,10 +3,11 @@
  *		The parents of replies, which are comments that reply to other
  *		comments.
  *
- * A reply names its parent by id, and stays when the parent is deleted. The
- * deletion writes nothing to the reply. A query that returns a reply looks up
- * the parent by key, to tell whether it is gone. Comments that are not replies
- * cost nothing.
+ * A reply stores the id of its parent, and stays when the parent is deleted.
+ * The deletion writes nothing to the reply. A query that returns a reply
+ * therefore looks up the parent by key. The parent is gone if there is no such
+ * comment, or the comment's author is being deleted. No look-up is made for
+ * comments that are not replies.
  *
  * Commands run in backends; reading runs in parallel workers too.
  */
@@ -30,13 +31,12 @@ typedef enum ParentState
 	PARENT_IS_REPLY,			/* the parent is a reply to the new comment,
 								 * directly or through other comments */
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* the parent is hidden and by another user, so
-								 * the caller must not learn of it */
-	PARENT_GONE					/* no such comment, or its author is being
-								 * deleted */
+	PARENT_WITHHELD,			/* the parent is hidden, and by another user;
+								 * for the caller it must look absent */
+	PARENT_GONE					/* no such comment, or the comment's author is
+								 * being deleted */
 } ParentState;
 
-/* The number of parents in a ParentCache. */
 #define CACHED_PARENTS 16
 
 typedef struct CachedParent
@@ -69,9 +69,11 @@ id_text(const pg_uuid_t *id)
 }
 
 /*
- * Look up a parent with the active snapshot. The result is PARENT_WITHHELD if
- * the parent is hidden and author is another user. It is PARENT_HIDDEN if the
- * parent is hidden and by the author, or author is NULL.
+ * Look up a parent with the active snapshot.
+ *
+ * author: the acting user, who may see a hidden parent only if it is the
+ *		user's own: the result is then PARENT_HIDDEN, otherwise
+ *		PARENT_WITHHELD. NULL: the caller may see all comments.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -112,7 +114,8 @@ look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 
 /*
  * Return whether a comment exists now, even if the transaction's snapshot does
- * not show it. Waits for a transaction that is inserting it.
+ * not show it. If another transaction is inserting the comment, wait for that
+ * transaction.
  */
 static bool
 comment_exists_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -159,8 +162,8 @@ parent_hidden(const pg_uuid_t *parent_id)
 }
 
 /*
- * Return whether the transaction's snapshot shows a post, and its author is
- * not being deleted.
+ * Return whether the transaction's snapshot shows the post, and the post's
+ * author is not being deleted.
  */
 static bool
 post_exists(const pg_uuid_t *post_id)
@@ -180,7 +183,7 @@ post_exists(const pg_uuid_t *post_id)
 
 /*
  * Under REPEATABLE READ and SERIALIZABLE, raise 40001 if a parent that the
- * transaction's snapshot does not show has been committed since.
+ * transaction's snapshot does not show exists now.
  */
 static void
 check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
@@ -194,7 +197,7 @@ check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 
 /*
  * Raise the error for a parent that does not exist (23503). If the post does
- * not exist either, the error names the post.
+ * not exist either, the error names the post instead.
  */
 static COMPAT_NORETURN void
 parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
@@ -211,9 +214,9 @@ parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 }
 
 /*
- * Return whether the active snapshot shows replies to a comment. The comment
- * itself need not exist. Returns true if the partition has no index to find
- * replies by.
+ * Return whether the active snapshot shows replies to the comment with this
+ * id, even if the comment itself does not exist. If the partition has no index
+ * to find replies with (PATH_REPLIES), return true.
  */
 static bool
 may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -238,9 +241,11 @@ may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Replace *id by the id of that comment's parent. Returns false if the active
- * snapshot does not show the comment, or the comment has no parent. *scan is
- * reused from call to call, and NULL before the first one.
+ * Replace *id, the id of a comment, by the id of the comment's parent. Returns
+ * false if the active snapshot does not show the comment, or the comment has
+ * no parent.
+ *
+ * scan: NULL before the first call; later calls use the same scan again.
  */
 static bool
 go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
@@ -260,13 +265,13 @@ go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
 }
 
 /*
- * Return whether a comment replies to the comment id through other comments,
- * in the active snapshot.
+ * Return whether one comment replies to another (id), directly or through
+ * further comments, as the active snapshot shows them.
  *
  * If the owner has written to the tables directly, the parents may form a
- * cycle that does not contain id. To detect such a cycle, the function
- * remembers one comment that it has passed, and replaces it after 1, 2, 4, 8
- * steps and so on. It stops when it meets the remembered comment again.
+ * cycle without the other comment. To end in such a cycle, the function
+ * remembers the comment that it reaches after 1, 2, 4, 8 and so on steps, and
+ * stops when it reaches the comment that it remembered last.
  */
 static bool
 has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -294,9 +299,9 @@ has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 
 /*
  * Return whether a new comment would reply to itself, directly or through
- * other comments. That is possible if its id belonged to a deleted comment
- * that has replies. A client that follows replies to their parents would not
- * come to an end.
+ * other comments. A client that goes from reply to parent would then never
+ * come to an end. This is possible only if the client has chosen the id of a
+ * deleted comment that has replies.
  */
 static bool
 replies_to_itself(const BlogItem *comment)
@@ -315,7 +320,7 @@ replies_to_itself(const BlogItem *comment)
 	return result;
 }
 
-/* Raise the error for a reply whose parent does not allow it. */
+/* Raise the error for a reply that its parent forbids. */
 static COMPAT_NORETURN void
 refuse_reply(const BlogItem *reply, ParentState state)
 {
@@ -340,22 +345,23 @@ refuse_reply(const BlogItem *reply, ParentState state)
 
 /*
  * Check whether a new comment may be written. A comment without a parent may.
- * A reply may if the author may see its parent, and if the parent is not
- * itself a reply to this comment. If author is NULL, the caller may see all
- * comments.
+ * A reply may if the acting user may see the parent, and the parent is not
+ * itself a reply to the new comment.
  *
- * id_is_new tells that blogstore has generated the comment's id. If the client
- * has chosen the id, the command may be a repetition. Where the parent does
- * not allow the reply, the function then looks for a comment with this id, and
- * returns REPLY_EXISTS if there is one.
+ * id_is_new: whether blogstore has generated the comment's id. If the client
+ *		has chosen the id instead, the command may be a repetition of an
+ *		earlier one. If the parent then forbids the reply, but a comment with
+ *		this id exists, the result is REPLY_EXISTS.
+ * author: the acting user; NULL: the caller may see all comments.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
  * such parent on the post; 23514 if the parent is hidden; 40001 if the parent
  * was committed after the transaction's snapshot.
  *
- * The parent is not locked. A lock would be written to its row and to the WAL
- * for each reply. Its only effect would be that a deletion of the parent waits
- * for the reply, and a reply may outlive its parent anyway.
+ * The function does not lock the parent. A row lock on the parent would write
+ * to the table and to the WAL for each reply, and would only delay a deletion
+ * of the parent until the reply is committed. A reply may outlive its parent
+ * anyway.
  */
 ReplyCheck
 check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
@@ -376,8 +382,8 @@ check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
 }
 
 /*
- * In a comment that a command returns, set the property that tells whether the
- * parent is gone.
+ * If a comment that a command returns is a reply, set the property that tells
+ * whether the parent is gone.
  */
 void
 set_parent_deleted(BlogItem *comment)
@@ -389,9 +395,10 @@ set_parent_deleted(BlogItem *comment)
 							  PARENT_GONE));
 }
 
-/* ------------------------------------------------------------------------
- * The parents of many replies
- * ------------------------------------------------------------------------ */
+/*
+ * Return whether a parent is gone, as parent_is_gone() does, but without using
+ * the cached results.
+ */
 
 /* Look up a parent with the active snapshot, and return whether it is gone. */
 static bool
@@ -411,13 +418,14 @@ look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_i
 }
 
 /*
- * Return whether the parent of a reply is gone in the active snapshot. deleted
- * lists the users who are being deleted in that snapshot.
+ * Return whether the parent of a reply is gone: the active snapshot shows no
+ * such comment, or the comment's author is being deleted. A query that returns
+ * many replies calls this function for each reply. Neighbouring replies often
+ * have the same parent, so the last CACHED_PARENTS results are cached.
  *
- * A query that returns many replies calls this function for each of them.
- * Neighbouring replies often have the same parent, so the last results are
- * cached. *cache is NULL before the first call. The caller frees it with
- * parent_cache_free(). All calls use the same memory context.
+ * cache: NULL before the first call; to be freed with parent_cache_free(). All
+ *		calls for one cache must use the same memory context.
+ * deleted: the users who are being deleted, as the active snapshot shows them.
  */
 bool
 parent_is_gone(ParentCache **cache, const DeletedUsers *deleted,
@@ -441,7 +449,6 @@ parent_is_gone(ParentCache **cache, const DeletedUsers *deleted,
 	return parent->gone;
 }
 
-/* Close the cache's scan, and free the cache. */
 void
 parent_cache_free(ParentCache *cache)
 {

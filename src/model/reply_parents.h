@@ -10,14 +10,15 @@
 
 #include "utils/uuid.h"
 
-/* Parents of replies that a query has looked up, and whether each is gone. */
+/* A query's cache of parents that it has looked up; see parent_is_gone(). */
 typedef struct ParentCache ParentCache;
 
 /* Result of checking whether a new comment may be written. */
 typedef enum ReplyCheck
 {
 	REPLY_ALLOWED,
-	REPLY_EXISTS				/* a comment with the same id exists already */
+	REPLY_EXISTS				/* a comment with the new comment's id exists
+								 * already */
 } ReplyCheck;
 
 /* reply_parents.c */

@@ -2,12 +2,12 @@
  * excerpt.c
  *		Excerpts: the beginning of the text in an HTML value, without its tags.
  *
- * Only a part of a value that is stored out of line is fetched: first a short
- * slice, and if the text in it is too short, a slice that is four times as
- * long, and so on. Each slice is parsed from its beginning. All slices
- * together are at most a third longer than the last one. Nothing beyond
- * MOST_BYTES is read. Otherwise a post with a video in an attribute would be
- * read as a whole each time a user likes it.
+ * Only the beginning of an HTML value is read and parsed: first a short slice,
+ * and if the text in it is too short, a slice that is four times as long, and
+ * so on. Each slice starts at the beginning of the value. All slices together
+ * are at most a third longer than the last one. Nothing beyond MOST_BYTES is
+ * read. Otherwise each like of a post that contains a video in an attribute
+ * would read the whole video.
  *
  * Runs in any process.
  */
@@ -27,8 +27,8 @@
 #include "utils/memutils.h"
 
 /*
- * How many bytes of a value are read for an excerpt of this many characters:
- * at first, and at most.
+ * For an excerpt of a given number of characters: how many bytes of the HTML
+ * value the first slice has, and how many the longest slice can have.
  */
 #define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
 #define MOST_BYTES(characters) \
@@ -39,14 +39,15 @@ typedef struct Excerpt
 {
 	StringInfoData text;
 	int			left;			/* how many characters may still be added */
-	bool		space;			/* was white space read, so that a blank
-								 * precedes the next character? */
+	bool		space;			/* whether white space was read that is to be
+								 * added, as one blank, before the next
+								 * character */
 } Excerpt;
 
 /*
  * Add text in the database's encoding to an excerpt, as much as fits. Each run
- * of white space becomes one blank. A character that is cut off at the end of
- * the source is left out.
+ * of white space becomes one blank. If the last character of the text is
+ * incomplete, it is left out.
  */
 static void
 add_text(Excerpt *excerpt, const char *source, int bytes)
@@ -145,8 +146,8 @@ plain_character(pg_wchar character)
 }
 
 /*
- * Convert a UTF-8 character to the database's encoding, and add it to an
- * excerpt. If it cannot be converted, add a replacement.
+ * Convert a UTF-8 character to the database's encoding, and add the result to
+ * an excerpt. If the character cannot be converted, add a replacement.
  */
 static void
 add_utf8(Excerpt *excerpt, const char *utf8, int length)
@@ -162,8 +163,8 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 		return;
 	}
 	/*
-	 * Use the built-in conversion, so that the result does not depend on the
-	 * caller's search_path.
+	 * Use the conversion in pg_catalog, so that the result does not depend on
+	 * the caller's search_path.
 	 */
 	if (!OidIsValid(conversion) && encoding != PG_SQL_ASCII)
 		conversion = FindDefaultConversion(PG_CATALOG_NAMESPACE, PG_UTF8, encoding);
@@ -179,7 +180,7 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 	add_text(excerpt, plain, strlen(plain));
 }
 
-/* Add the UTF-8 text that a character reference stands for to an excerpt. */
+/* Add to an excerpt the UTF-8 text of a character reference. */
 static void
 add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 {
@@ -194,8 +195,10 @@ add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 }
 
 /*
- * Read HTML until the excerpt is full. Returns false if the source ends
- * before. cut tells that the value continues after these bytes.
+ * Add the text of an HTML source to an excerpt, until the excerpt is full.
+ * Returns false if it is not full at the end of the source.
+ *
+ * cut: whether the source is only the beginning of the HTML value.
  */
 static bool
 read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
@@ -220,9 +223,10 @@ read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
 
 /*
  * Return the beginning of the text in an HTML value, with at most the given
- * number of characters, in the current memory context. Runs of white space
- * become single blanks, with none at the ends. The result never ends within a
- * character, and does not depend on how the value is stored.
+ * number of characters. Runs of white space become single blanks, and both
+ * ends have none. The result is allocated in the current memory context. It
+ * never ends within a character, and does not depend on how the value is
+ * stored.
  */
 text *
 excerpt_of_html(Datum html, int characters)
@@ -251,7 +255,7 @@ excerpt_of_html(Datum html, int characters)
 			wanted == most;
 		pfree(slice);
 	}
-	/* Remove a blank at the end, after which no character fitted. */
+	/* add_text() may have added a blank as the last character that fitted. */
 	if (excerpt.text.len > 0 && excerpt.text.data[excerpt.text.len - 1] == ' ')
 		excerpt.text.len--;
 	result = cstring_to_text_with_len(excerpt.text.data, excerpt.text.len);

@@ -6,14 +6,14 @@
  * The tokenizer follows the HTML standard (html.spec.whatwg.org, section
  * 13.2.5). A "<" that begins no markup is text. A ">" inside quotes does not
  * end a tag. Markup that is not closed extends to the end of the source.
- * "<!DOCTYPE", "<![CDATA[" and "<?" end at the next ">". It differs from the
- * standard in one case: "<!--" inside a script has no meaning, so the first
- * "</script" ends the script.
+ * "<!DOCTYPE", "<![CDATA[" and "<?" end at the next ">". The tokenizer differs
+ * from the standard in one case: "<!--" inside a script has no meaning, so the
+ * first "</script" ends the script.
  *
  * The tokenizer never fails and allocates no memory. It reads each byte once,
  * except for a bounded number of bytes after the beginning of a tag or
- * reference. Its time is therefore linear in the length of the source,
- * whatever the source contains.
+ * reference. The time that it takes is therefore linear in the length of the
+ * source, whatever the source contains.
  *
  * Bytes from 0x80 on are never examined. This is correct in every encoding in
  * which an ASCII byte is never part of a multibyte character, which holds for
@@ -26,18 +26,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LONGEST_ELEMENT 10		/* length of the longest name in elements[] */
+#define LONGEST_ELEMENT 10
 
 #define REPLACEMENT_CHARACTER 0xFFFD
 
 typedef enum ElementKind
 {
-	UNKNOWN,					/* not in elements[]; its tags do not separate
+	UNKNOWN,					/* not in elements[]; the tags do not separate
 								 * words */
-	BLOCK,						/* its tags separate words, because they begin
+	BLOCK,						/* the tags separate words, because they begin
 								 * a new line or box */
-	SILENT						/* its content is not shown, and extends to its
-								 * end tag */
+	SILENT						/* everything up to the end tag is not shown */
 } ElementKind;
 
 typedef struct Element
@@ -82,7 +81,10 @@ static const uint16_t windows_characters[32] = {
 	0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178
 };
 
-/* Return whether a character separates the attributes of a tag. */
+/*
+ * Return whether a character is white space that separates the attributes of a
+ * tag.
+ */
 static bool
 is_space(char c)
 {
@@ -112,10 +114,6 @@ digit_value(char c, int base)
 	return -1;
 }
 
-/*
- * Return the first occurrence of c in the source from the position from on, or
- * NULL if there is none.
- */
 static const char *
 find(const HtmlText *html, const char *from, char c)
 {
@@ -126,7 +124,10 @@ find(const HtmlText *html, const char *from, char c)
  * Markup that begins with "<"
  * ------------------------------------------------------------------------ */
 
-/* Move html->at behind the next ">", or to the end of the source. */
+/*
+ * Move html->at to the position behind the next ">", or to the end of the
+ * source.
+ */
 static void
 skip_declaration(HtmlText *html)
 {
@@ -136,8 +137,8 @@ skip_declaration(HtmlText *html)
 }
 
 /*
- * Move html->at from the beginning of a comment's content behind the end of
- * the comment, or to the end of the source.
+ * Skip the rest of a comment: move html->at, which points behind "<!--", to
+ * the position behind the comment, or to the end of the source.
  */
 static void
 skip_comment(HtmlText *html)
@@ -160,8 +161,8 @@ skip_comment(HtmlText *html)
 }
 
 /*
- * after points behind a "<" in the source. Return whether that "<" begins the
- * end tag of the named element.
+ * Return whether a "<" begins the end tag of the named element. "after" points
+ * behind the "<".
  */
 static bool
 ends_element(const HtmlText *html, const char *after, const char *name)
@@ -178,8 +179,8 @@ ends_element(const HtmlText *html, const char *after, const char *name)
 }
 
 /*
- * Move html->at from the content of a SILENT element to its end tag, or to the
- * end of the source.
+ * Move html->at, which points into the content of a SILENT element, to the
+ * element's end tag, or to the end of the source.
  */
 static void
 skip_content(HtmlText *html, const char *name)
@@ -197,8 +198,9 @@ skip_content(HtmlText *html, const char *name)
 }
 
 /*
- * Move html->at from the attributes of a tag behind its ">", or to the end of
- * the source. A ">" inside quotes does not end the tag.
+ * Move html->at, which points behind the name in a tag, to the position behind
+ * the tag's ">", or to the end of the source. A ">" inside quotes does not end
+ * the tag.
  */
 static void
 skip_attributes(HtmlText *html)
@@ -246,9 +248,11 @@ compare_elements(const void *a, const void *b)
 }
 
 /*
- * Move html->at from the name in a tag behind the tag. If it is the start tag
- * of a SILENT element, skip the content too. Returns whether the tag separates
- * words.
+ * Skip a tag: move html->at, which points to the name in the tag, to the
+ * position behind the tag. After the start tag of a SILENT element, skip the
+ * element's content too. Returns whether the tag separates words.
+ *
+ * is_end: whether this is an end tag.
  */
 static bool
 skip_tag(HtmlText *html, bool is_end)
@@ -270,8 +274,8 @@ skip_tag(HtmlText *html, bool is_end)
 		known = bsearch(&key, elements, sizeof(elements) / sizeof(Element),
 						sizeof(Element), compare_elements);
 	/*
-	 * bsearch() has compared a name with a zero byte only up to that byte.
-	 * Such a name is not a known one.
+	 * If the name contains a zero byte, bsearch() has compared only the part
+	 * before it. Such a name is unknown.
 	 */
 	if (known == NULL || strlen(known->name) != length)
 		return false;
@@ -284,15 +288,16 @@ skip_tag(HtmlText *html, bool is_end)
 typedef enum Markup
 {
 	MARKUP_NONE,				/* no markup; the "<" is text */
-	MARKUP_UNDECIDED,			/* not known, because that depends on bytes
-								 * after the end of the source */
+	MARKUP_UNDECIDED,			/* depends on bytes after the end of the
+								 * source, which the caller has not passed
+								 * (html->cut) */
 	MARKUP_SILENT,				/* markup that does not separate words */
 	MARKUP_SPACE				/* a tag that separates words */
 } Markup;
 
 /*
- * Tell what the "<" at html->at begins. If it begins markup, move html->at
- * behind that markup.
+ * Tell what the "<" at html->at begins. If it begins markup, move html->at to
+ * the position behind the markup.
  */
 static Markup
 skip_markup(HtmlText *html)
@@ -331,14 +336,15 @@ skip_markup(HtmlText *html)
 typedef enum Reference
 {
 	REFERENCE_NONE,				/* no reference; the "&" is text */
-	REFERENCE_UNDECIDED,		/* not known, because that depends on bytes
-								 * after the end of the source */
+	REFERENCE_UNDECIDED,		/* depends on bytes after the end of the
+								 * source, which the caller has not passed
+								 * (html->cut) */
 	REFERENCE_READ				/* a character reference */
 } Reference;
 
 /*
- * Return the code point that a numeric reference stands for, by the HTML
- * standard.
+ * Return the code point that the HTML standard assigns to the number of a
+ * numeric character reference such as "&#8364;".
  */
 static uint32_t
 numbered_character(uint32_t number)
@@ -351,7 +357,10 @@ numbered_character(uint32_t number)
 	return number;
 }
 
-/* Set html->text and html->bytes to the UTF-8 form of a code point. */
+/*
+ * Make a code point, converted to UTF-8, the text of the current token
+ * (html->text and html->bytes).
+ */
 static void
 take_character(HtmlText *html, uint32_t c)
 {
@@ -369,8 +378,10 @@ take_character(HtmlText *html, uint32_t c)
 }
 
 /*
- * Read a numeric reference, whose number begins at at. Sets html->text to its
- * character, and moves html->at behind the reference.
+ * Read a numeric character reference. Sets html->text to the character, and
+ * moves html->at to the position behind the reference.
+ *
+ * at: the position behind "&#".
  */
 static Reference
 read_number(HtmlText *html, const char *at)
@@ -383,8 +394,8 @@ read_number(HtmlText *html, const char *at)
 	while (at < html->end && digit_value(*at, base) >= 0)
 	{
 		/*
-		 * Digits that follow a number beyond 0x10FFFF are skipped, because no
-		 * such character exists.
+		 * A number beyond 0x10FFFF is not a character. Skip further digits, so
+		 * that the number does not overflow.
 		 */
 		if (number <= 0x10FFFF)
 			number = number * base + digit_value(*at, base);
@@ -400,9 +411,11 @@ read_number(HtmlText *html, const char *at)
 }
 
 /*
- * Return the characters that a name stands for, as a pointer into html_names,
- * or NULL if there is no such name. A line feed ends them. has_semicolon tells
- * that a semicolon follows the name, which most names need.
+ * Find a name in html_names. Returns a pointer to the characters that the name
+ * stands for, which end at a line feed, or NULL if there is no such name.
+ *
+ * has_semicolon: whether a semicolon follows the name. Only some names are
+ *		valid without it.
  */
 static const char *
 find_name(const char *name, size_t length, bool has_semicolon)
@@ -430,9 +443,11 @@ find_name(const char *name, size_t length, bool has_semicolon)
 }
 
 /*
- * Read a named reference, whose name begins after the "&". Sets html->text to
- * its characters, and moves html->at behind the reference. The longest name
- * that matches is taken.
+ * Read a named character reference. Sets html->text to the characters that the
+ * reference stands for, and moves html->at to the position behind it. If
+ * several names match, the longest is taken.
+ *
+ * name: the position behind the "&".
  */
 static Reference
 read_name(HtmlText *html, const char *name)
@@ -469,7 +484,7 @@ read_name(HtmlText *html, const char *name)
 
 /*
  * Tell whether the "&" at html->at begins a character reference. If so, read
- * the reference.
+ * the reference as read_number() or read_name() does.
  */
 static Reference
 read_reference(HtmlText *html)
@@ -482,8 +497,8 @@ read_reference(HtmlText *html)
 }
 
 /*
- * Return whether html->text, which a reference stands for, is one white-space
- * character. The no-break space is one.
+ * Return whether html->text, set by read_reference(), is one white-space
+ * character. The no-break space counts as white space.
  */
 static bool
 refers_to_space(const HtmlText *html)
@@ -499,8 +514,11 @@ refers_to_space(const HtmlText *html)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the position of the next c after html->at, or the end of the source.
- * *known holds the last result for this c, so that no byte is searched twice.
+ * Return the position of the next character c behind html->at, or the end of
+ * the source.
+ *
+ * known: the last result for this c. It is used again while it lies behind
+ *		html->at, so that no byte is searched twice.
  */
 static const char *
 next_such(const HtmlText *html, const char **known, char c)
@@ -515,8 +533,8 @@ next_such(const HtmlText *html, const char **known, char c)
 }
 
 /*
- * Read text up to the next "<" or "&". If the text begins with one of these,
- * that is text too.
+ * Read text up to the next "<" or "&" behind html->at. A "<" or "&" at
+ * html->at itself is part of the text.
  */
 static HtmlToken
 read_text(HtmlText *html)
@@ -531,9 +549,10 @@ read_text(HtmlText *html)
 }
 
 /*
- * Return the next token of the source. If the value continues after the source
- * (html->cut), bytes whose meaning depends on later bytes are not read. The
- * tokens are therefore the first tokens of the whole value.
+ * Return the next token of the source. If the source is only the beginning of
+ * a value (html->cut), reading stops before a byte whose meaning depends on
+ * later bytes. The tokens of the source are therefore always the first tokens
+ * of the whole value.
  */
 HtmlToken
 html_text_next(HtmlText *html)

@@ -15,29 +15,31 @@
 typedef enum HtmlToken
 {
 	HTML_END,					/* the end of the source */
-	HTML_TEXT,					/* text from the source, which may contain
-								 * white space */
+	HTML_TEXT,					/* text from the source, including white
+								 * space */
 	HTML_REFERENCE,				/* the characters that a character reference
-								 * stands for */
+								 * stands for, other than white space */
 	HTML_SPACE					/* white space from a character reference, or a
 								 * tag that separates words */
 } HtmlToken;
 
 /*
- * HTML that is being read. The caller sets at, end and cut, and all other
- * members to zero.
+ * State of reading an HTML source. The caller sets the fields at, end and cut,
+ * and all other fields to zero.
  */
 typedef struct HtmlText
 {
 	const char *at;				/* the next byte of the source to read */
-	const char *end;			/* behind the last byte of the source */
-	bool		cut;			/* is the source only the beginning of a longer
-								 * value? */
-	const char *text;			/* the text of an HTML_TEXT, or the characters
-								 * of an HTML_REFERENCE, in UTF-8 */
-	size_t		bytes;			/* the length of text */
-	char		character[4];	/* where text points to for a numeric
-								 * reference */
+	const char *end;			/* the position behind the last byte of the
+								 * source */
+	bool		cut;			/* whether the source is only the beginning of
+								 * a longer value */
+	const char *text;			/* the characters of the last token, if it is
+								 * an HTML_TEXT (a part of the source) or an
+								 * HTML_REFERENCE (in UTF-8) */
+	size_t		bytes;
+	char		character[4];	/* buffer for a numeric reference; text then
+								 * points here */
 	const char *next_open;		/* position of the next "<"; NULL: not searched
 								 * yet */
 	const char *next_ampersand; /* position of the next "&"; NULL: not searched
@@ -45,8 +47,8 @@ typedef struct HtmlText
 } HtmlText;
 
 /*
- * Return whether a byte of text is an ASCII control character or a blank.
- * Excerpts treat these as white space.
+ * Return whether a byte is an ASCII control character or a blank. Excerpts
+ * treat both as white space.
  */
 static inline bool
 html_is_blank(char c)

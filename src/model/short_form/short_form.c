@@ -3,10 +3,10 @@
  *		The short form of a post: the beginning of its content, and some of its
  *		properties.
  *
- * Lists of posts return posts in short form, and the copies of posts in the
- * views are stored in it. The settings blogstore.short_form_length,
- * blogstore.short_form_format and blogstore.short_form_properties tell what it
- * contains. Runs in any process.
+ * Lists of posts return posts in short form, and the views store their copies
+ * of posts in short form. The settings blogstore.short_form_length,
+ * blogstore.short_form_format and blogstore.short_form_properties tell what
+ * the short form contains. Runs in any process.
  */
 #include "postgres.h"
 
@@ -32,8 +32,8 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/*
-	 * The slice has room for two more characters, so that characters_clip()
-	 * never meets one that is cut off.
+	 * Fetch room for two more characters. characters_clip() then never reads a
+	 * character that the end of the slice has cut off.
 	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
@@ -54,8 +54,8 @@ content_shorten(Datum content)
 }
 
 /*
- * Reduce the properties of a post to the top-level keys that the short form
- * keeps, or to null if the post has none of these keys.
+ * Remove from a post's properties the top-level keys that the short form does
+ * not keep. If none is left, the properties become null.
  */
 static void
 shorten_properties(BlogItem *item)
@@ -72,8 +72,9 @@ shorten_properties(BlogItem *item)
 		return;
 	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))
-		return;					/* Only the owner can have written such a
-								 * value, directly to the table. */
+		return;					/* Only SQL statements of the owner, run on the
+								 * table itself, can have stored such a
+								 * value. */
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);
@@ -96,8 +97,9 @@ shorten_properties(BlogItem *item)
 }
 
 /*
- * Replace the content and the properties of a post by those of its short form,
- * which are allocated in the current memory context.
+ * Replace the content and the properties of a post by the content and
+ * properties of the short form, which are allocated in the current memory
+ * context.
  */
 void
 item_shorten(BlogItem *item)

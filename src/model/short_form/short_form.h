@@ -1,8 +1,8 @@
 /*
  * short_form.h
  *		The short form of a post: the beginning of its content, and some of its
- *		properties. Lists of posts return posts in short form, and the copies
- *		of posts in the views are stored in it.
+ *		properties. Lists of posts return posts in short form, and the views
+ *		store their copies of posts in short form.
  */
 #ifndef BLOGSTORE_SHORT_FORM_H
 #define BLOGSTORE_SHORT_FORM_H

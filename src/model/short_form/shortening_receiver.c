@@ -16,7 +16,7 @@ typedef struct ShortReceiver
 {
 	DestReceiver pub;
 	Tuplestorestate *rows;
-	MemoryContext context;		/* memory for the values of one row */
+	MemoryContext context;
 } ShortReceiver;
 
 static void
@@ -56,9 +56,9 @@ short_destroy(DestReceiver *self)
 }
 
 /*
- * Return a receiver that stores rows in the given tuplestore. The last column
- * of the rows is a post's content, which the receiver shortens. The receiver
- * is allocated in the current memory context.
+ * Return a receiver that stores the rows of a query in the given tuplestore.
+ * The last column of the query must be a post's content, which the receiver
+ * shortens. The receiver is allocated in the current memory context.
  */
 DestReceiver *
 short_receiver_create(Tuplestorestate *rows)

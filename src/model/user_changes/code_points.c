@@ -35,8 +35,8 @@ is_in(const CodePoints *ranges, int n, pg_wchar c)
 }
 
 /*
- * Return whether the Unicode version UNICODE_OF_NAMES assigns a character to a
- * code point.
+ * Return whether Unicode, in the version UNICODE_OF_NAMES, assigns a character
+ * to the code point.
  */
 bool
 is_assigned(pg_wchar c)

@@ -8,12 +8,12 @@
 
 #include "mb/pg_wchar.h"
 
-#define UNICODE_OF_NAMES "14.0"	/* the newest version of Unicode whose
-								 * characters are in unicode_table.h */
-#define LONGEST_FOLDING 3		/* the largest number of code points that one
-								 * code point folds to */
-#define BRAILLE_BLANK 0x2800	/* looks like a blank, but Unicode does not
-								 * define it as white space */
+#define UNICODE_OF_NAMES "14.0"	/* the Unicode version whose characters a
+								 * username may contain */
+#define LONGEST_FOLDING 3		/* how many code points the case folding of one
+								 * code point can have */
+#define BRAILLE_BLANK 0x2800	/* looks like a blank, but is not white space
+								 * in Unicode */
 
 extern bool is_assigned(pg_wchar c);
 extern bool is_ignorable(pg_wchar c);

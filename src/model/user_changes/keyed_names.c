@@ -2,11 +2,11 @@
  * keyed_names.c
  *		Usernames and their keys, as a relation that SQL statements can read.
  *
- * Statements that fill the registry of usernames, or compare it with the
- * users, need the keys of names (name_key.c), and no SQL function computes
- * them. This file computes the keys for the rows of a query, and registers the
- * result with SPI as an ephemeral named relation. After an error the relation
- * is freed with the transaction's memory.
+ * Some SQL statements fill the registry of usernames, or compare the registry
+ * with the users. They need the key of each name (name_key.c), and no SQL
+ * function computes keys. This file adds the keys to the rows of a query, and
+ * registers the result with SPI as an ephemeral named relation. After an error
+ * the relation is freed with the transaction's memory.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -21,8 +21,8 @@
 #include "utils/memutils.h"
 
 /*
- * The columns of the relation. The query returns the columns before NAME_KEY,
- * and name_receive() adds NAME_KEY.
+ * The columns of the ephemeral named relation. The query returns the columns
+ * before NAME_KEY, and name_receive() adds NAME_KEY.
  */
 enum
 {
@@ -38,7 +38,7 @@ typedef struct NameReceiver
 	DestReceiver pub;
 	Tuplestorestate *rows;
 	TupleDesc	desc;
-	MemoryContext context;		/* memory for the values of one row */
+	MemoryContext context;
 } NameReceiver;
 
 static void
@@ -100,9 +100,9 @@ name_columns(void)
 }
 
 /*
- * Return a receiver for the rows of a query, which has the columns user_id,
+ * Return a receiver for the rows of a query that returns the columns user_id,
  * username and creation_date. The receiver is allocated in the current memory
- * context.
+ * context, and must be freed with keyed_names_end().
  */
 DestReceiver *
 keyed_names_begin(void)
@@ -123,10 +123,10 @@ keyed_names_begin(void)
 }
 
 /*
- * Make the received rows visible to statements of this SPI connection, as the
- * relation KEYED_NAMES. Its columns are those of the query and name_key.
- * name_key is null if the username is null, or if the key is too long for the
- * registry.
+ * Make the received rows visible to SQL statements of this SPI connection, as
+ * the relation KEYED_NAMES. Its columns are user_id, username, creation_date
+ * and name_key. name_key is null if the username is null, or if its key is too
+ * long for the registry.
  */
 void
 keyed_names_show(DestReceiver *names)

@@ -7,24 +7,24 @@
  * decomposition, then case folding, removal of default-ignorable code points,
  * and NFKC, repeated until nothing changes. Then each run of white space
  * becomes one blank, and white space at both ends is removed. Case folding and
- * the removal use unicode_table.h. NFKC is the server's function, which treats
- * the code points of that table alike in all supported versions. The key
- * therefore depends neither on the locale nor on ICU.
+ * the set of ignorable code points come from unicode_table.h. NFKC is computed
+ * by the server, in all supported versions alike for the code points in that
+ * table. The key therefore depends neither on the locale nor on ICU.
  *
- * The decomposition comes first because it puts combining marks into canonical
- * order. Case folding turns the mark U+0345 into a letter, and normalization
- * does not move marks past a letter.
+ * Decomposition comes before case folding because it puts combining marks into
+ * canonical order. Case folding turns the mark U+0345 into a letter, and
+ * normalization does not move marks past a letter.
  *
- * In a database of another encoding the name is converted to UTF-8, and the
- * key is converted back. If the name cannot be converted, for example a name
- * in SQL_ASCII that is not ASCII, only its ASCII letters are folded.
+ * If the database's encoding is not UTF-8, the name is converted to UTF-8, and
+ * the key is converted back. If the name cannot be converted, for example a
+ * name in SQL_ASCII that is not ASCII, only its ASCII letters are folded.
  *
- * The code point with the longest key is U+FDFA, with 18 code points in 33
- * bytes. A username has at most 64 characters, so its key has at most 2,112
- * bytes and fits into an index entry (2,704 bytes). No other encoding has a
- * character with a longer key. Only texts of at most MAX_FOLDED_BYTES have a
- * key, which bounds the memory used here: the longest array has 24 bytes for
- * each byte of the text.
+ * The character with the longest key is U+FDFA: its key has 18 code points in
+ * 33 bytes. A username has at most 64 characters, so its key has at most 2,112
+ * bytes and fits into an index entry (2,704 bytes). No character of another
+ * encoding has a longer key. A text longer than MAX_FOLDED_BYTES has no key.
+ * This bounds the memory that computing a key takes: the longest array has 24
+ * bytes for each byte of the text.
  *
  * Runs in backends and parallel workers.
  */
@@ -40,8 +40,8 @@
 #include "utils/builtins.h"
 
 /*
- * For ascii_key(), byte b that is not ASCII becomes the number BYTES_AT + b,
- * which is no code point.
+ * ascii_key() turns a byte b that is not ASCII into the number BYTES_AT + b,
+ * which is beyond the code points of Unicode.
  */
 #define BYTES_AT 0x110000
 
@@ -123,8 +123,8 @@ squeeze(pg_wchar *text)
 }
 
 /*
- * Return the key of a text that cannot be converted to UTF-8, or is ASCII.
- * Only its ASCII letters are folded.
+ * Return the key of a text that is ASCII, or that cannot be converted to
+ * UTF-8. Only the ASCII letters of the text are folded.
  */
 static Datum
 ascii_key(const char *text, int length)
@@ -143,7 +143,8 @@ ascii_key(const char *text, int length)
 }
 
 /*
- * Return whether a text is short enough to have a key, without detoasting it.
+ * Return whether a text is short enough to have a key, without fetching a
+ * value that is stored out of line.
  */
 bool
 has_name_key(Datum text)
@@ -152,9 +153,9 @@ has_name_key(Datum text)
 }
 
 /*
- * Return the key of a name, or of another text that is compared with names.
- * The key is a text in the database's encoding, to be compared byte by byte.
- * The key of a key is the key itself.
+ * Return the key of a username, or of another text that is compared with
+ * usernames. The key is a text in the database's encoding, to be compared byte
+ * by byte. The key of a key is the key itself.
  *
  * The caller has checked has_name_key(). Working memory stays allocated in the
  * current memory context.
@@ -179,8 +180,8 @@ name_key(Datum text)
 }
 
 /*
- * Return whether a key is not longer than the longest key of a username. Such
- * a key fits into an index entry.
+ * Return whether a key is at most as long as the longest key of a username,
+ * and so fits into an index entry of the registry.
  */
 bool
 name_key_fits(Datum key)

@@ -14,8 +14,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Read a user with the active snapshot. Returns false if that shows no user
- * with this id.
+ * Read the item of a user with the active snapshot. Returns false if the
+ * snapshot shows no user with this id.
  */
 bool
 user_find(const pg_uuid_t *user_id, BlogItem *user)
@@ -29,9 +29,9 @@ user_find(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Read the newest committed version of a user. In parallel mode, where no new
- * snapshot can be taken, read the version that the active snapshot shows.
- * Returns false if the user does not exist.
+ * Read the newest committed version of a user's item. In parallel mode, where
+ * no new snapshot can be taken, read the version that the active snapshot
+ * shows. Returns false if the user does not exist.
  */
 bool
 user_find_now(const pg_uuid_t *user_id, BlogItem *user)
@@ -47,10 +47,12 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Check that the transaction's snapshot does not show an earlier user with the
- * same id as being deleted. user was read with a newer snapshot. Without this
- * check, requests of this transaction would hide all that it writes for the
- * new user. Errors: 40001 under REPEATABLE READ and SERIALIZABLE.
+ * Raise 40001 if the transaction's snapshot is older than a user: it shows an
+ * earlier user with the same id, who is being deleted. Requests of this
+ * transaction would otherwise hide all that the transaction writes for the new
+ * user. Can happen only under REPEATABLE READ and SERIALIZABLE.
+ *
+ * user: the new user's item, read with a newer snapshot.
  */
 void
 check_not_recreated(const BlogItem *user)
@@ -63,15 +65,15 @@ check_not_recreated(const BlogItem *user)
 }
 
 /*
- * Read the newest committed version of a user, in order to write the user's
- * name on an item.
+ * Read the newest committed version of a user's item, in order to write the
+ * user's name on a post, comment or like. Errors: 23503 if the user does not
+ * exist; 40001, see check_not_recreated().
  *
- * The caller has opened the leaf that it is about to write to, and holds a
- * lock on it. If another transaction renames the user after this read, the
- * worker waits for transactions that hold such a lock (user_items_sweep.c),
- * and then corrects the name that the caller has written.
- *
- * Errors: 23503 if the user does not exist; 40001 as check_not_recreated().
+ * The caller has opened the leaf that it is about to write to, and so holds
+ * RowExclusiveLock on the leaf. If the user is renamed after this read, the
+ * worker waits for the transactions that hold such a lock
+ * (user_items_sweep.c), and then corrects the name that the caller has
+ * written.
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)

@@ -23,11 +23,11 @@ extern const char *username_problem(Datum username, const char **rule);
 extern bool is_username(Datum username);
 
 /*
- * name_key.c: the key of a username; two usernames with one key count as the
- * same
+ * name_key.c: the key of a username. Two usernames with equal keys count as
+ * the same name.
  */
-#define MAX_FOLDED_BYTES 4096	/* the longest text that has a key; longer than
-								 * the key of any username */
+#define MAX_FOLDED_BYTES 4096	/* only texts of at most this length have a
+								 * key */
 
 extern bool has_name_key(Datum text);
 extern Datum name_key(Datum text);
@@ -44,8 +44,8 @@ extern void keyed_names_show(DestReceiver *names);
 extern void keyed_names_end(DestReceiver *names);
 
 /*
- * users_being_deleted.c: users who are being deleted, and whose items requests
- * therefore do not show
+ * users_being_deleted.c: the list of users who are being deleted. Requests do
+ * not show items of these users.
  */
 typedef struct DeletedUsers DeletedUsers;
 
@@ -66,17 +66,18 @@ extern void need_user(const pg_uuid_t *user_id, BlogItem *user);
 extern void check_not_recreated(const BlogItem *user);
 
 /*
- * user_item.c: writing the item of a user, on all nodes if there is a cluster
+ * user_item.c: writing a user's item. On a cluster the item is written on all
+ * nodes.
  */
 typedef struct UserWriter
 {
-	const ClusterCalls *cluster;	/* the functions that write the item on all
+	const ClusterCalls *cluster;	/* functions that write the item on all
 									 * nodes of a cluster; NULL: there is no
 									 * cluster */
-	ItemWriter *items;			/* without a cluster: the writer that has the
-								 * item locked */
-	BlogItem	user;			/* the item as user_writer_lock() has read
-								 * it */
+	ItemWriter *items;			/* NULL on a cluster; otherwise the writer with
+								 * which the item's row was locked */
+	BlogItem	user;			/* the user's item as user_writer_lock() has
+								 * read it */
 } UserWriter;
 
 extern bool user_insert(const BlogItem *user, bool own_id);
@@ -97,8 +98,8 @@ extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 
 /*
- * user_items_sweep.c: going over all items of a user until none is left to
- * change
+ * user_items_sweep.c: changing all items of a user, again and again until no
+ * concurrent transaction can have written another
  */
 extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);

@@ -3,13 +3,14 @@
  *		Deleting a user's items, and creating a user again while the items of
  *		an earlier user with the same id are being deleted.
  *
- * delete_user() deletes some of the user's items, queues a job, and deletes
- * the user (deletion_begin()). From its commit on, and as long as the job
- * exists, no request shows items of the user (users_being_deleted.c). A
- * concurrent transaction may have read the user before, and commit an item
- * later. The worker therefore goes over the user's items until none is left.
- * user_items_sweep.c describes the phases. The worker keeps the job until the
- * views no longer contain copies of the items.
+ * delete_user() deletes some of the user's items, queues a job
+ * (deletion_begin()), and deletes the user's own item. From the commit of this
+ * transaction on, and as long as the job exists, no request shows items of the
+ * user (users_being_deleted.c). A concurrent transaction that has read the
+ * user's item before may commit an item of the user later. The worker
+ * therefore goes over the user's items until none is left. user_items_sweep.c
+ * describes the phases. The worker keeps the job until the views no longer
+ * contain copies of the user's posts.
  *
  * If a user with the same id is created before the job is done,
  * deletion_revive() deletes the remaining items and turns the job into a
@@ -29,22 +30,23 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many items delete_user() deletes itself, and how many the worker deletes
- * in one step of the job.
+ * DELETED_AT_ONCE: how many items delete_user() itself deletes.
+ * DELETION_CHUNK: how many items the worker deletes in one step of the job.
  */
 #define DELETED_AT_ONCE 200
 #define DELETION_CHUNK 200
 
 /*
- * Begin the deletion of a user whom the caller has locked: delete some of the
- * user's items, and queue a job that deletes the rest. Errors: 55000.
+ * Begin the deletion of a user: delete some of the user's items, and queue the
+ * job that deletes the rest. The caller has locked the row of the user's item
+ * FOR UPDATE. Errors: 55000.
  */
 void
 deletion_begin(const pg_uuid_t *user_id)
 {
 	/*
-	 * Under these isolation levels, locking an item that was changed after the
-	 * snapshot would fail (40001).
+	 * Under REPEATABLE READ and SERIALIZABLE, locking an item that was changed
+	 * after the snapshot would fail (40001), so leave all items to the worker.
 	 */
 	if (!IsolationUsesXactSnapshot())
 		delete_user_items(user_id, DELETED_AT_ONCE);
@@ -53,14 +55,15 @@ deletion_begin(const pg_uuid_t *user_id)
 }
 
 /*
- * Delete all items that an earlier user with this id has left, and their
- * copies in the views. Called when a new user with the id is created, because
- * requests would show these items as the new user's.
+ * Delete all items that an earlier user with this id has left, and the copies
+ * of this user's posts in the views. Called when a new user with the id is
+ * created, because requests would show these items as the new user's.
  *
- * Takes the lock on the views, so that the worker cannot write the copies
- * again with an older snapshot. The caller must have inserted the new user and
- * act as the containers' owner. Errors: 40001 under REPEATABLE READ and
- * SERIALIZABLE if an item was changed after the snapshot.
+ * The function takes the lock on the views (views_lock()), so that the worker
+ * cannot write the copies again with an older snapshot. The caller has
+ * inserted the new user's item, and acts as the containers' owner. Errors:
+ * 40001 under REPEATABLE READ and SERIALIZABLE if an item was changed after
+ * the snapshot.
  */
 void
 deletion_of_leftovers(const pg_uuid_t *user_id)
@@ -71,14 +74,16 @@ deletion_of_leftovers(const pg_uuid_t *user_id)
 }
 
 /*
- * If an earlier user with this id is being deleted, delete the remaining items
- * now, and turn the job into a rename. Items of the earlier user that other
- * transactions commit later then get the new user's name.
+ * Called when a new user has been inserted. If an earlier user with this id is
+ * being deleted, delete the earlier user's remaining items now, and turn the
+ * job that deletes them into a rename. The rename writes the new user's name
+ * on items of the earlier user that other transactions commit later.
  *
- * The caller acts as the containers' owner, and has inserted the new user, so
- * no other deletion of a user with this id can begin. Errors: 40001 under
- * REPEATABLE READ and SERIALIZABLE if the job was changed after the snapshot.
- * Locks: the job's row, the remaining items, and the views.
+ * The caller acts as the containers' owner. While the new user's item is not
+ * committed, no other deletion of a user with this id can begin. Errors: 40001
+ * under REPEATABLE READ and SERIALIZABLE if the job was changed after the
+ * snapshot. Locks: the rows of the job and of the remaining items; the views
+ * (views_lock()).
  */
 void
 deletion_revive(const pg_uuid_t *user_id)
@@ -108,7 +113,7 @@ delete_leaf(const SweepWork *work, ItemType type, int partition,
 
 /*
  * SweepChunk callback: delete up to DELETION_CHUNK items. Returns false when
- * all items have been visited.
+ * the last leaf has been visited.
  */
 static bool
 deletion_chunk(Job *job, Sweep *sweep)
@@ -121,10 +126,12 @@ deletion_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Return whether the views no longer contain copies of the deleted items. The
- * views contain all changes that were committed before the WAL position shown.
- * Until the job is finished, requests leave out copies of the user's posts
- * anyway.
+ * Return whether the views contain no copies of the deleted posts any more.
+ * Only then is the job finished; until then requests leave out these copies by
+ * themselves.
+ *
+ * shown: the WAL position up to which the worker has applied all committed
+ *		changes to the views.
  */
 static bool
 is_shown(Sweep *sweep, XLogRecPtr shown)
@@ -132,13 +139,13 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 	if (sweep->committed == InvalidXLogRecPtr)
 	{
 		/*
-		 * The last commit of this process was that of the step that found no
-		 * items left.
+		 * The last commit of this process was that of the step that deleted
+		 * the last items.
 		 */
 		sweep->committed = XactLastCommitEnd;
 		/*
-		 * This process commits asynchronously, and the views follow only WAL
-		 * that has been flushed.
+		 * The commits of this process are asynchronous, but the views follow
+		 * only flushed WAL.
 		 */
 		XLogFlush(sweep->committed);
 	}
@@ -146,8 +153,10 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 }
 
 /*
- * Return whether deletion_step() can do anything for a job now. The views
- * contain all changes that were committed before the WAL position shown.
+ * Return whether deletion_step() can do anything for a job now.
+ *
+ * shown: the WAL position up to which the worker has applied all committed
+ *		changes to the views.
  */
 bool
 deletion_ready(const Job *job, XLogRecPtr shown)
@@ -160,9 +169,9 @@ deletion_ready(const Job *job, XLogRecPtr shown)
 }
 
 /*
- * Do one step of a deletion, in a transaction that has locked the job.
- * deletion_ready() has returned true. Returns false if other transactions have
- * to end first.
+ * Do one step of a job that deletes a user's items. The transaction has locked
+ * the job's row, and deletion_ready() has returned true. Returns false if
+ * nothing was done, because the sweep has to wait for other transactions.
  */
 bool
 deletion_step(Job *job)

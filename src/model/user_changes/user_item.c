@@ -18,8 +18,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return whether an earlier user with this id is being deleted: now, or in the
- * transaction's snapshot under REPEATABLE READ and SERIALIZABLE.
+ * Return whether an earlier user with this id is being deleted, as a new
+ * snapshot or the transaction's snapshot shows it. (Only under REPEATABLE READ
+ * and SERIALIZABLE can the two differ.)
  */
 static bool
 is_being_deleted(const pg_uuid_t *user_id)
@@ -27,8 +28,9 @@ is_being_deleted(const pg_uuid_t *user_id)
 	bool		deleted;
 
 	/*
-	 * The insert may have waited for a transaction that has queued the
-	 * deletion.
+	 * Called after the insert of the new user, which may have waited for the
+	 * transaction that deletes the earlier one. Its change of the jobs table
+	 * must not be missed.
 	 */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());
@@ -44,18 +46,19 @@ is_being_deleted(const pg_uuid_t *user_id)
 }
 
 /*
- * Insert a user, whose name the caller has registered. own_id tells that the
- * client has chosen the id, so an earlier user may have had it. Returns false
- * if a user with this id exists.
+ * Insert a user's item. The caller has registered the user's name. Returns
+ * false if a user with this id exists.
+ *
+ * own_id: whether the client has chosen the id. Only then may an earlier user
+ *		have had the same id.
  *
  * If an earlier user with this id is being deleted, the function deletes that
- * user's remaining items. It looks for this only after the insert, because the
- * insert may wait for the transaction that deletes the user. It does so before
- * AFTER triggers fire, because these may write items of the new user.
+ * user's remaining items. It does so after the insert, which may wait for the
+ * transaction that deletes the earlier user, and before AFTER triggers fire,
+ * which may write items of the new user.
  *
  * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the
- * leaf of users; if an earlier user is being deleted, also the job that
- * deletes the items, and the items.
+ * leaf of users; for an earlier user, see deletion_revive().
  */
 bool
 user_insert(const BlogItem *user, bool own_id)
@@ -78,10 +81,10 @@ user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Lock a user item in order to change it, and read it into writer->user.
- * Returns false if the user does not exist; the writer is then closed already.
- * Errors: 40001, 55000. Locks: the user item, FOR UPDATE for a deletion,
- * otherwise FOR NO KEY UPDATE.
+ * Lock the row of a user's item, and read the item into writer->user. Returns
+ * false if the user does not exist; the writer is then closed already. Errors:
+ * 40001, 55000. Locks: the row, FOR UPDATE for a deletion, otherwise FOR NO
+ * KEY UPDATE.
  */
 bool
 user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change)
@@ -106,9 +109,10 @@ user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change
 }
 
 /*
- * Write the name and properties of a locked user, if they have changed. The
- * caller has registered a new name. The function queues the job that writes
- * the new name on the user's items. Errors: 55000.
+ * Write the name and properties of the user whom the writer has locked, if
+ * they have changed. If the name has changed, queue the job that writes the
+ * new name on the user's items; the caller has registered the new name.
+ * Errors: 55000.
  */
 void
 user_writer_update(UserWriter *writer, const BlogItem *user)
@@ -134,9 +138,9 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 }
 
 /*
- * Delete a locked user, and release the name. Once this transaction has
- * committed, requests show none of the user's items (user_deletion.c). Errors:
- * 40001, 55000.
+ * Delete the user whom the writer has locked, and remove the user's name from
+ * the registry. Once this transaction has committed, requests show none of the
+ * user's items (user_deletion.c). Errors: 40001, 55000.
  */
 void
 user_writer_delete(UserWriter *writer)
@@ -157,8 +161,8 @@ user_writer_delete(UserWriter *writer)
 }
 
 /*
- * Close a writer after user_writer_lock() has returned true. writer->user must
- * not be used afterwards.
+ * Close a writer for which user_writer_lock() has returned true. The values in
+ * writer->user become invalid.
  */
 void
 user_writer_close(UserWriter *writer)

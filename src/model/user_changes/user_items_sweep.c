@@ -6,20 +6,21 @@
  * A transaction that was in progress when the user was renamed may have read
  * the old name, and commit an item with it later. A transaction that was in
  * progress when the user was deleted may commit a further item. Each such
- * transaction holds a lock on the leaf that it writes to, which it took before
- * it read the user (need_user()). The worker therefore notes which
- * transactions hold such locks, changes the items, waits for the noted
+ * transaction holds a lock on the leaf that it writes to, and took this lock
+ * before it read the user's item (need_user()). The worker therefore notes
+ * which transactions hold such locks, changes the items, waits for the noted
  * transactions to end, and changes the items that have appeared since. One
  * pass over all leaves is made before the wait, and one after it.
  *
  * The worker sweeps in steps. Each step is a transaction that holds a lock on
- * the job's row. A third kind of job, an arrival, sweeps over a partition that
- * has moved to this node of a cluster. The row's column phase tells what the
- * worker does next:
+ * the job's row. There are three kinds of jobs that sweep: a rename, a
+ * deletion, and an arrival. An arrival sweeps over the items of all users in a
+ * partition that has moved to this node of a cluster. The column phase of the
+ * job's row tells what the worker does next:
  *
  *	phase	 what the worker does	what it waits for		next phase
  *	-------	 ---------------------	----------------------	-------------------
- *	QUEUED	 nothing				older jobs				FIRST
+ *	QUEUED	 nothing				the end of older jobs	FIRST
  *	FIRST	 changes the items,		nothing; it skips		WAIT if it has
  *			 leaf by leaf			locked items			skipped items or
  *															noted transactions;
@@ -27,26 +28,28 @@
  *															deletion or an
  *															arrival; else the
  *															job is done
- *	WAIT	 nothing				the noted transactions,	RECHECK
- *									and a pause if items
- *									were skipped
- *	RECHECK	 what it does in FIRST,	the locks of items if	the same as after
- *			 from the first leaf	the pause was long,		FIRST
- *			 on						else nothing
- *	VIEWS	 for an arrival, makes	for a deletion, until	none; the job is
- *			 the copies in the		the views no longer		done
- *			 views					contain the items
+ *	WAIT	 nothing				the end of the noted	RECHECK
+ *									transactions, and a
+ *									pause if items were
+ *									skipped
+ *	RECHECK	 the same as in FIRST,	after a long pause, the	the same as after
+ *			 from the first leaf	locks of items, else	FIRST
+ *			 on						nothing
+ *	VIEWS	 for an arrival: makes	for a deletion: the		none; the job is
+ *			 the copies of the		views must no longer	done
+ *			 posts in the views		contain the items
  *	PARKED	 nothing				a pause, after a step	FIRST
  *									failed (job_steps.c)
  *
  * After a crash the job's row is as the last step has saved it. The new worker
- * does not know which transactions the old worker waited for, nor which items
- * it skipped. sweep_resume() continues the first pass where it was. In any
- * later phase it waits again, for all transactions that are writing by then.
- * These include all that the old worker waited for and that are still in
- * progress. An error rolls a step back, and the worker repeats the step.
+ * process does not know which transactions were noted, nor which items were
+ * skipped. In phase FIRST, sweep_resume() continues the pass. In any later
+ * phase it goes back to WAIT. In both cases it notes all transactions that are
+ * writing by then. These include the transactions noted before the crash that
+ * are still in progress. An error rolls a step back, and the worker repeats
+ * the step.
  *
- * Where no worker can run, the job waits until one can. Runs in the worker.
+ * If no worker is running, the job waits until one starts. Runs in the worker.
  */
 #include "postgres.h"
 
@@ -65,24 +68,26 @@
 #include "utils/timestamp.h"
 
 /*
- * How long the worker pauses after a pass that has skipped locked items, in
- * ms: first and at most. The pause doubles each time.
+ * How long the worker pauses after a pass over a user's items that has skipped
+ * locked ones, in ms. The pause doubles after each such pass, from FIRST_PAUSE
+ * to LAST_PAUSE.
  */
 #define FIRST_PAUSE 50
 #define LAST_PAUSE 5000
 
 /*
- * After a pause of this length, the worker changes one item in a step, and
- * waits for its lock. Otherwise it might never find a post unlocked that many
- * users like all the time.
+ * After a pause of at least this length (in ms), a step of the sweep waits for
+ * locked items instead of skipping them, and changes only one item. Otherwise
+ * the worker might never find a post unlocked that many users like all the
+ * time.
  */
 #define PATIENT_PAUSE 400
 
-static List *sweeps = NIL;		/* Sweep structs, in TopMemoryContext */
+static List *sweeps = NIL;		/* list of Sweep; in TopMemoryContext */
 
 /*
- * Return the state of a job's sweep in this process, or NULL if this process
- * has not begun or resumed that sweep.
+ * Return the Sweep of a job, or NULL if this process has not begun or resumed
+ * a sweep for the job.
  */
 Sweep *
 sweep_find(const Job *job)
@@ -113,9 +118,9 @@ sweep_end(Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a transaction vacuums a table or builds an index
- * concurrently. Such a transaction writes no items, although it holds the same
- * lock as one that does.
+ * Return whether a transaction is a VACUUM or builds an index concurrently.
+ * Such a transaction holds a lock that conflicts with ShareLock, as a writer
+ * of items does, but writes no items.
  */
 static bool
 only_maintains(VirtualTransactionId holder)
@@ -144,8 +149,8 @@ add_writer(Sweep *sweep, VirtualTransactionId writer)
 }
 
 /*
- * Add to sweep->writers all transactions that hold a lock on a leaf as writers
- * do.
+ * Add to sweep->writers the transactions that hold a lock on a leaf with which
+ * they can write items.
  */
 static void
 note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
@@ -161,7 +166,7 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 
 /*
  * Return whether all transactions in sweep->writers have ended, without
- * waiting for them. Removes transactions that have ended from the array.
+ * waiting. Transactions that have ended are removed from the array.
  */
 static bool
 writers_ended(Sweep *sweep)
@@ -176,9 +181,10 @@ writers_ended(Sweep *sweep)
 }
 
 /*
- * Begin or restart the sweep of a job: note all transactions that are writing
- * to the posts container. The Sweep is added to the list only when it is
- * complete, so none is left there after an error.
+ * Begin the sweep of a job, or begin it anew: note all transactions that may
+ * be writing to the posts container. The Sweep is added to the list "sweeps"
+ * only when it is complete, so an error leaves no incomplete Sweep in the
+ * list.
  */
 static Sweep *
 sweep_begin(const Job *job)
@@ -195,8 +201,9 @@ sweep_begin(const Job *job)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
 	/*
-	 * For an arrival, note transactions that write users too. Their commit may
-	 * bring the author of an item that has no author yet.
+	 * An arrival writes the name of each item's author, who may not exist yet.
+	 * So note the transactions that may be writing users, too: one of them may
+	 * insert the author.
 	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
@@ -209,8 +216,8 @@ sweep_begin(const Job *job)
 }
 
 /*
- * Return whether the sweep has noted transactions that have not been seen to
- * end.
+ * Return whether the sweep must still wait for transactions that it has noted
+ * (sweep->writers).
  */
 bool
 sweep_has_writers(const Sweep *sweep)
@@ -224,15 +231,18 @@ sweep_has_writers(const Sweep *sweep)
 
 /*
  * A pass visits the leaves of posts, type by type. The job's row stores the
- * current leaf as one integer: the partition's number in the low bits, and the
- * item type above them.
+ * current leaf in one integer, job->partition: the partition's number is in
+ * the low bits, and the item type in the bits above.
  */
 #define LEAF_TYPE_SHIFT 29
 #define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
 
 /*
- * Find the leaf at which the pass continues. If that leaf does not exist any
- * more, find the next one. Returns false at the end of the pass.
+ * Find the leaf at which the pass continues, as the job's row says. If that
+ * leaf no longer exists, take the next one. Returns false at the end of the
+ * pass.
+ *
+ * type, partition: receive the leaf's item type and partition.
  */
 static bool
 sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
@@ -259,10 +269,10 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 }
 
 /*
- * Do one step of a pass: change up to work->chunk items, which are found with
- * the active snapshot. The snapshot was taken after the writers were noted, so
- * only noted transactions can still commit items that it does not show.
- * Returns false once all leaves have been visited.
+ * Do one step of a pass: change up to work->chunk items that the active
+ * snapshot shows. Only the transactions in sweep->writers can still commit
+ * items that this snapshot does not show, because they were noted before it
+ * was taken. Returns false once the last leaf has been visited.
  */
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
@@ -297,8 +307,9 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
  * ------------------------------------------------------------------------ */
 
 /*
- * Set the time at which the next pass may begin. If this pass has skipped
- * locked items, the worker pauses until then.
+ * At the end of a pass, set the time at which the next pass may begin
+ * (sweep->again). If the pass has skipped locked items, there is a pause in
+ * between.
  */
 static void
 sweep_put_off(Sweep *sweep)
@@ -314,8 +325,8 @@ sweep_put_off(Sweep *sweep)
 }
 
 /*
- * Return whether the next pass may begin, because the pause is over and all
- * noted transactions have ended.
+ * Return whether the next pass may begin: the pause is over, and all
+ * transactions in sweep->writers have ended.
  */
 static bool
 sweep_may_recheck(Sweep *sweep)
@@ -329,8 +340,8 @@ sweep_may_recheck(Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a job's sweep has begun. A parked job begins again from the
- * start.
+ * Return whether the worker has begun the sweep of a job. For a parked job the
+ * result is false, because its sweep begins anew.
  */
 bool
 sweep_has_begun(const Job *job)
@@ -339,9 +350,9 @@ sweep_has_begun(const Job *job)
 }
 
 /*
- * Resume a sweep that an earlier worker process has begun: in the first pass,
- * or else in phase WAIT. Items that the earlier process skipped are not known,
- * so assume that there are some.
+ * Resume a sweep that an earlier worker process has begun, in phase FIRST if
+ * it was in that phase, otherwise in phase WAIT. Nobody knows which locked
+ * items the earlier process has skipped, so assume that there are some.
  */
 static Sweep *
 sweep_resume(Job *job)
@@ -355,8 +366,8 @@ sweep_resume(Job *job)
 }
 
 /*
- * Return whether sweep_step() can do anything for a job now. It cannot while
- * the sweep pauses or waits for other transactions.
+ * Return whether sweep_step() can do anything for a job now. It can do nothing
+ * while the sweep pauses, or waits for the transactions in sweep->writers.
  */
 bool
 sweep_ready(const Job *job)
@@ -367,9 +378,12 @@ sweep_ready(const Job *job)
 }
 
 /*
- * Do one step of a sweep, in any phase before VIEWS. The transaction has
- * locked the job. Returns SWEEP_IS_OVER when no items are left to change. The
- * caller then does what its kind of job requires, and calls sweep_end().
+ * Do one step of a job's sweep, in any phase before VIEWS. The transaction has
+ * locked the job's row. When the result is SWEEP_IS_OVER, the caller finishes
+ * the job, or sets its phase to VIEWS, and calls sweep_end() when it finishes
+ * the job.
+ *
+ * chunk: changes a limited number of items.
  */
 SweepOutcome
 sweep_step(Job *job, SweepChunk chunk)
@@ -406,9 +420,9 @@ sweep_step(Job *job, SweepChunk chunk)
 }
 
 /*
- * React to a step of a sweep that was rolled back. Which items the step
- * skipped is not known, so assume that there are some. If the step waited for
- * a lock in vain, the next one does not wait.
+ * Called after a step of a sweep was rolled back by an error. The step may
+ * have skipped locked items, so assume that it has. If the step waited for a
+ * lock in vain (PATIENT_PAUSE), the next step skips locked items again.
  */
 void
 sweep_failed(const Job *job)

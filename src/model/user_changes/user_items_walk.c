@@ -27,9 +27,12 @@
 #define LOOKS_PER_CHANGE 20
 
 /*
- * What a Visitor did to an item. VISIT_BUSY means that another transaction has
- * the item locked. After VISIT_AGAIN the step ends, and the next one begins
- * with the same item.
+ * What a Visitor's callback did to an item.
+ *
+ *	- VISIT_BUSY: nothing, because another transaction has locked the item's
+ *	  row.
+ *	- VISIT_AGAIN: a part of the work; the step ends, and the next step begins
+ *	  with the same item.
  */
 typedef enum VisitOutcome
 {
@@ -45,18 +48,17 @@ typedef struct Visitor
 						   BlogItem *item, ItemWalk *walk);
 	ItemType	type;
 	int			partition;
-	Datum		username;		/* the user's name to write; 0: the current
-								 * name of each item's author */
-	MemoryContext context;		/* for memory that must live until the end of
-								 * the step */
-	ItemWriter *writer;			/* opened by walk_writer() when it is first
-								 * needed */
+	Datum		username;		/* the name to write on each item; 0: the
+								 * current name of the item's author */
+	MemoryContext context;		/* lives until the end of the step */
+	ItemWriter *writer;			/* NULL until walk_writer() opens it */
 } Visitor;
 
 /*
- * Do one step of a walk: visit a user's items in a leaf, or all items if
- * user_id is NULL, from the walk's place on. Returns whether the end of the
- * leaf was reached.
+ * Do one step of a walk: visit the items in a leaf from walk->place on.
+ * Returns whether the end of the leaf was reached.
+ *
+ * user_id: visit only items of this user; NULL: all items.
  */
 static bool
 walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
@@ -71,9 +73,9 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	ItemScan   *scan;
 
 	/*
-	 * The snapshot must show this transaction's own changes. If a partition is
-	 * attached meanwhile, the others are renumbered, and the caller may walk
-	 * through a leaf twice.
+	 * The snapshot must show this transaction's own changes. If another
+	 * transaction attaches a partition meanwhile, the numbers of other
+	 * partitions change, and the caller may visit a leaf twice.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin(&(ItemQuery) {
@@ -114,8 +116,10 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 }
 
 /*
- * Set the user's name in *wanted to the name that the item should have.
- * Returns false if the item's author does not exist.
+ * Find the name of an item's author. Returns false if the author does not
+ * exist.
+ *
+ * wanted: receives the name, as its property PROP_USER_USERNAME.
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
@@ -137,8 +141,8 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 /*
  * Return a writer for the leaf that the scan reads, or NULL if the current
  * item's key no longer belongs to that leaf. The writer is opened by the
- * item's key, not by the partition's number, because attaching a partition
- * renumbers the others. No lock on the container prevents that.
+ * item's key, because the partition's number can change when another partition
+ * is attached. (Locks on the container do not prevent that.)
  */
 static ItemWriter *
 walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
@@ -194,9 +198,10 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Delete an item whose author does not exist. Skip it if another transaction
- * is creating a user with the author's id (deletion_claim()). That user may
- * like the post again, is then told of the old like, and must keep it.
+ * Visitor callback: delete an item whose author does not exist. If another
+ * transaction is creating a user with the author's id (deletion_claim()), skip
+ * the item. The item may be a like: if the new user likes the same post,
+ * create_like() returns the old like, which must then stay.
  */
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -213,10 +218,10 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Keep other transactions, until the end of this one, from deleting the items
- * of a user id as items whose author does not exist. Called when a user with
- * this id is created. Waits for a transaction that is deleting such an item.
- * Locks: the key lock of the user's id, in share mode.
+ * Called when a user is created. Until the end of this transaction,
+ * delete_nobodys() in other transactions skips items with this user id. If
+ * such a transaction is deleting an item with this user id, wait for it first.
+ * Locks: the key lock of the user's id (KeyLock), in share mode.
  */
 void
 deletion_claim(const pg_uuid_t *user_id)
@@ -228,8 +233,8 @@ deletion_claim(const pg_uuid_t *user_id)
 }
 
 /*
- * Visitor callback: write the author's name on an item. If the author does not
- * exist and the walk asks for it, delete the item.
+ * Visitor callback: write the name of an item's author on the item. If the
+ * author does not exist and walk->nobodys_too is set, delete the item.
  */
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -258,8 +263,10 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Initialize a walk that begins at the start of a leaf. limit is the number of
- * items that one step may change; 0: any number.
+ * Initialize a walk that begins at the start of a leaf.
+ *
+ * limit: how many items one step may change; 0: any number.
+ * wait: LockWaitBlock to wait for locked items, LockWaitSkip to skip them.
  */
 void
 item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
@@ -270,9 +277,12 @@ item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
 }
 
 /*
- * Do one step of writing a user's name on the user's items in a leaf. If
- * user_id is NULL, write the name of each item's author on all items. Returns
- * whether the end of the leaf was reached.
+ * Do one step of writing names on the items in a leaf. Returns whether the end
+ * of the leaf was reached.
+ *
+ * user_id: change the items of this user; NULL: all items.
+ * username: the name of this user. It is not used if user_id is NULL, because
+ *		each item then gets the current name of its author.
  */
 bool
 relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
@@ -287,8 +297,9 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
 }
 
 /*
- * Do one step of deleting a user's items in a leaf. With a post, its comments
- * and likes are deleted. Returns whether the end of the leaf was reached.
+ * Do one step of deleting a user's items in a leaf. If an item is a post, all
+ * comments and likes on it are deleted too. Returns whether the end of the
+ * leaf was reached.
  */
 bool
 delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
@@ -302,8 +313,8 @@ delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 }
 
 /*
- * Delete the copies of a user's posts that the scan finds in a leaf of users
- * or feed. Closes the scan and the writer.
+ * Delete the copies of a user's posts that the scan finds in a view, and close
+ * the scan and the writer.
  */
 static void
 delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
@@ -320,9 +331,9 @@ delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 }
 
 /*
- * Delete the copies of a user's posts in the containers users and feed,
- * including copies that the transaction's snapshot does not show. The caller
- * has called views_lock(). Locks: the copies, FOR UPDATE.
+ * Delete the copies of a user's posts in the views (the containers users and
+ * feed), including copies that the transaction's snapshot does not show. The
+ * caller has called views_lock(). Locks: the rows of the copies, FOR UPDATE.
  */
 void
 delete_user_copies(const pg_uuid_t *user_id)
@@ -333,8 +344,8 @@ delete_user_copies(const pg_uuid_t *user_id)
 	bool		here = cluster == NULL || cluster->hold_copies(user_id);
 
 	/*
-	 * The caller may have waited in views_lock() for the transaction that
-	 * wrote the copies, so the snapshot must be new.
+	 * Use a new snapshot: the caller may have waited in views_lock() for the
+	 * transaction that wrote the copies.
 	 */
 	PushActiveSnapshot(GetLatestSnapshot());
 	snapshot = GetActiveSnapshot();
@@ -360,13 +371,14 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 
 /*
- * Delete a user's items in this transaction. If limit is 0, delete all items,
- * and wait for transactions that have items locked. Otherwise delete about
- * limit items, and skip locked ones.
+ * Delete a user's items in this transaction.
  *
- * If a partition is attached or detached meanwhile, the others are renumbered,
- * and the function may miss a leaf. If limit is 0, it then visits all leaves
- * again.
+ * limit: delete about this many items, and skip items that other transactions
+ *		have locked. 0: delete all items, and wait for locks.
+ *
+ * If another transaction attaches or detaches a partition meanwhile, the
+ * numbers of other partitions change, and the loop may miss a leaf. If limit
+ * is 0, the function then visits all leaves again.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)
@@ -376,8 +388,8 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	/*
-	 * Keep the partitions from changing, other than by ATTACH PARTITION and
-	 * DETACH PARTITION CONCURRENTLY.
+	 * This lock keeps the partitions from changing, other than by ATTACH
+	 * PARTITION and DETACH PARTITION CONCURRENTLY.
 	 */
 	container_lock(CONTAINER_POSTS, true);
 	do

@@ -4,8 +4,8 @@
  *		only.
  *
  * A walk goes over one leaf of the posts container, in one or several steps. A
- * sweep goes over all leaves, as often as concurrent transactions may have
- * added items.
+ * sweep goes over all leaves, and repeats this until no concurrent transaction
+ * can have added items.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H
@@ -16,20 +16,23 @@
 #include "storage/lock.h"
 
 /*
- * user_items_walk.c: walking through one leaf, to write a user's name on the
- * user's items or to delete them. An ItemWalk keeps the state of a walk from
- * step to step.
+ * user_items_walk.c: walking through one leaf, to write names on the items or
+ * to delete them. An ItemWalk is the state of a walk, which is kept from one
+ * step to the next.
  */
 typedef struct ItemWalk
 {
-	ItemPlace	place;			/* the item after which the next step begins */
+	ItemPlace	place;			/* the next step begins with the item after
+								 * this one */
 	int64		limit;			/* how many items one step may change; 0: any
 								 * number */
-	LockWaitPolicy wait;		/* what to do about locked items: wait for them
-								 * or skip them */
-	int64		changed;		/* how many items were changed so far */
-	bool		skipped;		/* has any step skipped a locked item? */
-	bool		nobodys_too;	/* when writing names, delete items whose
+	LockWaitPolicy wait;		/* LockWaitBlock to wait for locked items,
+								 * LockWaitSkip to skip them */
+	int64		changed;		/* how many items this walk has changed so
+								 * far */
+	bool		skipped;		/* whether this walk has skipped a locked
+								 * item */
+	bool		nobodys_too;	/* whether relabel_items() deletes items whose
 								 * author does not exist */
 } ItemWalk;
 
@@ -52,50 +55,52 @@ typedef struct Sweep
 {
 	pg_uuid_t	job;
 	int			n;
-	VirtualTransactionId *writers;	/* n transactions that may still write
-									 * items and have to end before the next
-									 * pass */
-	bool		skipped;		/* has this pass over the leaves skipped a
-								 * locked item? */
-	long		pause;			/* the length of the last pause, in ms; the
-								 * worker pauses after a pass that has skipped
-								 * items */
-	TimestampTz again;			/* when the next pass may begin */
-	XLogRecPtr	committed;		/* WAL position after the commit of the last
-								 * chunk; 0: not known yet */
+	VirtualTransactionId *writers;	/* the n transactions that may still write
+									 * items; the next pass waits for their
+									 * end */
+	bool		skipped;		/* whether the current pass over the leaves has
+								 * skipped a locked item */
+	long		pause;			/* the length of the last pause between two
+								 * passes, in ms; there is a pause only after a
+								 * pass that has skipped locked items */
+	TimestampTz again;			/* the time at which the pause ends and the
+								 * next pass may begin */
+	XLogRecPtr	committed;		/* WAL position of the commit of the step that
+								 * deleted the last items; 0: not known yet
+								 * (user_deletion.c) */
 } Sweep;
 
 /*
- * What a sweep does to the items. leaf() changes the items of one leaf, and
+ * What a sweep does to the items. The callback leaf() does it in one leaf, and
  * returns whether it has reached the end of the leaf.
  */
 typedef struct SweepWork
 {
 	bool		(*leaf) (const struct SweepWork *work, ItemType type,
 						 int partition, ItemWalk *walk);
-	const pg_uuid_t *user_id;	/* whose items to change; NULL: those of all
-								 * users */
+	const pg_uuid_t *user_id;	/* change the items of this user; NULL: those
+								 * of all users */
 	Datum		username;
 	int64		chunk;			/* how many items one step may change */
-	bool		one_partition;	/* sweep only one partition of posts? */
+	bool		one_partition;	/* whether to sweep only over the partition
+								 * given below */
 	int			partition;
-	bool		nobodys_too;	/* delete items whose author does not exist? */
+	bool		nobodys_too;	/* whether to delete items whose author does
+								 * not exist */
 } SweepWork;
 
 /*
- * A callback of sweep_step() that changes a limited number of items for a job.
- * It finds them with the active snapshot, and returns false when all items
- * have been visited.
+ * Callback of sweep_step(): change a limited number of items that the active
+ * snapshot shows. Returns false once the last leaf has been visited.
  */
 typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
 
 typedef enum SweepOutcome
 {
 	SWEEP_GOES_ON,
-	SWEEP_HAS_TO_WAIT,			/* nothing was done, because other transactions
-								 * have to end first */
-	SWEEP_IS_OVER				/* no items are left to change; the caller
-								 * calls sweep_end() */
+	SWEEP_HAS_TO_WAIT,			/* nothing was done; the sweep pauses, or waits
+								 * for the end of other transactions */
+	SWEEP_IS_OVER				/* no items are left to change */
 } SweepOutcome;
 
 extern Sweep *sweep_find(const Job *job);

@@ -2,11 +2,12 @@
  * user_rename.c
  *		Renaming a user: writing the new name on the user's items.
  *
- * edit_user() writes the user's new name to the user item and queues a job
- * (user_item.c). Items that are written after its commit get the new name. A
- * transaction that is in progress at that time may have read the old name, and
- * commit an item with it later. The worker therefore goes over the user's
- * items until none has the old name. user_items_sweep.c describes the phases.
+ * edit_user() writes the user's new name to the user's own item and queues a
+ * job (user_item.c). Transactions that begin after the commit of edit_user()
+ * write the new name on new items. A transaction that is in progress at that
+ * time may have read the old name, and commit an item with it later. The
+ * worker therefore goes over the user's items until none has the old name.
+ * user_items_sweep.c describes the phases.
  *
  * Runs in the worker.
  */
@@ -18,12 +19,12 @@
 
 #include "utils/snapmgr.h"
 
-/* How many items get the new name in one transaction. */
+/* How many items get the new name in one step, which is one transaction. */
 #define RENAME_CHUNK 1000
 
 /*
- * Return the user's name in the active snapshot, or 0 if the user does not
- * exist.
+ * Return the name that a user has in the active snapshot, or 0 if there is no
+ * such user.
  */
 static Datum
 get_username(const pg_uuid_t *user_id)
@@ -41,8 +42,8 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition,
 }
 
 /*
- * SweepChunk callback: write the new name on up to RENAME_CHUNK items. Returns
- * false when all items have been visited.
+ * SweepChunk callback: write the current name of the job's user on up to
+ * RENAME_CHUNK items. Returns false when the last leaf has been visited.
  */
 static bool
 rename_chunk(Job *job, Sweep *sweep)
@@ -54,15 +55,16 @@ rename_chunk(Job *job, Sweep *sweep)
 		work.user_id = &job->user_id;
 		work.username = get_username(&job->user_id);
 		if (work.username == (Datum) 0)
-			return false;		/* The user has been deleted since. Another job
-								 * deletes the items. */
+			return false;		/* The user has been deleted. The job that
+								 * deletes the items does the rest. */
 	}
 	return sweep_go_on(job, sweep, &work);
 }
 
 /*
- * Do one step of a rename, in a transaction that has locked the job. Returns
- * false if other transactions have to end first.
+ * Do one step of a job that renames a user. The transaction has locked the
+ * job's row. Returns false if nothing was done, because the sweep has to wait
+ * for other transactions.
  */
 bool
 rename_step(Job *job)
@@ -70,8 +72,9 @@ rename_step(Job *job)
 	SweepOutcome outcome;
 
 	/*
-	 * Delete other rename jobs of this user that have not begun. This job
-	 * writes the user's newest name, so it does their work too.
+	 * Delete other rename jobs of the same user whose sweep has not begun.
+	 * This job writes the user's newest name, so the others have nothing left
+	 * to do.
 	 */
 	if (job->has_user && !sweep_has_begun(job))
 		job_merge_renames(job);

@@ -2,9 +2,9 @@
  * username.c
  *		Checking which texts can be usernames.
  *
- * Names are checked character by character, in the database's encoding. If
- * that encoding cannot be converted to UTF-8, only ASCII characters are
- * checked.
+ * A name is checked character by character, in the database's encoding. If
+ * this encoding has no conversion to UTF-8, only the ASCII characters of a
+ * name are checked.
  *
  * Runs in backends.
  */
@@ -18,15 +18,15 @@
 #include "utils/builtins.h"
 
 /*
- * The code point that stands for a character that cannot be converted to
+ * next_point() returns this number for a character that cannot be converted to
  * UTF-8. It lies beyond the last code point of Unicode.
  */
 #define UNKNOWN_POINT 0x110000
 
 /*
- * Return whether a name of this many bytes can have at most
- * MAX_USERNAME_LENGTH characters. If the result is true, the caller must still
- * count the characters.
+ * Return false if a name of this many bytes must have more than
+ * MAX_USERNAME_LENGTH characters. Otherwise the caller must count the
+ * characters.
  */
 bool
 username_fits(int64 bytes)
@@ -34,7 +34,7 @@ username_fits(int64 bytes)
 	return bytes <= MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
 }
 
-/* Return the code point of the character at *at, and advance *at past it. */
+/* Return the code point of the character at *at, and move *at behind it. */
 static pg_wchar
 next_point(const char **at, const char *end)
 {
@@ -49,14 +49,20 @@ next_point(const char **at, const char *end)
 		utf8_to_unicode((const unsigned char *) character) : UNKNOWN_POINT;
 }
 
-/* Return whether a code point is a space that a username may contain. */
+/*
+ * Return whether a code point is a space that a username may contain, but not
+ * at its ends.
+ */
 static bool
 is_blank(pg_wchar c)
 {
 	return is_white_space(c) && !is_control(c) && !is_separator(c);
 }
 
-/* Return a copy of a name without spaces at both ends, as it is stored. */
+/*
+ * Return a copy of a name without the spaces at both ends. Usernames are
+ * stored in this form.
+ */
 Datum
 username_trim(Datum given)
 {
@@ -80,8 +86,9 @@ username_trim(Datum given)
 }
 
 /*
- * Return the reason why a username must not contain a character, or NULL if it
- * may. The reason follows the word "username" in an error message.
+ * Return the reason why a username must not contain this character, or NULL if
+ * the character is allowed. The reason follows the word "username" in an error
+ * message.
  */
 static const char *
 character_problem(pg_wchar c)
@@ -100,8 +107,9 @@ character_problem(pg_wchar c)
 /*
  * Return the reason why a text cannot be a username, or NULL if it can. The
  * caller has passed the text through username_trim(). The reason follows the
- * word "username" in an error message. *rule becomes the name of the broken
- * rule (base/error_fields.h).
+ * word "username" in an error message.
+ *
+ * rule: receives the name of the broken rule (base/error_fields.h).
  */
 const char *
 username_problem(Datum username, const char **rule)

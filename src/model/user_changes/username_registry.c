@@ -40,8 +40,8 @@ static KeptPlan release_plan = {
 };
 
 /*
- * Return whether the key of a name fits into the registry. The keys of all
- * valid usernames fit.
+ * Return whether the key of a name is short enough for the registry. The keys
+ * of all valid usernames are.
  */
 bool
 registry_can_hold(Datum username)
@@ -49,7 +49,7 @@ registry_can_hold(Datum username)
 	return has_name_key(username) && name_key_fits(name_key(username));
 }
 
-/* Return whether a key is that of the given name. */
+/* Return whether a key is the key of the given name. */
 bool
 registry_is_key(Datum key, Datum username)
 {
@@ -66,9 +66,9 @@ registry_same_name(Datum a, Datum b)
 }
 
 /*
- * Register a name for a user. Waits for a transaction that is registering or
- * releasing the same name. Returns false if the name is taken. The caller has
- * checked registry_can_hold().
+ * Register a name for a user. Returns false if the name is registered already.
+ * Waits for a transaction that is registering the same name, or removing it
+ * from the registry. The caller has checked registry_can_hold().
  */
 bool
 registry_claim(Datum username, const pg_uuid_t *user_id)
@@ -80,8 +80,9 @@ registry_claim(Datum username, const pg_uuid_t *user_id)
 }
 
 /*
- * Find the user who has a name, in the active snapshot. Returns false if no
- * user has it. Errors: 22004 if the registry's row has no user id.
+ * Find the user for whom a name is registered, with the active snapshot.
+ * Returns false if the name is not registered. Errors: 22004 if the user id in
+ * the registry is null.
  */
 bool
 registry_lookup(Datum username, pg_uuid_t *user_id)
@@ -115,8 +116,8 @@ registry_lookup(Datum username, pg_uuid_t *user_id)
 }
 
 /*
- * Delete the row with this key and user from the registry. The key need not be
- * that of a valid name.
+ * Remove a key from the registry, if it is registered for this user. The key
+ * need not be the key of a valid name.
  */
 void
 registry_release_key(Datum key, const pg_uuid_t *user_id)
@@ -126,7 +127,7 @@ registry_release_key(Datum key, const pg_uuid_t *user_id)
 	(void) plan_run(&release_plan, values, NULL, false);
 }
 
-/* Delete the row with this name's key and this user from the registry. */
+/* Remove a name from the registry, if it is registered for this user. */
 void
 registry_release(Datum username, const pg_uuid_t *user_id)
 {

@@ -1,24 +1,27 @@
 /*
  * users_being_deleted.c
- *		Users who have been deleted, but whose items still exist.
+ *		The list of users who have been deleted, but whose items still exist.
  *
  * Deleting a user queues a job (user_deletion.c), and the worker then deletes
  * the user's items. From the commit of the deletion until the job is done, no
- * request shows the user's items: every request asks this file which users are
- * being deleted in its snapshot.
+ * request shows the user's items. Every request therefore asks this file which
+ * users are being deleted, as its snapshot shows it.
  *
- * Usually there are none, and asking must cost nothing. Each process therefore
- * caches the list of these users as one snapshot has shown it, and uses it for
- * that snapshot and newer ones until the table of jobs changes.
+ * Usually the list is empty, and asking must cost nothing. Each process
+ * therefore caches the list as one snapshot has shown it. It uses the cached
+ * list for that snapshot and for newer ones, until the table of jobs changes.
  *
- * Two signals announce a change of the list. A relcache invalidation for the
- * table of jobs reaches all processes, on standbys too, but only a moment
- * after the change has become visible. A counter in shared memory
- * (worker_hooks) is marked before the change becomes visible, and incremented
- * afterwards. Because of the counter, no snapshot on a primary is used with an
- * outdated list. The moment remains on a standby, and after COMMIT PREPARED. A
- * reader may then still see items of the user, as if it had read a moment
- * earlier.
+ * Two signals announce a change of the list:
+ *
+ *	- A relcache invalidation for the table of jobs. It reaches all processes,
+ *	  on standbys too, but only a moment after the change has become visible.
+ *	- A counter in shared memory (worker_hooks). It is marked before the change
+ *	  becomes visible, and incremented afterwards. On a primary, no snapshot is
+ *	  therefore used with an outdated list.
+ *
+ * On a standby, and after COMMIT PREPARED, only the first signal works. For a
+ * moment after the deletion, a reader may then still see items of the user, as
+ * if it had read a moment earlier.
  *
  * Runs in any process.
  */
@@ -39,7 +42,7 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* The users who are being deleted in a snapshot, sorted by id. */
+/* A list of users who are being deleted, sorted by id. */
 struct DeletedUsers
 {
 	int			n;
@@ -47,30 +50,24 @@ struct DeletedUsers
 };
 
 /*
- * A list of users being deleted, and properties of the snapshot that it was
- * read with.
+ * The cached list of users who are being deleted, and what is known of the
+ * snapshot with which it was read.
  */
 typedef struct Seen
 {
-	uint64		stamp;			/* value of the counter in shared memory before
-								 * the list was read */
+	uint64		stamp;			/* worker_hooks.user_deletions() before the
+								 * list was read */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
-	DeletedUsers *users;		/* the list; NULL: no users */
+	DeletedUsers *users;		/* NULL: no users are being deleted */
 } Seen;
 
-/*
- * The list of users being deleted as this process has last read it, and
- * whether it is still valid.
- */
+/* memory tells whether the cached list (remembered) is still valid. */
 static Remembered memory;
-static Seen remembered;			/* remembered.users is in TopMemoryContext */
+static Seen remembered;			/* its list of users is in TopMemoryContext */
 
-/*
- * The last transaction of this process that has deleted a user, or ended such
- * a deletion.
- */
+/* The last transaction of this process that has called deleted_changed(). */
 static TransactionId changed_by = InvalidTransactionId;
 
 /*
@@ -94,9 +91,9 @@ read_users(void)
 }
 
 /*
- * Return how many transactions with ids below its xmax a snapshot treats as
- * running. Of two snapshots with the same xmax, the newer one has the same
- * number or a smaller one.
+ * Return how many transactions a snapshot treats as running, of those with ids
+ * below its xmax. Of two snapshots with the same xmax, the newer one has the
+ * same number or a smaller one.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -116,8 +113,8 @@ running_unknown(Snapshot snapshot)
 
 /*
  * Return whether this transaction has changed the list of users being deleted.
- * Its own snapshots can then show different lists although they have the same
- * xmax, so the cached list cannot be used.
+ * If so, the cached list cannot be used: two snapshots of this transaction can
+ * have the same xmax and show different lists.
  */
 static bool
 changed_here(void)
@@ -127,9 +124,9 @@ changed_here(void)
 }
 
 /*
- * Return whether the cached list is that of the given snapshot: the snapshot
- * is at least as new as the one that the list was read with, and the list has
- * not changed since.
+ * Return whether the cached list is also what the given snapshot shows. It is
+ * if the snapshot is at least as new as the snapshot with which the list was
+ * read, and the list has not changed since.
  */
 static bool
 remembered_covers(Snapshot snapshot)
@@ -148,8 +145,8 @@ remembered_covers(Snapshot snapshot)
 }
 
 /*
- * Return whether the cached list has to be read again before it can be used
- * for any snapshot.
+ * Return whether the cached list is outdated for all snapshots, and has to be
+ * read again.
  */
 static bool
 remembered_outdated(void)
@@ -179,8 +176,7 @@ copy_users(const DeletedUsers *users, MemoryContext context)
 
 /*
  * Read the list of users being deleted with a new snapshot, and cache it. The
- * cache is invalid while this function runs, so after an error it stays
- * invalid.
+ * cache is invalid while this function runs, and stays invalid after an error.
  */
 static void
 reread_deletions(void)
@@ -213,8 +209,8 @@ reread_deletions(void)
 }
 
 /*
- * Return the users who are being deleted in a snapshot, as a copy in the
- * current memory context. Returns NULL if there are none.
+ * Return the users who are being deleted, as the snapshot shows them. The
+ * result is a copy in the current memory context, or NULL if there are none.
  */
 const DeletedUsers *
 deleted_users(Snapshot snapshot)
@@ -247,8 +243,8 @@ deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 }
 
 /*
- * Return whether an item's author is in the list deleted. The author of a user
- * item is the user.
+ * Return whether the author of an item is in the list "deleted". The author of
+ * a user's item is the user.
  */
 bool
 deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
@@ -258,8 +254,8 @@ deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
 }
 
 /*
- * Return whether an item's author is being deleted, by the transaction's
- * snapshot.
+ * Return whether the author of an item is being deleted, as the transaction's
+ * snapshot shows it.
  */
 bool
 author_being_deleted(const BlogItem *item)
@@ -273,9 +269,9 @@ author_being_deleted(const BlogItem *item)
 }
 
 /*
- * Return whether the author of a post is in the list deleted. Reads the post
- * with the active snapshot. Leaves no memory allocated, because queries call
- * this function for each of their rows.
+ * Return whether the author of a post is in the list "deleted". The post is
+ * read with the active snapshot. Queries call this function for each row, so
+ * it leaves no memory allocated.
  */
 bool
 deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
@@ -297,9 +293,11 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
 }
 
 /*
- * Return how many items on the post are by users in the list and not hidden.
- * path and key tell how to find the items; the function ignores those on other
- * posts. Reads with the active snapshot.
+ * Return how many comments or likes on a post are by users in the list
+ * "deleted", without hidden comments. Reads with the active snapshot.
+ *
+ * path, key: the items to look at: all on the post, or all of one user. Those
+ *		on other posts are not counted.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
@@ -321,15 +319,17 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * count_hidden() scans a post's comments or likes if there are at most this
- * many for each user in the list.
+ * To count items of deleted users, count_hidden() scans all comments or likes
+ * on the post if there are at most FEW for each deleted user. Otherwise it
+ * scans the items of each deleted user.
  */
 #define FEW 20
 
 /*
- * Return how many comments or likes on a post are by users in the list. total
- * is the number of all comments or likes on the post. Scans these if they are
- * few, else the comments or likes of the users.
+ * Return how many comments or likes on a post are by users in the list
+ * "deleted", and so are hidden from readers. See FEW.
+ *
+ * total: the number of all comments or likes on the post.
  */
 static int64
 count_hidden(const DeletedUsers *deleted, ItemType type,
@@ -362,8 +362,8 @@ count_hidden(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * Subtract comments and likes of users in the list from a post's counts. The
- * active snapshot is the one that the post was read with.
+ * Subtract from a post's counts the comments and likes by users in the list
+ * "deleted". The caller has read the post with the active snapshot.
  */
 void
 deleted_discount(const DeletedUsers *deleted, BlogItem *post)
@@ -381,8 +381,8 @@ deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 }
 
 /*
- * Announce to all processes that the list of users being deleted changes when
- * this transaction commits.
+ * Announce to all processes that the commit of this transaction changes the
+ * list of users being deleted.
  */
 void
 deleted_changed(void)
@@ -395,8 +395,8 @@ deleted_changed(void)
 }
 
 /*
- * Return whether the author of a post is being deleted, by the transaction's
- * snapshot.
+ * Return whether the author of a post is being deleted, as the transaction's
+ * snapshot shows it.
  */
 bool
 post_author_being_deleted(const pg_uuid_t *post_id)
