@@ -89,11 +89,9 @@ get_now(const ItemQuery *query, BlogItem *item)
 }
 
 /*
- * Return whether a post exists and the user may know of it. A hidden post is
- * known to its author only. If "author" is NULL, no check is made, and the
- * result is true.
- *
- * author: the acting user.
+ * Return whether a post exists and the acting user ("author") may know of it.
+ * Only its own author may know of a hidden post. If "author" is NULL, nothing
+ * is checked, and the result is true.
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -152,8 +150,8 @@ require_repetition(const ChildInsert *insert)
 
 /*
  * Callback of item_writer_insert_if(): take the post lock in share mode, while
- * the insert can still be undone (step 3 of child_insert()). Returns false
- * if a deleting transaction holds the post lock.
+ * the insert can still be undone (step 3 of child_insert()). Returns false if
+ * a deleting transaction holds the post lock.
  */
 static bool
 lock_post(void *arg)
@@ -192,8 +190,8 @@ try_insert(ChildInsert *insert)
  * Check the post, insert the comment or like, and take the post lock: steps 1
  * to 3 of child_insert(). Repeat this while a deleting transaction holds the
  * post lock. Returns false, with nothing written or locked, if an item with
- * the key exists. Errors: 23503 if the post does not
- * exist; 23514 or 23503 if the post is hidden.
+ * the key exists. Errors: 23503 if the post does not exist; 23514 or 23503 if
+ * the post is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)

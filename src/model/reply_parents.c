@@ -245,7 +245,8 @@ may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
  * false if the active snapshot does not show the comment, or the comment has
  * no parent.
  *
- * scan: NULL before the first call; later calls use the same scan again.
+ * scan: *scan is NULL before the first call; later calls restart the same
+ *		scan.
  */
 static bool
 go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
@@ -265,13 +266,13 @@ go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
 }
 
 /*
- * Return whether one comment replies to another (id), directly or through
- * further comments, as the active snapshot shows them.
+ * Return whether the comment comment_id replies to the comment id, directly or
+ * through other comments, as the active snapshot shows them.
  *
  * If the owner has written to the tables directly, the parents may form a
- * cycle without the other comment. To end in such a cycle, the function
- * remembers the comment that it reaches after 1, 2, 4, 8 and so on steps, and
- * stops when it reaches the comment that it remembered last.
+ * cycle that does not contain the comment id. To end in such a cycle, the
+ * function remembers the comment that it reaches after 1, 2, 4, 8 and so on
+ * steps, and stops when it reaches the comment that it remembered last.
  */
 static bool
 has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -395,12 +396,14 @@ set_parent_deleted(BlogItem *comment)
 							  PARENT_GONE));
 }
 
-/*
- * Return whether a parent is gone, as parent_is_gone() does, but without using
- * the cached results.
- */
+/* ------------------------------------------------------------------------
+ * The parents of many replies
+ * ------------------------------------------------------------------------ */
 
-/* Look up a parent with the active snapshot, and return whether it is gone. */
+/*
+ * Return whether a parent is gone, as parent_is_gone() does, but without the
+ * cached results.
+ */
 static bool
 look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_id,
 		const pg_uuid_t *parent_id)

@@ -13,7 +13,6 @@
 /* A query's cache of parents that it has looked up; see parent_is_gone(). */
 typedef struct ParentCache ParentCache;
 
-/* Result of checking whether a new comment may be written. */
 typedef enum ReplyCheck
 {
 	REPLY_ALLOWED,

@@ -265,8 +265,8 @@ post_await_unlock(const PostLock *lock)
 
 /*
  * Return whether the post is safe: it exists, and no other transaction can
- * delete it. If this transaction holds the post lock but has not looked at the
- * post item since, look at the item first.
+ * delete it. If this transaction holds the post lock, but has not looked at
+ * the post item since it took the lock, look at the item first.
  */
 static bool
 make_safe(PostLock *lock)
@@ -380,9 +380,9 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Add counts to the post's counter, or to this process's stripe if another
- * process may use the counter. The caller has excluded a concurrent deletion
- * of the post.
+ * Add counts to the post's counter, or to this process's stripe if the counter
+ * cannot be changed now. The caller has excluded a concurrent deletion of the
+ * post.
  */
 static void
 count_beside(const PostLock *lock, PostCounts counts)
@@ -395,8 +395,8 @@ count_beside(const PostLock *lock, PostCounts counts)
 
 /*
  * Add to the counts of a post, for comments and likes that this transaction
- * writes or deletes. The caller has taken the post lock, or holds the right to
- * count without it (lock->safe).
+ * writes or deletes. The caller has taken the post lock, or lock->safe is true
+ * without it.
  *
  * counts: the amounts to add, negative for deleted comments and likes.
  *
@@ -448,8 +448,9 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * Do not add zero to the counter instead. Other transactions could not
-	 * change the counter until this transaction ends.
+	 * Write the delta to the stripe, not to the counter. If this transaction
+	 * updated the counter, no other transaction could do so until this one
+	 * ends.
 	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);

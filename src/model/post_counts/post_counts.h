@@ -1,18 +1,19 @@
 /*
  * post_counts.h
- *		Posts and their counts: locking a post, counting its comments and
- *		likes, reading its counts, and deleting it with its children.
+ *		Posts and their counts: the post lock, counting a post's comments and
+ *		likes, reading the counts, and deleting a post with its children.
  *
  * A post's comments and likes are its children. The counts of a post are
  * exact: they equal the number of children that the reader's snapshot shows,
- * hidden comments aside. A post's counts are the sum of those in the post item
- * and in its deltas. A delta is a row beside the post item that holds amounts
- * to add (count_delta.c). The files of this folder maintain deltas, and
- * readers add them up.
+ * without hidden comments. A post's counts are the sum of the counts in the
+ * post item and the amounts in its deltas. A delta is a row beside the post
+ * item that holds amounts to add (count_delta.c). The files of this folder
+ * maintain deltas, and readers add them up.
  *
- * A transaction that writes or deletes a child locks the post in share mode,
- * counts, and unlocks the post. A transaction that deletes a post locks the
- * post in exclusive mode. The head of post_count.c explains both.
+ * A transaction that writes or deletes a child takes the post lock in share
+ * mode, counts, and releases the lock. A transaction that deletes a post takes
+ * the post lock in exclusive mode. The head of post_count.c explains the post
+ * lock.
  */
 #ifndef BLOGSTORE_POST_COUNTS_H
 #define BLOGSTORE_POST_COUNTS_H
@@ -57,9 +58,9 @@ typedef struct PostLock
 								 * undefined unless locked */
 
 	/*
-	 * Whether the post exists and no other transaction can delete it. If
-	 * locked is true, this holds until post_unlock(), otherwise until the end
-	 * of this transaction.
+	 * Whether the post exists and no other transaction can delete it.
+	 * Guaranteed until post_unlock() if locked is true, otherwise until the
+	 * end of this transaction.
 	 */
 	bool		safe;
 	bool		hidden;			/* whether the post was hidden when this
@@ -147,7 +148,6 @@ extern bool many_posts_find(ManyPosts *many, const pg_uuid_t *post_id,
 extern void many_posts_add_up(ManyPosts *many, BlogItem *post);
 extern void many_posts_end(ManyPosts *many);
 
-/* Result of deleting an item. */
 typedef enum DeleteResult
 {
 	DELETE_NOT_FOUND,			/* no such item, or the item is by another user

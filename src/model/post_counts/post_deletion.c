@@ -132,9 +132,9 @@ await_quiet(const pg_uuid_t *post_id)
 /*
  * Take the post lock in exclusive mode and lock the row of the post item, at a
  * time when no other transaction in progress has added to the post's counts.
- * With LockWaitBlock, wait for such transactions: up to TRIES_TO_LOCK times
- * without the post lock, so that further transactions can count meanwhile, and
- * after that with it.
+ * With LockWaitBlock, wait for such transactions. Up to TRIES_TO_LOCK times
+ * the wait is without the post lock, so that further transactions can count
+ * meanwhile. After that, the post lock is held during the wait.
  *
  * mode: the mode of the row lock.
  *

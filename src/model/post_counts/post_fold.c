@@ -31,7 +31,7 @@ typedef struct FoldTarget
 	ItemWriter *writer;			/* the writer with which the counter's row was
 								 * locked */
 	BlogItem	item;
-	bool		counter;		/* whether the post has a counter */
+	bool		counter;
 } FoldTarget;
 
 /*
@@ -123,9 +123,10 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
  * taken: set to the number of deleted deltas.
  * left: set to whether deltas other than the counter are left.
  *
- * Returns ITEM_LOCKED if the counter or the post was locked, and
- * ITEM_NOT_FOUND if the post does not exist. Locks: the post lock, in share
- * mode, until the function returns; the counter's row, FOR NO KEY UPDATE.
+ * Returns ITEM_LOCKED if another transaction is using the counter, or holds
+ * the post lock in exclusive mode. Returns ITEM_NOT_FOUND if the post does not
+ * exist. Locks: the post lock, in share mode, until the function returns; the
+ * counter's row, FOR NO KEY UPDATE.
  */
 ItemResult
 post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,

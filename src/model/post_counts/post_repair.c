@@ -86,10 +86,11 @@ count_deltas(const pg_uuid_t *post_id)
 }
 
 /*
- * Set the amounts of a post's counter, or make a counter with these amounts.
- * If another transaction is using the counter, insert a new delta with the
- * amounts instead: waiting could be a deadlock, because that transaction may
- * need the post item, which the caller has locked.
+ * Set the amounts of a post's counter to "counts". If the post has no counter,
+ * make one with these amounts. If another transaction is using the counter,
+ * insert a new delta with these amounts instead. Waiting could be a deadlock,
+ * because that transaction may need the post item, which the caller has
+ * locked.
  *
  * found: the result of lock_counter().
  */
@@ -194,7 +195,9 @@ correct_beside_post(const BlogItem *post)
 	return wrong;
 }
 
-/* Set the counts in a post item to zero. The writer has locked its row. */
+/*
+ * Set the counts in a post item to zero. The writer has locked the item's row.
+ */
 static void
 clear_post_counts(ItemWriter *writer, BlogItem *post)
 {

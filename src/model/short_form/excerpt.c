@@ -34,7 +34,6 @@
 #define MOST_BYTES(characters) \
 	Min((int64) (characters) * 16 + 1024 * 1024, MaxAllocSize / 2)
 
-/* An excerpt that is being built. */
 typedef struct Excerpt
 {
 	StringInfoData text;
@@ -92,7 +91,6 @@ add_text(Excerpt *excerpt, const char *source, int bytes)
 			while (length-- > 0)
 				*out++ = *source++;
 		}
-		/* This inner loop copies printable ASCII characters fast. */
 		while (left > 0 && source < end && (unsigned char) *source > ' ' &&
 			   (unsigned char) *source < 0x7F)
 		{

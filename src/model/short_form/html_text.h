@@ -14,7 +14,7 @@
 /* The kinds of tokens that html_text_next() returns. */
 typedef enum HtmlToken
 {
-	HTML_END,					/* the end of the source */
+	HTML_END,
 	HTML_TEXT,					/* text from the source, including white
 								 * space */
 	HTML_REFERENCE,				/* the characters that a character reference
@@ -29,7 +29,7 @@ typedef enum HtmlToken
  */
 typedef struct HtmlText
 {
-	const char *at;				/* the next byte of the source to read */
+	const char *at;
 	const char *end;			/* the position behind the last byte of the
 								 * source */
 	bool		cut;			/* whether the source is only the beginning of

@@ -8,8 +8,9 @@
  * and NFKC, repeated until nothing changes. Then each run of white space
  * becomes one blank, and white space at both ends is removed. Case folding and
  * the set of ignorable code points come from unicode_table.h. NFKC is computed
- * by the server, in all supported versions alike for the code points in that
- * table. The key therefore depends neither on the locale nor on ICU.
+ * by the server. For the code points in unicode_table.h, all supported server
+ * versions return the same result. The key therefore depends neither on the
+ * locale nor on ICU.
  *
  * Decomposition comes before case folding because it puts combining marks into
  * canonical order. Case folding turns the mark U+0345 into a letter, and

@@ -47,10 +47,10 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Raise 40001 if the transaction's snapshot is older than a user: it shows an
- * earlier user with the same id, who is being deleted. Requests of this
- * transaction would otherwise hide all that the transaction writes for the new
- * user. Can happen only under REPEATABLE READ and SERIALIZABLE.
+ * Raise 40001 if the transaction's snapshot shows an earlier user with the
+ * same id, who is being deleted. Requests of this transaction would otherwise
+ * hide all that the transaction writes for the new user. Can happen only under
+ * REPEATABLE READ and SERIALIZABLE.
  *
  * user: the new user's item, read with a newer snapshot.
  */

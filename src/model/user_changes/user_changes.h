@@ -99,7 +99,7 @@ extern bool deletion_step(Job *job);
 
 /*
  * user_items_sweep.c: changing all items of a user, again and again until no
- * concurrent transaction can have written another
+ * concurrent transaction can have written another item
  */
 extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);

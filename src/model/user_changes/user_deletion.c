@@ -6,11 +6,11 @@
  * delete_user() deletes some of the user's items, queues a job
  * (deletion_begin()), and deletes the user's own item. From the commit of this
  * transaction on, and as long as the job exists, no request shows items of the
- * user (users_being_deleted.c). A concurrent transaction that has read the
- * user's item before may commit an item of the user later. The worker
- * therefore goes over the user's items until none is left. user_items_sweep.c
- * describes the phases. The worker keeps the job until the views no longer
- * contain copies of the user's posts.
+ * user (users_being_deleted.c). A concurrent transaction that has found the
+ * user still existing may commit a post, comment or like of the user later.
+ * The worker therefore goes over the user's items until none is left.
+ * user_items_sweep.c describes the phases. The worker keeps the job until the
+ * views no longer contain copies of the user's posts.
  *
  * If a user with the same id is created before the job is done,
  * deletion_revive() deletes the remaining items and turns the job into a

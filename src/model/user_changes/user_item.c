@@ -28,9 +28,9 @@ is_being_deleted(const pg_uuid_t *user_id)
 	bool		deleted;
 
 	/*
-	 * Called after the insert of the new user, which may have waited for the
-	 * transaction that deletes the earlier one. Its change of the jobs table
-	 * must not be missed.
+	 * The insert of the new user may have waited for the transaction that
+	 * deletes the earlier one. Receive the invalidation for that deletion's
+	 * job.
 	 */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());

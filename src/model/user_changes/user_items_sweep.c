@@ -201,9 +201,9 @@ sweep_begin(const Job *job)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
 	/*
-	 * An arrival writes the name of each item's author, who may not exist yet.
-	 * So note the transactions that may be writing users, too: one of them may
-	 * insert the author.
+	 * A job of the kind JOB_ARRIVAL writes the name of each item's author, who
+	 * may not exist yet. So note the transactions that may be writing users,
+	 * too: one of them may insert the author.
 	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
@@ -350,9 +350,10 @@ sweep_has_begun(const Job *job)
 }
 
 /*
- * Resume a sweep that an earlier worker process has begun, in phase FIRST if
- * it was in that phase, otherwise in phase WAIT. Nobody knows which locked
- * items the earlier process has skipped, so assume that there are some.
+ * Resume a sweep that an earlier worker process has begun: in phase FIRST if
+ * the sweep was in that phase, otherwise in phase WAIT. This process does not
+ * know which locked items the earlier one skipped, so assume that there are
+ * some.
  */
 static Sweep *
 sweep_resume(Job *job)
@@ -379,11 +380,11 @@ sweep_ready(const Job *job)
 
 /*
  * Do one step of a job's sweep, in any phase before VIEWS. The transaction has
- * locked the job's row. When the result is SWEEP_IS_OVER, the caller finishes
- * the job, or sets its phase to VIEWS, and calls sweep_end() when it finishes
- * the job.
+ * locked the job's row. After SWEEP_IS_OVER the caller finishes the job, or
+ * sets its phase to VIEWS to finish it later. The caller that finishes the job
+ * calls sweep_end().
  *
- * chunk: changes a limited number of items.
+ * chunk: a callback that changes a limited number of items.
  */
 SweepOutcome
 sweep_step(Job *job, SweepChunk chunk)

@@ -116,10 +116,11 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 }
 
 /*
- * Find the name of an item's author. Returns false if the author does not
+ * Find the name to write on an item: visitor->username if it is set, otherwise
+ * the current name of the item's author. Returns false if the author does not
  * exist.
  *
- * wanted: receives the name, as its property PROP_USER_USERNAME.
+ * wanted: receives the name as the property PROP_USER_USERNAME.
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
@@ -163,8 +164,8 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 }
 
 /*
- * Visitor callback: delete an item of a deleted user. If it is a post, delete
- * its comments and likes first.
+ * Visitor callback: delete an item of a deleted user. If the item is a post,
+ * delete the comments and likes on it first.
  */
 static VisitOutcome
 delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)

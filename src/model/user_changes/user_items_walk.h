@@ -71,8 +71,8 @@ typedef struct Sweep
 } Sweep;
 
 /*
- * What a sweep does to the items. The callback leaf() does it in one leaf, and
- * returns whether it has reached the end of the leaf.
+ * What a sweep does to the items. The callback leaf() changes the items in one
+ * leaf, and returns whether it has reached the end of the leaf.
  */
 typedef struct SweepWork
 {
@@ -81,7 +81,7 @@ typedef struct SweepWork
 	const pg_uuid_t *user_id;	/* change the items of this user; NULL: those
 								 * of all users */
 	Datum		username;
-	int64		chunk;			/* how many items one step may change */
+	int64		chunk;
 	bool		one_partition;	/* whether to sweep only over the partition
 								 * given below */
 	int			partition;

@@ -49,7 +49,6 @@ registry_can_hold(Datum username)
 	return has_name_key(username) && name_key_fits(name_key(username));
 }
 
-/* Return whether a key is the key of the given name. */
 bool
 registry_is_key(Datum key, Datum username)
 {

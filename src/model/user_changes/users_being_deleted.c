@@ -63,7 +63,7 @@ typedef struct Seen
 	DeletedUsers *users;		/* NULL: no users are being deleted */
 } Seen;
 
-/* memory tells whether the cached list (remembered) is still valid. */
+/* "memory" tells whether the list in "remembered" is still valid. */
 static Remembered memory;
 static Seen remembered;			/* its list of users is in TopMemoryContext */
 
@@ -296,8 +296,8 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
  * Return how many comments or likes on a post are by users in the list
  * "deleted", without hidden comments. Reads with the active snapshot.
  *
- * path, key: the items to look at: all on the post, or all of one user. Those
- *		on other posts are not counted.
+ * path, key: how to find the items to look at: all on the post, or all of one
+ *		user. Items on other posts are not counted.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
