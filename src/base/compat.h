@@ -220,8 +220,8 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 }
 
 /*
- * The type of the argument by which table_tuple_update() returns in which
- * indexes the new row version needs entries. The value 0 means: in none.
+ * CompatIndexes tells in which indexes a new row version needs entries.
+ * table_tuple_update() sets a variable of this type; 0 means: in none.
  */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatIndexes;

@@ -60,7 +60,7 @@
 #define RULE_UNALTERED "unaltered"
 /* a stored item must have all required values */
 #define RULE_COMPLETE "complete"
-#define RULE_INDEXED "indexed"	/* a list must have the index that it needs */
+#define RULE_INDEXED "indexed"	/* the index that a list needs must exist */
 /* triggers must not suppress blogstore's changes */
 #define RULE_TRIGGERS "triggers"
 /* a worker must be able to run for this database */

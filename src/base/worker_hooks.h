@@ -35,8 +35,8 @@ typedef struct WorkerHooks
 	 */
 	void		(*item_written) (bool posts);
 	/*
-	 * Return the id of a transaction that the worker has recorded: the views
-	 * have been up to date ever since that transaction committed. A snapshot
+	 * Return the id of the transaction in which the worker recorded that the
+	 * views are up to date. They have been up to date ever since. A snapshot
 	 * may read the views only if it shows that transaction. Returns
 	 * InvalidTransactionId if no worker keeps the views up to date.
 	 */

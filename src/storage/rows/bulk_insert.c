@@ -52,9 +52,9 @@ struct BulkInsert
 	 * index entries are inserted together with the row.
 	 */
 	IndexEntries *entries;
-	TupleDesc	desc;			/* the descriptor of all elements of slot */
+	TupleDesc	desc;			/* the tuple descriptor of all slots */
 	TupleTableSlot *slot[BULK_ITEMS];	/* created when needed */
-	int			n;				/* the number of collected rows in slot */
+	int			n;				/* how many rows are collected in "slot" */
 	Size		bytes;			/* their approximate size */
 };
 
@@ -107,8 +107,8 @@ bulk_flush(BulkInsert *bulk)
 }
 
 /*
- * Close the current partition's table: insert the remaining rows and index
- * entries, and fire AFTER triggers.
+ * Close bulk->writer and the writer's table: insert the remaining rows and
+ * index entries, and fire AFTER triggers.
  */
 static void
 bulk_close(BulkInsert *bulk)

@@ -122,10 +122,6 @@ index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 	}
 }
 
-/*
- * Sort the collected entries of one index, and insert them. Errors: 23505 if a
- * unique index has an equal key already.
- */
 static void
 insert_sorted(ItemWriter *writer, Relation index, IndexInfo *info,
 			  Tuplesortstate *sort)

@@ -67,7 +67,7 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
 }
 
 /* ------------------------------------------------------------------------
- * Whether an item is live
+ * Whether an item exists in its newest version
  * ------------------------------------------------------------------------ */
 
 /*
@@ -259,10 +259,6 @@ list_holders(TupleTableSlot *slot, Holders *holders)
 		add_holder(holders, member[i].xid);
 }
 
-/*
- * Collect the running transactions that have written or locked an item that
- * matches "query".
- */
 static void
 find_holders(const ItemQuery *query, Holders *holders)
 {
@@ -373,8 +369,9 @@ typedef struct Inserter
 {
 	TransactionId xid;
 	/*
-	 * If the insertion is speculative, and not yet confirmed or withdrawn: its
-	 * token. Otherwise 0.
+	 * If the transaction inserts the item speculatively, and has not yet
+	 * confirmed or withdrawn the insertion: the token of the insertion.
+	 * Otherwise 0.
 	 */
 	uint32		token;
 } Inserter;

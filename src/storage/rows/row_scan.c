@@ -1,14 +1,13 @@
 /*
  * row_scan.c
- *		Reads items of one type in one partition through an index, by key and
- *		as a list.
+ *		Reads the items of one type in one partition through an index.
  *
  * A scan opens the table for the item type in the partition, and one index of
- * that table. It reads tuples by the table's and the index's access methods. A
- * list is read backward (newest first) or forward, starting at a cursor. The
- * cursor is passed to the index as a row comparison, (creation_date, id) < or
- * > (cursor's date, cursor's id). So the cost of a page does not depend on how
- * many items precede it.
+ * that table. It reads tuples by the table's and the index's access methods.
+ * A list of items is read backward (newest first) or forward, beginning after
+ * a cursor. The cursor is passed to the index as a row comparison:
+ * (creation_date, id) must be less, or greater, than the cursor. So the cost
+ * of reading a part of a list does not depend on how many items precede it.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -361,8 +360,8 @@ item_scan_advance(ItemScan *scan)
 
 /*
  * Get the next item of a scan. The item is valid until the next call. Returns
- * false at the end. Errors: 22004 if the item has NULL in a column that the
- * query requires.
+ * false at the end. Errors: 22004 if the item has NULL in a column that
+ * blogstore requires (but see ItemQuery.identity).
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)

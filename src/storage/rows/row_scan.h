@@ -38,9 +38,10 @@ typedef struct ReadAhead
 	BlockNumber last;			/* the heap page that was prefetched last */
 	/* The table access method's state for fetching rows by pointer. */
 	struct IndexFetchTableData *fetch;
-	ItemPointer row;			/* ring buffer of pointers to rows, or NULL */
-	int			size;			/* the number of elements of "row" */
-	int			first;			/* the index in "row" of the next pointer */
+	ItemPointer row;			/* ring buffer of row pointers, or NULL */
+	int			size;			/* the size of the ring buffer */
+	/* where the ring buffer has the next pointer */
+	int			first;
 	int			n;
 	bool		ended;			/* true if the index has no further entries */
 } ReadAhead;
@@ -77,7 +78,7 @@ struct ItemScan
 	 */
 	uint32		needed;
 	AccessPath	path;
-	const Property *column;		/* the properties of the path's columns */
+	const Property *column;		/* the columns of "path", as properties */
 	int			ncolumns;
 	/* A copy of ItemQuery.after. The scan keys point to the values in it. */
 	ItemPlace	after;

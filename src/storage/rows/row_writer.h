@@ -48,7 +48,7 @@ struct ItemWriter
 	 * no reply yet. Otherwise InvalidOid.
 	 */
 	Oid			closed;
-	bool		by_key;			/* true if the writer was opened by a key */
+	bool		by_key;			/* true if opened by a partition key */
 	bool		triggers;
 	/*
 	 * The guard around code that the owner has attached to the table, such as
