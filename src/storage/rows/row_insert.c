@@ -258,7 +258,10 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/* Insert an item like item_writer_insert_if(), without a function "stands". */
+/*
+ * Insert an item as item_writer_insert_if() does, but with no function that
+ * can undo the insertion.
+ */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

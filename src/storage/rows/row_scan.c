@@ -279,8 +279,8 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 
 /*
  * Raise an error (22004) if an item has NULL in a column that blogstore
- * requires. Called for an item of a scan that does not check this
- * (ItemQuery.identity).
+ * requires. Called for items that were read with ItemQuery.identity, because
+ * such a scan does not check its items.
  */
 void
 item_scan_require(const ItemScan *scan, const BlogItem *item)

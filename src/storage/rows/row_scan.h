@@ -40,7 +40,7 @@ typedef struct ReadAhead
 	struct IndexFetchTableData *fetch;
 	ItemPointer row;			/* ring buffer of row pointers, or NULL */
 	int			size;			/* the size of the ring buffer */
-	/* where the ring buffer has the next pointer */
+	/* the position in the ring buffer of the pointer that is read next */
 	int			first;
 	int			n;
 	bool		ended;			/* true if the index has no further entries */
