@@ -43,7 +43,6 @@ SQL_FUNCTION(create_containers);
  * Existing tables
  * ------------------------------------------------------------------------ */
 
-/* Return the owner of a table that the caller has locked. */
 static Oid
 owner_of(Oid relid)
 {
@@ -55,9 +54,10 @@ owner_of(Oid relid)
 }
 
 /*
- * Note in *creation whether a container is missing. If it exists, lock its
- * root. Errors: 42P07 if it belongs to another role or does not have the
- * expected shape. Locks: ShareUpdateExclusiveLock.
+ * Look whether a container exists, and set creation->container[container] to
+ * true if it is missing. Errors: 42P07 if the container belongs to another
+ * role than creation->owner or does not have the expected shape. Locks:
+ * ShareUpdateExclusiveLock on the root table of an existing container.
  */
 void
 create_look_at_container(Creation *creation, Container container)
@@ -81,9 +81,10 @@ create_look_at_container(Creation *creation, Container container)
 }
 
 /*
- * Note in *creation whether a bookkeeping table is missing. If it exists, lock
- * it. Errors: 42P07 if it belongs to another role or does not have the
- * expected shape. Locks: ShareUpdateExclusiveLock.
+ * Look whether a bookkeeping table exists, and set creation->table[table] to
+ * true if it is missing. Errors: 42P07 if the table belongs to another role
+ * than creation->owner or does not have the expected shape. Locks:
+ * ShareUpdateExclusiveLock on an existing table.
  */
 void
 create_look_at_table(Creation *creation, Bookkeeping table)
@@ -102,9 +103,11 @@ create_look_at_table(Creation *creation, Bookkeeping table)
 }
 
 /*
- * Note in *creation which tables of a single server are missing. Errors: 42P07
- * if a table exists and cannot be used. Locks: ShareUpdateExclusiveLock on
- * existing tables.
+ * Look for all containers, all bookkeeping tables and the view
+ * posts_with_counts, and note in *creation which of them are missing. Used on
+ * a server that is not part of a cluster. Errors: 42P07 if a table exists but
+ * belongs to another role or has another shape. Locks:
+ * ShareUpdateExclusiveLock on existing tables.
  */
 void
 create_look_at_all(Creation *creation)
@@ -118,8 +121,8 @@ create_look_at_all(Creation *creation)
 }
 
 /*
- * Raise the error of create_containers() for the case that no table is
- * missing. Errors: 42P07.
+ * Raise the error for a call of create_containers() when all tables exist
+ * already (42P07).
  */
 void
 create_refuse_existing(void)
@@ -135,7 +138,10 @@ create_refuse_existing(void)
  * Creating missing tables
  * ------------------------------------------------------------------------ */
 
-/* Create a missing container with its partitions. SPI is connected. */
+/*
+ * Create a missing container with its partitions. The caller has called
+ * SPI_connect().
+ */
 void
 create_container(const Creation *creation, Container container)
 {
@@ -156,8 +162,8 @@ create_container(const Creation *creation, Container container)
 }
 
 /*
- * Return whether the view posts_with_counts is all that is missing. No item
- * can be lost then, so the other tables need no adjustment.
+ * Return whether the view posts_with_counts is missing, but no table. Creating
+ * the view alone does not affect the contents of the tables.
  */
 static bool
 view_alone(const Creation *creation)
@@ -166,8 +172,9 @@ view_alone(const Creation *creation)
 }
 
 /*
- * Report which tables were created beside existing ones. Warn if one of them
- * has lost its items, to which others refer.
+ * Raise a NOTICE for each table that was created beside existing tables. If
+ * users or posts is one of them, also raise a WARNING, because the other
+ * containers refer to items that were lost with it.
  */
 static void
 tell_made(const Creation *creation)
@@ -197,8 +204,9 @@ tell_made(const Creation *creation)
 }
 
 /*
- * What as_owner_end() restores after statements have run on existing tables as
- * the tables' owner.
+ * The user and settings of the caller, saved by as_owner_begin() and restored
+ * by as_owner_end(). In between, statements run as the owner of the
+ * containers.
  */
 typedef struct AsOwner
 {
@@ -226,8 +234,8 @@ as_owner_end(AsOwner *as)
 }
 
 /*
- * Return whether both users and posts, the containers that requests write to,
- * are missing.
+ * Return whether the containers users and posts were both created by this
+ * call, so that the store has no items.
  */
 static bool
 all_is_new(const Creation *creation)
@@ -237,8 +245,9 @@ all_is_new(const Creation *creation)
 }
 
 /*
- * Fill the new registry of usernames with the names of all users. If the names
- * of two users have the same key, the user who was created first gets the row.
+ * Fill the new registry of usernames with the names of all users. The registry
+ * has one row for each key (the case-folded name). If the names of two users
+ * have the same key, the row is that of the user who was created first.
  */
 static void
 register_names(void)
@@ -257,7 +266,11 @@ register_names(void)
 	keyed_names_end(options.dest);
 }
 
-/* Adjust the existing tables to those that were created. SPI is connected. */
+/*
+ * After some of the tables were created, adapt the contents of the tables that
+ * existed before. For example, delete usernames and jobs if all users are
+ * lost. The caller has called SPI_connect().
+ */
 void
 create_join_parts(const Creation *creation)
 {
@@ -268,7 +281,10 @@ create_join_parts(const Creation *creation)
 	as_owner_begin(&as, creation);
 	if (all_is_new(creation))
 	{
-		/* these rows belonged to containers that were dropped */
+		/*
+		 * the bookkeeping tables are older than users and posts, so their rows
+		 * refer to items that no longer exist
+		 */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
 			if (!creation->table[t] && t != BOOK_VIEW_STATE &&
 				OidIsValid(bookkeeping_lookup(t)))
@@ -286,8 +302,9 @@ create_join_parts(const Creation *creation)
 			register_names();
 
 		/*
-		 * A lost table may have had jobs that rename or delete users, so the
-		 * names in items and the views have to be written anew.
+		 * If the table jobs was lost, it may have held unfinished jobs that
+		 * rename or delete users. Queue jobs that write all names and views
+		 * anew.
 		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
@@ -299,8 +316,8 @@ create_join_parts(const Creation *creation)
 
 /*
  * Begin to create tables: connect to SPI, and change settings so that new
- * tables are heap tables in the database's tablespace, whatever the caller's
- * settings. Returns the GUC nest level, for create_end().
+ * tables are heap tables in the database's tablespace. Returns a GUC nest
+ * level, which the caller passes to create_end().
  */
 int
 create_begin(void)
@@ -313,8 +330,8 @@ create_begin(void)
 }
 
 /*
- * End what create_begin() has begun, and report which tables were created
- * beside existing ones.
+ * Disconnect from SPI, and restore the settings that create_begin() has
+ * changed. If some tables existed before, report which ones were created.
  */
 void
 create_end(const Creation *creation, int nest)
@@ -326,8 +343,9 @@ create_end(const Creation *creation, int nest)
 }
 
 /*
- * Create all missing tables of a single server. Errors: 42P07 if none is
- * missing, or an existing one cannot be used.
+ * Create all missing tables on a server that is not part of a cluster. Errors:
+ * 42P07 if no table is missing, or an existing table belongs to another role
+ * or has another shape.
  */
 static void
 make_here(Creation *creation)
@@ -368,8 +386,9 @@ warn_of_superuser(Oid owner)
 }
 
 /*
- * Warn about functions that are attached to the containers and do not fix
- * their search_path. Commands that would call them fail.
+ * Warn about each function that a trigger, index, constraint or the like of a
+ * container calls, if the function has no SET search_path clause. Requests
+ * that would call such a function fail.
  */
 static void
 warn_of_unpinned(void)
@@ -404,11 +423,12 @@ warn_of_obstacle(void)
 
 /*
  * blogstore.create_containers(partitions, owner, distributed): create the
- * missing tables.
+ * tables that are missing.
  *
  * Locks: AccessExclusiveLock on created tables, ShareUpdateExclusiveLock on
  * existing ones. Errors: 22004, 22023, 25006, 42501, 42704, 42P07, 55000;
- * 54000 if the server has no worker left for another database.
+ * 54000 if the databases of the server already have as many workers as it
+ * allows.
  */
 static Datum
 create_containers(PG_FUNCTION_ARGS)

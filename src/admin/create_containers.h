@@ -1,7 +1,8 @@
 /*
  * create_containers.h
- *		Creating the tables of blogstore. Only this folder and cluster/ include
- *		this header; a cluster has other tables with the same columns.
+ *		Creating the tables of blogstore. Only src/admin and src/cluster
+ *		include this header; src/cluster creates distributed tables with the
+ *		same columns.
  */
 #ifndef BLOGSTORE_CREATE_CONTAINERS_H
 #define BLOGSTORE_CREATE_CONTAINERS_H
@@ -18,30 +19,38 @@ typedef struct Statements
 	const char *const *sql;
 } Statements;
 
-/* What create_containers() has to create, and for which owner. */
+/*
+ * Which tables a call of create_containers() has to create, and for which
+ * owner.
+ */
 typedef struct Creation
 {
 	Oid			owner;
 	int			partitions;
-	bool		container[N_CONTAINERS];	/* by container: whether it is
-											 * missing */
+	bool		container[N_CONTAINERS];	/* for each container: whether it
+											 * is missing */
 	bool		table[N_BOOKKEEPING];
-	bool		counts_view;	/* the view posts_with_counts is missing */
+	bool		counts_view;	/* whether the view posts_with_counts is
+								 * missing */
 	int			missing;		/* number of missing containers, bookkeeping
 								 * tables and views */
 } Creation;
 
 /*
- * create_sql.c: the statements that create a container, one of its partitions,
- * and the bookkeeping tables of a single server.
+ * in create_sql.c: statements that create a container, one partition of it,
+ * and a bookkeeping table
  */
 extern const Statements create_container_sql[N_CONTAINERS];
 extern const Statements create_partition_sql[N_CONTAINERS];
 extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 
 /*
- * The columns of a container. post, user: NOT NULL, or nothing, for post_id
- * and user_id. names, added: further columns that the container has.
+ * The column definitions of a container.
+ *
+ * post: "NOT NULL" if post_id must not be null, else ""
+ * user: "NOT NULL" if user_id and creation_date must not be null, else ""
+ * names: definition of the column for a username
+ * added: definitions of columns that only this container has
  */
 #define PROPERTY_COLUMNS(post, user, names, added) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \
@@ -50,38 +59,40 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 	"creation_date timestamptz " user ", " \
 	added "modification_date timestamptz, properties jsonb"
 
-/* NOT NULL constraints of the leaves of all items that have an author. */
+/*
+ * NOT NULL constraints for a leaf (the table of one item type in a partition)
+ * whose items have an author.
+ */
 #define AUTHORED \
 	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
 
 #define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
 
-/* NOT NULL constraints of the leaves of posts and of their copies. */
+/* NOT NULL constraints for a leaf of posts or of copies of posts. */
 #define AUTHORED_POST \
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
 /*
- * The SQL view of posts with their counts, and what its statement has after
- * CREATE.
+ * Name of the SQL view that shows posts with their exact counts, and the part
+ * of its CREATE statement between CREATE and SELECT.
  */
 #define COUNTS_VIEW "posts_with_counts"
 #define COUNTS_VIEW_SQL BLOGSTORE_SCHEMA "." COUNTS_VIEW
 #define CREATE_COUNTS_VIEW \
 	"VIEW " COUNTS_VIEW_SQL " WITH (security_invoker = true) AS"
 
-/* create_counts_view.c: the SQL view, and its statement on a single server */
+/* create_counts_view.c */
 extern const char create_counts_view_sql[];
 extern void create_look_at_counts_view(Creation *creation);
 extern void create_counts_view(const Creation *creation, const char *sql);
 extern void create_give_counts_view(const Creation *creation);
 
-/* create_containers.c: examining existing tables */
+/* create_containers.c */
 extern COMPAT_NORETURN void create_refuse_existing(void);
 extern void create_look_at_container(Creation *creation, Container container);
 extern void create_look_at_table(Creation *creation, Bookkeeping table);
 extern void create_look_at_all(Creation *creation);
 
-/* create_containers.c: creating missing tables */
 extern int	create_begin(void);
 extern void create_container(const Creation *creation, Container container);
 extern void create_join_parts(const Creation *creation);

@@ -4,22 +4,23 @@
  *		readers that use SQL on the tables.
  *
  * Changes of a post's counts are in rows of their own, the deltas. The columns
- * comment_count and like_count of the post's row do not include them. The view
- * adds them up, in the reader's snapshot. Like the requests, it leaves out the
- * posts of users who are being deleted, and does not count their comments and
- * likes.
+ * comment_count and like_count of the post's row do not include the deltas.
+ * The view adds them up, in the reader's snapshot. Like the requests, the view
+ * leaves out posts by users who are being deleted, and does not count comments
+ * and likes by such users.
  *
  * The view belongs to the owner of the tables, and does not depend on the
  * extension. It reads the tables with the rights of the reader
  * (security_invoker). So a reader sees no row that it could not see without
- * the view, and policies hold. blogstore itself does not read the view.
+ * the view, and row-level security applies. blogstore itself does not read the
+ * view.
  *
- * The counts are scalar subqueries, not joins. The planner omits those that a
- * query does not use, and evaluates the others after LIMIT. The test for
- * deletions is evaluated once per query. The comments and likes of a post are
- * read only if a user is being deleted.
+ * The counts are scalar subqueries, not joins. The planner omits the counts
+ * that a query does not use, and evaluates the others after LIMIT. Whether any
+ * user is being deleted is tested once per query. The comments and likes of a
+ * post are read only if a user is being deleted.
  *
- * Runs in a backend; statements in SPI.
+ * Runs in a backend, by statements in SPI.
  */
 #include "postgres.h"
 
@@ -36,8 +37,13 @@
 #define DELETION "FROM " JOBS_SQL " AS j WHERE j.kind = 'deletion'"
 
 /*
- * A count of post p: the column of its row, plus its deltas, minus the items
- * of users who are being deleted.
+ * An SQL expression for a count of post p: the column of the post's row, plus
+ * the post's deltas, minus the comments or likes of users who are being
+ * deleted.
+ *
+ * count: "comment_count" or "like_count"
+ * type: type of the items that are counted
+ * shown: further condition for the items to subtract
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \
@@ -60,9 +66,10 @@ static const char comment_sql[] =
 "'Posts with their exact counts, read with the rights of the reader.'";
 
 /*
- * Note in *creation whether the view is missing. A view of the right owner is
- * left as it is, whatever its query. Errors: 42P07 if another object has its
- * name. Locks: AccessShareLock on the view.
+ * Set creation->counts_view to true if the view posts_with_counts is missing.
+ * An existing view of the right owner is left as it is, whatever its query.
+ * Errors: 42P07 if the name belongs to a view of another role or to another
+ * kind of relation. Locks: AccessShareLock on an existing view.
  */
 void
 create_look_at_counts_view(Creation *creation)
@@ -88,8 +95,8 @@ create_look_at_counts_view(Creation *creation)
 }
 
 /*
- * Create the view if it is missing. sql: its statement, which begins with
- * CREATE_COUNTS_VIEW. SPI is connected.
+ * Create the view posts_with_counts if it is missing. "sql" is its CREATE
+ * statement without the word CREATE. The caller has called SPI_connect().
  */
 void
 create_counts_view(const Creation *creation, const char *sql)
@@ -102,8 +109,8 @@ create_counts_view(const Creation *creation, const char *sql)
 }
 
 /*
- * Give the view to the owner of the tables, on a cluster on all nodes. SPI is
- * connected.
+ * Make the owner of the containers the owner of the view posts_with_counts.
+ * The caller has called SPI_connect().
  */
 void
 create_give_counts_view(const Creation *creation)

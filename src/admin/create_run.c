@@ -18,8 +18,12 @@
 #include "nodes/pg_list.h"
 
 /*
- * Raise an error because a table with this name exists and cannot be used.
- * problem: why, for the detail. Errors: 42P07.
+ * Raise an error because a table that blogstore would create exists already
+ * and cannot be used.
+ *
+ * problem: the reason, as the error's detail
+ *
+ * Errors: 42P07.
  */
 void
 create_refuse_table(const char *name, const char *problem)
@@ -33,10 +37,6 @@ create_refuse_table(const char *name, const char *problem)
 			 err_fields(name, NULL, NULL)));
 }
 
-/*
- * Run an SQL statement. Returns the number of rows that it has returned or
- * changed.
- */
 uint64
 create_run_sql(const char *sql)
 {
@@ -48,7 +48,10 @@ create_run_sql(const char *sql)
 	return SPI_processed;
 }
 
-/* Give a new table and all its partitions to the owner of the containers. */
+/*
+ * Make the owner of the containers the owner of a new table and of all its
+ * partitions.
+ */
 void
 create_give_away(const Creation *creation, Oid relid)
 {
@@ -75,8 +78,8 @@ create_table_of_bookkeeping(const Creation *creation, Bookkeeping table)
 }
 
 /*
- * Return the first argument of the SQL function, the number of partitions.
- * Errors: 22004 if it is null; 22023 if it is out of range.
+ * Return the argument "partitions" of create_containers(). Errors: 22004 if it
+ * is null; 22023 if it is out of range.
  */
 int
 create_get_partitions(FunctionCallInfo fcinfo)

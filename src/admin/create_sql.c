@@ -3,9 +3,9 @@
  *		The statements that create the containers (the tables of items) and the
  *		bookkeeping tables.
  *
- * Columns that all items of a type must have are NOT NULL in the leaf
- * partitions of that type. So statements that bypass blogstore fail if they
- * leave them out.
+ * In each leaf (the table of one item type in a partition), the columns that
+ * items of this type must have are NOT NULL. An INSERT that bypasses blogstore
+ * and leaves out such a column fails.
  */
 #include "postgres.h"
 
@@ -59,8 +59,9 @@ const Statements create_container_sql[N_CONTAINERS] = {
 };
 
 /*
- * The statements for one hash partition of users: its tables and indexes. %1$d
- * is the number of the partition, %2$d the number of all partitions.
+ * The statements that create one hash partition of users, with its leaves and
+ * indexes. They are formats for psprintf(): %1$d is the number of the
+ * partition, %2$d the number of all partitions.
  */
 static const char *const users_partition_sql[] = {
 	"CREATE TABLE " USERS_SQL "_p%1$02d PARTITION OF " USERS_SQL " "
@@ -70,8 +71,8 @@ static const char *const users_partition_sql[] = {
 	"FOR VALUES IN ('user') WITH (fillfactor = 90)",
 
 	/*
-	 * By the full old row the change feed sees whether an UPDATE has changed
-	 * the name.
+	 * With REPLICA IDENTITY FULL, the WAL of an UPDATE contains the old row.
+	 * The change feed compares the usernames of both rows, to detect a rename.
 	 */
 	"ALTER TABLE " USERS_SQL "_p%1$02d_user REPLICA IDENTITY FULL",
 	"CREATE TABLE " COPIES_SQL "_p%1$02d_post "
@@ -86,9 +87,10 @@ static const char *const posts_partition_sql[] = {
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
 
 	/*
-	 * The index by user is the replica identity. When a post is deleted, the
-	 * WAL then has the key of its copy: user, date and id. The index is unique
-	 * only for this purpose.
+	 * The replica identity of posts is the index on (user_id, creation_date,
+	 * id), not the primary key. The WAL of a deleted post then contains the
+	 * key of the copy in users that has to be deleted. Only for this purpose,
+	 * the index is UNIQUE.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
@@ -113,7 +115,7 @@ static const char *const posts_partition_sql[] = {
 	"ON " POSTS_SQL "_p%1$02d_comment (post_id, parent_id, creation_date, id) "
 	"WHERE parent_id IS NOT NULL",
 
-	/* the primary key also serves the list of a user's likes */
+	/* the primary key also serves list_user_likes() */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_like "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED
 	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
@@ -121,8 +123,9 @@ static const char *const posts_partition_sql[] = {
 	"ON " POSTS_SQL "_p%1$02d_like (post_id, creation_date, id)",
 
 	/*
-	 * Each post has one delta that stays, its counter, which is often updated.
-	 * All other deltas are short-lived.
+	 * This leaf needs room for HOT updates and frequent vacuuming: the counter
+	 * of a post (the delta that stays) is often updated, and all other deltas
+	 * are soon deleted.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
@@ -149,8 +152,8 @@ static const char *const usernames_sql[] = {
 };
 
 /*
- * jobs and view_state have no CHECK constraints. Each session opens these
- * tables at its first request, and would read their constraints from
+ * The tables jobs and view_state have no CHECK constraints. Each session opens
+ * both at its first request, and would read their constraints from
  * pg_constraint, which takes 27 buffers.
  */
 static const char *const jobs_sql[] = {

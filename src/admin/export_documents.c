@@ -4,9 +4,9 @@
  *		documents.
  *
  * The first call runs one statement with one snapshot to its end and stores
- * the rows in a tuplestore, which spills to disk beyond work_mem. No statement
- * or portal stays open between rows: it could outlive, or be outlived by, the
- * transaction, savepoint or cursor in which the caller reads the rows.
+ * the rows in a tuplestore, which spills to disk beyond work_mem. The
+ * statement is not kept open between two rows, because the caller may commit,
+ * or roll back to a savepoint, before it reads the next row.
  *
  * Runs in backends.
  */
@@ -25,18 +25,18 @@
 SQL_FUNCTION(export_documents);
 
 /*
- * The items of one type in a table, as a subquery. Do not remove OFFSET 0:
- * without it, the planner pulls the subquery up, and planning a join with
- * another partitioned table takes long if there are many partitions.
+ * A subquery that returns the items of one type in a container. Do not remove
+ * OFFSET 0: without it, the planner pulls the subquery up, and planning a join
+ * with another container takes long if both have many partitions.
  */
 #define ITEMS_OF(table, type) \
 	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
- * The comments or likes of all posts, joined with their authors, who provide
- * the current names. Leaves out what requests do not return or count either:
- * the items of users who are being deleted, whose own row does not exist any
- * more, and the items on posts of such users.
+ * FROM and WHERE clauses that return the comments or likes (i) with their
+ * authors (a). An author's own row has the current username. Like the
+ * requests, they leave out comments and likes of users who are being deleted,
+ * whose rows in users do not exist any more, and those on posts of such users.
  */
 #define HANGS_ON(type) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \

@@ -7,10 +7,12 @@
 #define BLOGSTORE_EXPORT_DOCUMENTS_H
 
 /*
- * The first part of a document: the properties that clients have added, and
- * those that blogstore adds if they have a value (added). The properties that
- * all items of the type have come after it. If a client has added a property
- * of the same name, the later one replaces it.
+ * Makes the first part of an item's JSON document. The caller appends an
+ * object with the columns that every item of the type has. If a custom
+ * property has the name of such a column, the column replaces it.
+ *
+ * item: alias of the item in FROM; its custom properties come first
+ * added: expressions that append columns which may be absent
  */
 #define BESIDE(item, added) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object' THEN " item ".properties" \
@@ -26,8 +28,8 @@
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
 /*
- * The document of a user. In these expressions a is the user, or the author of
- * the item; p is a post, and i a comment or like.
+ * The document of a user. The expressions below expect these aliases in FROM:
+ * a, the user or the author of the item; p, a post; i, a comment or like.
  */
 #define USER_DOCUMENT_SQL \
 	BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user'," \
@@ -35,9 +37,9 @@
 	" 'creationDate', a.creation_date)"
 
 /*
- * The document of a post. d has the sums of the post's deltas (changes of
- * counts). n has the numbers of its comments and likes that requests do not
- * return.
+ * The document of a post. FROM also has d, the sums of the post's deltas, and
+ * n, the numbers of comments and likes on the post by users who are being
+ * deleted.
  */
 #define POST_DOCUMENT_SQL \
 	BESIDE("p", HIDDEN_OR_EDITED("p")) \

@@ -1,6 +1,6 @@
 /*
  * mend_finding.c
- *		Repairing what single findings of verify() are about.
+ *		Repairing what one finding of verify() reports.
  *
  * Runs in backends.
  */
@@ -24,9 +24,9 @@
 #include "utils/timestamp.h"
 
 /*
- * Repair an orphan: delete an item whose user or post does not exist. Does
- * nothing if the user or post exists by now. Returns whether the item was
- * deleted.
+ * Repair an orphan, which is an item whose author or post does not exist:
+ * delete the item, unless the author or post exists by now. Returns whether
+ * the item was deleted.
  */
 bool
 mend_orphan(const Finding *f)
@@ -53,9 +53,9 @@ mend_orphan(const Finding *f)
 }
 
 /*
- * Run a statement with the keys of a finding's item as arguments: $1 is its
- * post_id, $2 its type, $3 its id, $4 its user_id. Returns whether any row was
- * changed. Errors: 55000.
+ * Run a statement that repairs the item of a finding. Its arguments are $1,
+ * the item's post_id; $2, its type; $3, its id; and $4, its user_id. Returns
+ * whether a row was changed. Errors: 55000.
  */
 bool
 mend_by(KeptPlan *plan, const Finding *f)
@@ -78,8 +78,8 @@ static KeptPlan username_plan = {
 };
 
 /*
- * Sets missing counts to zero. The counts are compared with the items
- * afterwards.
+ * Sets those counts of a post or delta that are null to zero. mend_count()
+ * then corrects the counts of the post.
  */
 static KeptPlan count_plan = {
 	ON_POSTS,
@@ -114,7 +114,7 @@ static KeptPlan feed_plan = {
 	0, {0}, NULL
 };
 
-/* Run a statement that repairs everything of one kind at once. */
+/* Run a repair statement that has no arguments. */
 static void
 mend_all(KeptPlan *plan)
 {
@@ -124,8 +124,8 @@ mend_all(KeptPlan *plan)
 }
 
 /*
- * Return whether a finding is about a row of a view, which the worker or
- * repair() can write anew from the posts.
+ * Return whether a finding is about a copy of a post in users, or about a row
+ * of the feed. repair() makes such rows anew from the posts.
  */
 static bool
 in_view(const Finding *f)
@@ -135,8 +135,8 @@ in_view(const Finding *f)
 }
 
 /*
- * Return whether the missing value that a finding is about can be computed
- * from other values.
+ * Return whether a value that is null, and is reported by a finding, can be
+ * computed from other values.
  */
 static bool
 is_mendable(const Finding *f)
@@ -149,7 +149,10 @@ is_mendable(const Finding *f)
 		job_column_is_mendable(f->actual);
 }
 
-/* Describe a finding's row for a message, by an id that is not null. */
+/*
+ * Describe the row of a finding for a message: by its id. If the id is null,
+ * by its post_id, and if that is null too, by its user_id.
+ */
 static char *
 describe_row(const Finding *f)
 {
@@ -174,8 +177,8 @@ describe_row(const Finding *f)
 }
 
 /*
- * Warn that a missing value cannot be repaired. n: number of such warnings so
- * far; from MAX_WARNINGS on, none is raised.
+ * Warn that a value is null and cannot be repaired. "n" is the number of such
+ * findings before this one; from MAX_WARNINGS on, raise no warning.
  */
 static void
 warn_invalid(const Finding *f, int64 n)
@@ -192,13 +195,13 @@ warn_invalid(const Finding *f, int64 n)
 }
 
 /*
- * Repair missing values. Called before all other repairs, which would fail on
- * them. Rows of views with missing values are counted, but left to
- * drop_invalid_copies().
+ * Write required values that are null and can be computed. Called before all
+ * other repairs, which would fail on null values.
  *
- * Returns how many findings were repaired. *left receives the number of
- * findings whose value cannot be computed; a warning names each of the first
- * MAX_WARNINGS of them.
+ * Returns how many findings were repaired. Findings about rows of views are
+ * included, though drop_invalid_copies() deletes these rows later. *left
+ * becomes the number of findings whose value cannot be computed. A warning
+ * names each of the first MAX_WARNINGS of them.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)
@@ -239,7 +242,10 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 	return mended;
 }
 
-/* Set the counts of a finding's post to zero if they are missing. */
+/*
+ * If a finding says that a count of a post is null, set the post's null counts
+ * to zero.
+ */
 void
 mend_missing_count(const Finding *f)
 {
@@ -248,8 +254,8 @@ mend_missing_count(const Finding *f)
 }
 
 /*
- * Write the author's current name into a finding's item. Returns whether the
- * item had another name.
+ * Write the author's current username into the item of a finding. Returns
+ * whether the item had another username.
  */
 bool
 mend_username(const Finding *f)
@@ -258,8 +264,9 @@ mend_username(const Finding *f)
 }
 
 /*
- * Delete the rows of views that lack values. mend_views() then writes missing
- * copies. Locks: the views, if there are such rows.
+ * Delete copies of posts and rows of the feed that lack required values.
+ * mend_views() then writes the missing rows again. Locks: if there are such
+ * rows, the lock that all writers of views take (views_lock()).
  */
 void
 drop_invalid_copies(const Finding *findings, uint64 n)

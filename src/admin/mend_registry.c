@@ -1,18 +1,18 @@
 /*
  * mend_registry.c
- *		Repairing the findings of verify() about the registry of usernames. The
- *		registry has a row for each user's name, by the name's key: a form that
- *		is the same for names that differ only in case.
+ *		Repairing the findings of verify() about the registry of usernames
+ *		(the table usernames).
  *
- * A finding with an actual value is a row whose key is not that of its user's
- * name. A finding without one is a name for whose key the user has no row.
- * Rows are deleted before others are inserted, because they may have keys that
- * other users need.
+ * The registry has a row for each user. The row has the key of the user's
+ * name: a form that is the same for names that differ only in case. There are
+ * two kinds of findings. If "actual" is set, the registry has a row whose key
+ * is not that of its user's name. If "actual" is null, the registry has no row
+ * with the key of the user's name. Wrong rows are deleted before missing rows
+ * are inserted, because a missing row may need the key of a wrong one.
  *
- * The names of two users can have the same key, if they were registered with
- * other keys or the owner has written them directly. Either user could be the
- * rightful one. So a warning names both, and the rows of both stay as they
- * are.
+ * The names of two users can have the same key, for example if the owner has
+ * written them directly. It is not known which user should keep the name. In
+ * this case a warning names both users, and their rows are left as they are.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -25,29 +25,30 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
-/* A user whose name has no row in the registry. */
+/* A user without a row in the registry that has the key of the user's name. */
 typedef struct Unregistered
 {
 	const Finding *finding;
-	const char *key;			/* the key of the user's name */
-	bool		meets;			/* another user's name has the same key */
+	const char *key;
+	bool		meets;			/* whether another user's name has the same
+								 * key */
 } Unregistered;
 
 /*
- * The users whose names have no row in the registry, and the number of
- * warnings raised so far.
+ * State of one call of mend_registry(): the users who lack a row in the
+ * registry, and how many warnings were raised.
  */
 typedef struct RegistryRepair
 {
 	Unregistered *user;
 	int			n;
-	int64		meetings;		/* number of warnings about two users whose
-								 * names have the same key */
+	int64		meetings;		/* number of warnings about two users with the
+								 * same name */
 	int64		too_long;		/* number of warnings about names that are too
 								 * long */
 } RegistryRepair;
 
-/* Compare two users for sorting, by the key of their names, then by id. */
+/* qsort() comparator: by the key of the user's name, then by user_id */
 static int
 compare_keys(const void *a, const void *b)
 {
@@ -59,7 +60,6 @@ compare_keys(const void *a, const void *b)
 								  UUID_LEN);
 }
 
-/* Compare two users for sorting, by id. */
 static int
 compare_users(const void *a, const void *b)
 {
@@ -74,8 +74,10 @@ uuid_text(const pg_uuid_t *id)
 }
 
 /*
- * Warn that two users have the same name: the user of a finding, and the user
- * user_id, whose name is given.
+ * Warn that two users have the same name, regardless of case.
+ *
+ * f: finding about the first user
+ * user_id, name: the second user
  */
 static void
 warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
@@ -90,7 +92,6 @@ warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
 			 errhint("Rename one of them with blogstore.edit_user(), then call blogstore.repair() again.")));
 }
 
-/* Warn that the name of a finding's user is too long for the registry. */
 static void
 warn_too_long(RegistryRepair *repair, const Finding *f)
 {
@@ -104,8 +105,8 @@ warn_too_long(RegistryRepair *repair, const Finding *f)
 }
 
 /*
- * Warn about the number of findings for which no warning was raised, because
- * there were too many.
+ * Raise a last warning with the number of findings beyond MAX_WARNINGS, if
+ * there are any.
  */
 static void
 warn_of_more(const RegistryRepair *repair)
@@ -168,8 +169,8 @@ collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Mark the users who have the same key as another user in the list, and warn
- * about them. The list is sorted by key.
+ * Find users who lack a row in the registry and whose names have the same key.
+ * Set "meets" for them, and raise a warning. repair->user is sorted by key.
  */
 static void
 note_pairs(RegistryRepair *repair)
@@ -188,8 +189,9 @@ note_pairs(RegistryRepair *repair)
 }
 
 /*
- * Mark the users for whose key another user has a row, if that is the key of
- * the other user's current name, and warn about them.
+ * Find users who lack a row in the registry because another user's row has the
+ * same key. If that is indeed the key of the other user's current name, set
+ * "meets", and raise a warning.
  */
 static void
 note_holders(RegistryRepair *repair)
@@ -217,9 +219,9 @@ note_holders(RegistryRepair *repair)
 }
 
 /*
- * Return whether the user of a finding was marked as having the same name as
- * another user. The user's rows must not be deleted then. repair->user must be
- * sorted by user id.
+ * Return whether another user has the same name as the user of a finding. In
+ * that case, the rows of both users must stay. repair->user must be sorted by
+ * user id.
  */
 static bool
 meets_another(const RegistryRepair *repair, const Finding *f)
@@ -232,8 +234,8 @@ meets_another(const RegistryRepair *repair, const Finding *f)
 }
 
 /*
- * Delete the rows whose key is not that of their user's current name. Returns
- * how many were deleted.
+ * Delete the rows of the registry whose key is not that of their user's
+ * current name. Returns how many were deleted.
  */
 static int64
 release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
@@ -260,8 +262,9 @@ release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Register the names that have no row and were not marked, if the users still
- * have them. Returns how many were registered.
+ * Insert the missing rows into the registry, except for users who have the
+ * same name as another user, and those who were renamed meanwhile. Returns how
+ * many rows were inserted.
  */
 static int64
 claim_names(const RegistryRepair *repair)
@@ -288,8 +291,8 @@ claim_names(const RegistryRepair *repair)
 
 /*
  * Repair the findings about the registry, and warn about those that cannot be
- * repaired. Returns how many were repaired. Locks: the rows that are deleted
- * and inserted.
+ * repaired. Returns how many were repaired. Locks: row locks on the rows of
+ * the registry that are deleted or inserted.
  */
 int64
 mend_registry(const Finding *findings, uint64 n)

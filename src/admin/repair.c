@@ -1,18 +1,17 @@
 /*
  * repair.c
  *		blogstore.repair(): repairing what verify() finds, and folding all
- *		deltas (adding the changes of counts in them to the posts' counters).
+ *		deltas (adding them to the posts' counters).
  *
- * The containers may have changed since verify() read them. So its findings
- * tell only where to look, and no value is taken from them. Counts are counted
- * again while the post is locked. Names and views are written from the current
- * items. The views are locked meanwhile, which keeps the worker from writing
- * them.
+ * The containers may change between verify() and the repair. So the findings
+ * tell only where to look, and no value is taken from them. Comments and likes
+ * are counted again, after a row lock on the post item (FOR NO KEY UPDATE).
+ * Usernames and views are written from the current items, while views_lock()
+ * keeps the worker from writing the views.
  *
- * If an item lacks a required value, repair() writes the value if it can
- * compute it from others. If it cannot, repair() raises a warning and ends
- * without any other repair. The owner has to write the value and to call
- * repair() again.
+ * If an item lacks a required value, repair() writes the value if it can be
+ * computed. If it cannot, repair() raises a warning and ends without any other
+ * repair. The owner has to write the value and to call repair() again.
  *
  * Runs in backends.
  */
@@ -41,8 +40,8 @@
 SQL_FUNCTION(repair);
 
 /*
- * Repair a count of a post that is wrong or missing. Returns whether the post
- * exists.
+ * Correct the counts of the post that a finding is about. Returns whether the
+ * post exists.
  */
 static bool
 mend_count(const Finding *f)
@@ -52,8 +51,9 @@ mend_count(const Finding *f)
 }
 
 /*
- * Repair what one finding is about, except missing values and the registry of
- * usernames, which are repaired before. Returns whether it was repaired.
+ * Repair one finding, unless it is about a null value or the registry of
+ * usernames. mend_invalid() and mend_registry() have repaired these before.
+ * Returns whether the finding was repaired.
  */
 static bool
 mend(const Finding *f)
@@ -86,7 +86,7 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/* findings about comments and likes do not concern the post's copy */
+		/* only findings about posts have the key of a copy */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;
@@ -99,8 +99,8 @@ mend_views(const Finding *findings, uint64 n)
 }
 
 /*
- * Repair what the findings are about, except missing values. Returns how many
- * findings were repaired.
+ * Repair all findings except those about null values, which mend_invalid() has
+ * repaired. Returns how many were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
@@ -120,8 +120,8 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 }
 
 /*
- * Run the comparison of verify() on this server, and repair what it finds.
- * Returns how many findings were repaired.
+ * Run the comparison of verify() on a server that is not part of a cluster,
+ * and repair the findings. Returns how many were repaired.
  */
 static int64
 repair_here(bool with_views)
@@ -134,7 +134,7 @@ repair_here(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* the other repairs would fail on missing values */
+	/* while required values are null, other repairs would fail */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();
@@ -142,9 +142,12 @@ repair_here(bool with_views)
 }
 
 /*
- * blogstore.repair(): return how many discrepancies were repaired. Errors:
- * 25001 under REPEATABLE READ and SERIALIZABLE; 25006; 55000. Locks: the posts
- * concerned, FOR NO KEY UPDATE; the views.
+ * blogstore.repair(): repair all discrepancies that verify() would report, and
+ * return how many were repaired.
+ *
+ * Errors: 25001 under REPEATABLE READ and SERIALIZABLE; 25006; 55000. Locks:
+ * row locks (FOR NO KEY UPDATE) on the items that are repaired; the lock that
+ * all writers of views take (views_lock()).
  */
 static Datum
 repair(PG_FUNCTION_ARGS)

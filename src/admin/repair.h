@@ -1,7 +1,7 @@
 /*
  * repair.h
- *		The findings of verify() in C, and the functions that repair what they
- *		are about. Only this folder and cluster/ include this header.
+ *		A finding of verify() as a C struct, and functions that repair
+ *		findings. Only src/admin and src/cluster include this header.
  */
 #ifndef BLOGSTORE_REPAIR_H
 #define BLOGSTORE_REPAIR_H
@@ -10,14 +10,15 @@
 #include "storage/bookkeeping/bookkeeping.h"
 
 /*
- * Limit on the number of warnings of one kind. If there would be more, one
- * last warning says how many.
+ * The most warnings of one kind. If there are more, one last warning gives the
+ * number of the rest.
  */
 #define MAX_WARNINGS 20
 
 /*
- * A finding: a row of verify_run()'s result. Null texts are empty here, and
- * null ids zero; the fields has_... tell them apart.
+ * A finding of verify(), read from a row of the result of verify_run(). A null
+ * text becomes an empty string, and a null id all zeros; the has_... members
+ * tell whether the value was not null.
  */
 typedef struct Finding
 {
@@ -32,8 +33,8 @@ typedef struct Finding
 	bool		has_id;
 	bool		has_post_id;
 	bool		has_user_id;
-	bool		has_keys;		/* post_id, user_id and creation_date are not
-								 * null */
+	bool		has_keys;		/* whether post_id, user_id and creation_date
+								 * are not null */
 	bool		has_actual;
 	TimestampTz creation_date;
 } Finding;
@@ -50,14 +51,15 @@ extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 /*
- * mend_finding.c: the arguments of statements that repair one finding. They
- * are the keys of the finding's item.
+ * The arguments of a statement for mend_by(): the post_id, type, id and
+ * user_id of the item of a finding.
  */
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
 
 /*
- * Writes into an item the name that its author has in a table of users. The
- * arguments are ITEM_ARGUMENTS.
+ * Writes the current username of an item's author into the item. "users" is
+ * the name of the table to read the username from. The arguments are
+ * ITEM_ARGUMENTS.
  */
 #define MEND_USERNAME_SQL(users) \
 	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \

@@ -1,21 +1,22 @@
 /*
  * verify.c
  *		blogstore.verify(): comparing counts, usernames and views with the
- *		containers.
+ *		items in the containers.
  *
- * One SQL statement, and another for the registry, compare everything with one
- * snapshot. They are in plain SQL on purpose, so that they share no code with
- * what they check. SQL cannot extract the text from HTML, cannot count
- * characters in a database with encoding SQL_ASCII, and cannot compute the
- * keys of names. In these cases the statements join a relation that C code has
- * filled.
+ * One SQL statement compares everything except the registry of usernames,
+ * which has a second statement. Both use the same snapshot. They are in plain
+ * SQL on purpose, so that they share no code with what they check. SQL cannot
+ * extract the text from HTML, cannot count characters in a database with
+ * encoding SQL_ASCII, and cannot compute the keys of names. In these cases the
+ * statements join a relation that C code has filled.
  *
  * Each container is read into a CTE, or in a subquery with OFFSET 0, and
  * joined afterwards. If the partitioned tables were joined directly, the
  * planner would consider each partition's indexes for each other partition,
  * which takes time quadratic in their number. Comments and likes are the most
- * numerous items. They are read once, to sum them up by post (verify_tally.c).
- * Only those on a post with a suspected error are read again.
+ * numerous items. They are read once, to count them for each post
+ * (verify_tally.c). Only the comments and likes on a post with a suspected
+ * error are read again.
  *
  * The owner can drop constraints, so any value can be null. A comparison with
  * null is neither true nor false. The statements therefore test required
@@ -52,8 +53,9 @@
 SQL_FUNCTION(verify);
 
 /*
- * The columns of a post that a view shows: as a list of columns, and as one
- * row value, by which copies are compared.
+ * SHOWN_COLUMNS_SQL lists the columns of a post that its copies in the views
+ * also have. SHOWN_SQL is one row value of these columns, by which a post is
+ * compared with a copy.
  */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
@@ -65,16 +67,17 @@ SQL_FUNCTION(verify);
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
 /*
- * The properties that the short form of a post keeps. $4 and $5 are arguments
- * of the main statement.
+ * The custom properties that the short form of post p keeps. $4 and $5 are
+ * arguments of verify_sql.
  */
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
 
 /*
- * True if a rename job is queued that will write the name of the item's
- * author. r: the row of the CTE renaming that was joined to the item, if any.
+ * True if a queued rename job will write the name of an item's author into the
+ * item. The FROM clause must have r, the row of the CTE renaming for that
+ * author, by a left join.
  */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
@@ -87,8 +90,12 @@ SQL_FUNCTION(verify);
 #define NO_UUID_SQL "'00000000-0000-0000-0000-000000000000'::uuid"
 
 /*
- * A part of a UNION: one finding for each required property that a row of
- * source lacks.
+ * Part of a UNION that reports each required value of an item that is null.
+ *
+ * container, type, id, post_id, user_id, date: expressions for these columns
+ *     of the finding
+ * source: the FROM item, with alias i
+ * properties: the required values, a list of MISSING() and MISSING_IF()
  */
 #define INVALID_SQL(container, type, id, post_id, user_id, date, source, properties) \
 	" UNION ALL SELECT '" container "', 'invalid', " type ", " id ", " \
@@ -101,9 +108,14 @@ SQL_FUNCTION(verify);
 	"('" property "', " condition " AND i." property " IS NULL)"
 
 /*
- * A part of a UNION that compares a view with the rows that it should hold.
- * Rows that lack a value are findings of another kind. Copies of posts that
- * lack a value are not compared.
+ * Part of a UNION that compares the rows of a view with the rows that the view
+ * should have. Posts and rows of the view that lack a required value are not
+ * compared, because INVALID_SQL() reports them.
+ *
+ * container: "users" or "feed"
+ * wanted: the CTE of the rows that the view should have
+ * there: the CTE of the rows that the view has
+ * node: expression for the number of the node that has the view
  */
 #define COMPARE_VIEW(container, wanted, there, node) \
 	" UNION ALL SELECT '" container "'," \
@@ -125,19 +137,20 @@ SQL_FUNCTION(verify);
 	" OR " SHOWN_SQL("w") " IS DISTINCT FROM " SHOWN_SQL("t")
 
 /*
- * The main statement, whose result are the findings. Its arguments:
+ * The main statement of verify(). Its result rows are the findings. Its
+ * arguments:
  *
- *	$1	compare the views?
- *	$2	feed_size
- *	$3	short_form_length
- *	$4	does the short form keep all properties?
- *	$5	otherwise, the properties that it keeps
- *	$6	argument of the parts that a VerifySource provides
+ *	$1	whether to compare the views
+ *	$2	the setting blogstore.feed_size
+ *	$3	the setting blogstore.short_form_length
+ *	$4	whether the short form keeps all custom properties
+ *	$5	if not, the keys of the custom properties that it keeps
+ *	$6	VerifySource.argument
  *
  * fill_in() replaces the names in braces. {users}, {tally}, {feed} and {nodes}
- * come from a VerifySource, because they differ on a cluster. {content} is a
- * post's content in short form, and {joined} the relation from which it is
- * taken.
+ * come from a VerifySource, because they differ on a cluster. {content} and
+ * {joined} come from a Verifier: an expression for the short form of a post's
+ * content, and a join that the expression needs.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
@@ -148,8 +161,9 @@ static const char verify_sql[] =
 	" creation_date FROM {users} WHERE type = 'user'),"
 
 	/*
-	 * Grouped here, and likewise in suspect. The planner then knows that the
-	 * rows are unique, and hashes them rather than the items.
+	 * GROUP BY tells the planner that user_id is unique in this CTE. The
+	 * planner then hashes the rows of this CTE in joins, and not the items.
+	 * The CTE "suspect" is grouped for the same reason.
 	 */
 	" account AS NOT MATERIALIZED (SELECT user_id, min(username) AS username"
 	" FROM user_item WHERE user_id IS NOT NULL GROUP BY user_id),"
@@ -157,8 +171,8 @@ static const char verify_sql[] =
 	" FROM (" USERS_BEING_DELETED_SQL ") AS d),"
 
 	/*
-	 * The users whose items may still have an old name, because a rename job
-	 * is not done. A null user_id stands for all users.
+	 * The users whose items may still have an old username, because a rename
+	 * job is queued. A null user_id stands for all users.
 	 */
 	" renaming AS MATERIALIZED (SELECT DISTINCT user_id"
 	" FROM (" USERS_BEING_RENAMED_SQL ") AS r),"
@@ -166,8 +180,8 @@ static const char verify_sql[] =
 	"{tally},"
 
 	/*
-	 * posts with the counts that get_post() returns, and the numbers of their
-	 * items
+	 * All posts. comment_count and like_count are the counts that get_post()
+	 * would return; comments and likes are the numbers of items on the post.
 	 */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
 	" p.user_username, p.title, p.content,"
@@ -189,8 +203,8 @@ static const char verify_sql[] =
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
 	/*
-	 * Posts whose items are checked one by one. lost: the items exist, but the
-	 * post does not.
+	 * Posts whose comments, likes and deltas are checked one by one. "lost"
+	 * means that the post itself does not exist.
 	 */
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
@@ -242,8 +256,9 @@ static const char verify_sql[] =
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
 	/*
-	 * A missing name is wrong if the author's name is known. Another name is
-	 * right for now if a rename job will replace it.
+	 * An item has a wrong username if its author has another one, and no
+	 * rename job is queued that will correct the item. A null username is
+	 * wrong even if such a job is queued.
 	 */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
@@ -301,8 +316,8 @@ static const char verify_sql[] =
 	") AS finding";
 
 /*
- * The name of the relation of short forms, which only this connection to SPI
- * sees.
+ * The name by which statements refer to the ephemeral named relation of short
+ * forms that show_short_forms() fills.
  */
 #define SHORT_FORMS "short_forms"
 
@@ -319,8 +334,8 @@ static KeptPlan registry_plan = {
 };
 
 /*
- * The main statement for one format of short forms, with its plan. content,
- * joined: see verify_sql.
+ * The variant of verify_sql for one setting of blogstore.short_form_format.
+ * "content" replaces {content}, "joined" replaces {joined}.
  */
 typedef struct Verifier
 {
@@ -341,8 +356,7 @@ static Verifier verifiers[] = {
 };
 
 /*
- * Check that a container has all columns that the statements use. Partitions
- * have the same columns as their parent. Errors: 55000.
+ * Check that a container has all columns that verify_sql reads. Errors: 55000.
  */
 static void
 need_columns(Container container)
@@ -367,10 +381,6 @@ need_columns(Container container)
 	}
 }
 
-/*
- * Return the keys of the properties that the short form keeps, as an array of
- * text.
- */
 static Datum
 short_form_keys(void)
 {
@@ -384,9 +394,9 @@ short_form_keys(void)
 }
 
 /*
- * Make a relation of the short forms of all posts that the active snapshot
- * shows, and make it known to this connection to SPI. Returns the relation's
- * rows, for end_short_forms().
+ * Compute the short forms of all posts, with the active snapshot, and register
+ * them with SPI as the ephemeral named relation SHORT_FORMS. Returns the rows
+ * of the relation, which the caller passes to end_short_forms().
  */
 static Tuplestorestate *
 show_short_forms(void)
@@ -413,9 +423,6 @@ show_short_forms(void)
 	return rows;
 }
 
-/*
- * Remove the relation of short forms from this connection to SPI, and free it.
- */
 static void
 end_short_forms(Tuplestorestate *rows)
 {
@@ -424,7 +431,6 @@ end_short_forms(Tuplestorestate *rows)
 	tuplestore_end(rows);
 }
 
-/* Return the main statement, with the names in braces replaced. */
 static const char *
 fill_in(const Verifier *verifier, const VerifySource *source)
 {
@@ -456,7 +462,7 @@ fill_in(const Verifier *verifier, const VerifySource *source)
 	return sql.data;
 }
 
-/* Set the parts of the statements that read the tables of a single server. */
+/* Fill *source for a server that is not part of a cluster. */
 static void
 source_here(VerifySource *source)
 {
@@ -471,9 +477,10 @@ source_here(VerifySource *source)
 }
 
 /*
- * Compare the registry of usernames with the names of users. This is a
- * statement of its own, because a cluster cannot plan the main statement if
- * that uses KEYED_NAMES.
+ * Compare the registry of usernames with the names of users, and return the
+ * findings. This comparison is not a part of verify_sql, because on a cluster
+ * the planner cannot plan a query that joins distributed tables with the
+ * relation of keys of names that C code has computed.
  */
 static SPITupleTable *
 compare_registry(const VerifySource *source)
@@ -488,9 +495,9 @@ compare_registry(const VerifySource *source)
 }
 
 /*
- * Run the comparison with the active snapshot. Returns its findings as a list
- * of SPITupleTable. The caller has connected to SPI, and acts as the
- * containers' owner. Errors: 55000.
+ * Run the statements of verify() with the active snapshot, and return the
+ * findings as a list of SPITupleTable. The caller has called SPI_connect(),
+ * and acts as the containers' owner. Errors: 55000.
  */
 List *
 verify_run(bool with_views)
@@ -499,8 +506,9 @@ verify_run(bool with_views)
 	bool		ascii = GetDatabaseEncoding() == PG_SQL_ASCII;
 
 	/*
-	 * In a database with encoding SQL_ASCII, SQL cannot count characters, so C
-	 * code makes the short forms, as it does for the format "text".
+	 * With the format "text", C code computes the short forms. So it does in a
+	 * database with encoding SQL_ASCII, where SQL cannot cut a content to a
+	 * number of characters.
 	 */
 	ShortFormFormat format = !with_views ? SHORT_FORM_RAW :
 		ascii ? SHORT_FORM_TEXT : blogstore_short_form_format;
@@ -534,8 +542,8 @@ verify_run(bool with_views)
 }
 
 /*
- * Compare two findings for sorting, by what they are about, so that their
- * order does not depend on the plan.
+ * qsort() comparator for findings, so that their order does not depend on the
+ * plan of verify_sql.
  */
 static int
 finding_compare(const void *a, const void *b)
@@ -558,9 +566,10 @@ finding_compare(const void *a, const void *b)
 }
 
 /*
- * Run the comparison, for repair(). Returns a sorted array of *n findings, in
- * the current memory context. The caller has connected to SPI, and acts as the
- * containers' owner. Errors: 55000. Locks: AccessShareLock on the containers.
+ * Run the statements of verify() with a new snapshot, for repair(). Returns a
+ * sorted array of *n findings, in the current memory context. The caller has
+ * called SPI_connect(), and acts as the containers' owner. Errors: 55000.
+ * Locks: AccessShareLock on the containers.
  */
 Finding *
 findings_of_verify(uint64 *n, bool with_views)
@@ -589,8 +598,9 @@ findings_of_verify(uint64 *n, bool with_views)
 }
 
 /*
- * Add a finding to the result for each function that is attached to a
- * container and does not fix its search_path. Returns whether there is one.
+ * Report each function that a trigger, index, constraint or the like of a
+ * container calls, if the function has no SET search_path clause: add a
+ * finding to the result of verify(). Returns whether there is such a function.
  */
 static bool
 put_unpinned(ReturnSetInfo *info, Container container)
@@ -615,8 +625,9 @@ put_unpinned(ReturnSetInfo *info, Container container)
 }
 
 /*
- * Return whether a row of the comparison is a discrepancy, and not merely
- * something that the worker is about to do.
+ * Return whether verify() has to report a finding. A finding about a view is
+ * not reported if the worker may be about to correct the view
+ * (verify_settled.c).
  */
 static bool
 is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
@@ -629,8 +640,13 @@ is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Add the rows of the comparison that are discrepancies to the result of
- * verify(). All of them are if look is NULL.
+ * Add findings to the result of verify().
+ *
+ * findings: the findings to add
+ * results: the findings of all statements, as a list of SPITupleTable
+ * look: state of the comparison of the views, by which findings that
+ *     is_discrepancy() rejects are left out; NULL if the views were not
+ *     compared
  */
 static void
 put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
@@ -652,8 +668,8 @@ put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
 }
 
 /*
- * Run the comparison, and add its discrepancies to the result of verify(). If
- * look is NULL, the views are not compared.
+ * Run the statements of verify(), and add the findings to its result. If
+ * "look" is NULL, the views are not compared.
  */
 static void
 put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
@@ -669,10 +685,12 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 }
 
 /*
- * blogstore.verify(): return one row for each discrepancy. If a function that
- * is attached to a container does not fix its search_path, only such functions
- * are returned, because planning the comparison could call them. Reads with a
- * new snapshot, whatever the isolation level. Errors: 55000. Locks:
+ * blogstore.verify(): return one row for each discrepancy.
+ *
+ * If a trigger, index or constraint of a container calls a function without a
+ * SET search_path clause, only such functions are reported, because planning
+ * the statements could call them. Otherwise the statements run with a new
+ * snapshot, whatever the isolation level. Errors: 55000. Locks:
  * AccessShareLock on the containers.
  */
 static Datum

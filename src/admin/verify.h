@@ -1,8 +1,9 @@
 /*
  * verify.h
- *		What the files of verify() share. verify() compares the tables, and its
- *		result has one row, a finding, for each discrepancy; repair() repairs
- *		what the findings are about.
+ *		What the files of verify() share.
+ *
+ * verify() compares the tables, and returns one row, a finding, for each
+ * discrepancy. repair() repairs what the findings report.
  */
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
@@ -11,7 +12,10 @@
 #include "storage/bookkeeping/bookkeeping.h"
 #include "views/launcher/launcher.h"
 
-/* Columns of a finding. The result of verify() has the first eight. */
+/*
+ * Columns of a finding. verify() returns the first eight; the last is for
+ * repair().
+ */
 typedef enum FindingColumn
 {
 	FINDING_CONTAINER = 1,
@@ -28,29 +32,33 @@ typedef enum FindingColumn
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
 
 /*
- * Deltas that count something. One that counts nothing may be left of a
- * deleted post and is no error.
+ * Condition in SQL: a delta has an amount other than zero. A delta of zero may
+ * remain after its post was deleted, and is no error.
  */
 #define COUNTS_SQL \
 	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
 
 /*
- * Items that belong to a post, so that it is an error if the post is missing.
+ * Condition in SQL: the item is a comment, a like, or a delta with an amount.
+ * It is an error if the post of such an item does not exist.
  */
 #define ON_POST_SQL \
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
 /*
- * The query for keyed_names_begin(): the users in a table, with their names.
+ * A query for the users in a table, with their names. The receiver of
+ * keyed_names_begin() adds the keys of the names to the result rows.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
 	" WHERE type = 'user' AND user_id IS NOT NULL"
 
 /*
- * Compares a registry of usernames with KEYED_NAMES, the relation of users and
- * the keys of their names, in both directions. The row of a user without a
- * name is not a finding.
+ * Compares a registry of usernames with the users. KEYED_NAMES is a relation
+ * of all users with the keys of their names, which C code has computed.
+ * Returns a finding for each user without a row that has the right key, and
+ * for each row with a wrong key. A row of a user whose name is null is not a
+ * finding.
  */
 #define VERIFY_REGISTRY_SQL(registry) \
 	"SELECT 'users', 'registry', 'user', coalesce(a.user_id, n.user_id), NULL::uuid," \
@@ -63,52 +71,53 @@ typedef enum FindingColumn
 	" ON n.username_key = a.name_key COLLATE \"C\" AND n.user_id = a.user_id" \
 	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
 
-/*
- * The parts of verify()'s statements that differ between a single server and a
- * cluster. They may use $6, whose value is argument.
- */
+/* The parts of verify()'s statements that differ on a cluster. */
 typedef struct VerifySource
 {
-	const char *users;			/* name of the table that has the users */
-	KeptPlan   *names;			/* plan of VERIFY_NAMES_SQL for that table */
-	KeptPlan   *registry;		/* plan of VERIFY_REGISTRY_SQL for the registry
-								 * of usernames */
+	const char *users;
+	KeptPlan   *names;			/* the statement VERIFY_NAMES_SQL(users) */
+	KeptPlan   *registry;		/* the statement VERIFY_REGISTRY_SQL for the
+								 * table usernames */
 
 	/*
-	 * A CTE named tally with one row for each post. Its columns: post_id;
-	 * comment_delta and like_delta, the sums of the post's deltas; comments
-	 * and likes, the numbers of its items, where 0 and NULL mean none; and
-	 * odd, whether items on the post have to be checked one by one. It may
-	 * join the CTE account.
+	 * A CTE named tally with one row for each post, which may join the CTE
+	 * account. Its columns:
+	 *
+	 * post_id
+	 * comment_delta, like_delta: the sums of the post's deltas
+	 * comments, likes: how many comments and likes are on the post; NULL means
+	 *     none
+	 * odd: whether the comments, likes and deltas have to be checked one by
+	 *     one
 	 */
 	const char *tally;
-	const char *feed;			/* query for the rows of all nodes' feeds, with
-								 * the number of the node */
-	const char *nodes;			/* query for the numbers of the nodes that have
+	const char *feed;			/* query for the rows of the feed of each node,
+								 * and the node's number */
+	const char *nodes;			/* query for the numbers of all nodes that have
 								 * a feed */
-	int			tables;			/* the tables that the statement reads, as in
-								 * KeptPlan */
-	Datum		argument;		/* value of $6, a jsonb */
+	int			tables;			/* the tables that verify_sql reads, a
+								 * combination of ON_... flags */
+	Datum		argument;		/* the jsonb to pass as $6 to verify_sql */
 } VerifySource;
 
 /*
- * What is known of the findings about the views: whether the worker still has
- * to apply changes to the rows in question, or the findings are settled.
+ * Whether it is known which findings about the views are settled. A finding is
+ * settled if it is not caused by a change that the worker has yet to apply.
  */
 typedef enum ViewsKnown
 {
-	VIEWS_NOT_ASKED,			/* no finding about the views has come up
-								 * yet */
-	VIEWS_SETTLED,				/* it is known for each finding whether it is
+	VIEWS_NOT_ASKED,			/* views_look_end() has not been called yet */
+	VIEWS_SETTLED,				/* for each finding, it is known whether it is
 								 * settled */
-	VIEWS_UNSETTLED				/* it is not known, so no finding counts as
-								 * settled */
+	VIEWS_UNSETTLED				/* it could not be found out, so no finding
+								 * counts as settled */
 } ViewsKnown;
 
 /*
- * State of one comparison of the views: the worker that ran when it began, and
- * the turn (round of its main loop) up to which that had applied all changes.
- * verify_settled.c describes the protocol.
+ * State of one comparison of the views (verify_settled.c). entry and pid
+ * identify the worker that ran when the comparison began. "applied" is the
+ * last round of the worker's main loop whose changes were in the views at that
+ * time.
  */
 typedef struct ViewsLook
 {
@@ -118,14 +127,16 @@ typedef struct ViewsLook
 	ViewsKnown	known;
 
 	/*
-	 * On a cluster: for each node, the turn up to which its worker had applied
-	 * all changes, as the text of a jsonb.
+	 * On a cluster: the "applied" of each node's worker, as the text of a
+	 * jsonb. NULL on a server that is not part of a cluster.
 	 */
 	char	   *nodes;
 
 	/*
-	 * On a cluster: ids of the posts whose findings are not settled, according
-	 * to the nodes, sorted. The zero id says that lists of posts have changed.
+	 * On a cluster: sorted ids of posts, which the nodes have returned. A
+	 * finding about such a post may be caused by a change that a node's worker
+	 * has yet to apply. The id of all zeros means that a post may have been
+	 * added to the feed or removed from it.
 	 */
 	Datum	   *unsettled;
 	int			n_unsettled;

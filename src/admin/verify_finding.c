@@ -20,8 +20,8 @@ get_string(HeapTuple row, TupleDesc desc, int column)
 }
 
 /*
- * Read a finding from a row of verify_run()'s result. All values are copied
- * into the current memory context.
+ * Convert a row of the result of verify_run() to a Finding. All values are
+ * copied into the current memory context.
  */
 void
 finding_get(Finding *f, HeapTuple row, TupleDesc desc)

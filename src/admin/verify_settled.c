@@ -51,10 +51,10 @@
 #include "utils/wait_event.h"
 
 /*
- * How long to wait for the worker, in ms: FIRST_WAIT before the comparison,
- * LONGEST_WAIT after it, with a look every LOOK_AGAIN. A transaction that has
- * written may itself hold up the worker, so it waits only FIRST_WAIT_OF_WRITER
- * before.
+ * Timeouts in ms. Before the comparison, verify() waits at most FIRST_WAIT for
+ * the worker; in a transaction that has written, which may itself block the
+ * worker, at most FIRST_WAIT_OF_WRITER. After the comparison it waits at most
+ * LONGEST_WAIT. It tests the condition again every LOOK_AGAIN.
  */
 #define FIRST_WAIT 5000
 #define FIRST_WAIT_OF_WRITER 1500
@@ -62,7 +62,8 @@
 #define LOOK_AGAIN 5
 
 /*
- * Wake the worker, and sleep for LOOK_AGAIN ms or until this process is woken.
+ * Wake the worker, and sleep until this process's latch is set, at most
+ * LOOK_AGAIN ms.
  */
 static void
 nap(const ViewsLook *look)
@@ -75,8 +76,8 @@ nap(const ViewsLook *look)
 }
 
 /*
- * Return whether the worker that ran when the comparison began still serves
- * the views.
+ * Return whether the worker that ran when the comparison began still runs, and
+ * readers may still use the views.
  */
 static bool
 still_served(const ViewsLook *look)
@@ -86,9 +87,8 @@ still_served(const ViewsLook *look)
 }
 
 /*
- * Wait until the views show all that is in the WAL by now, counts included, or
- * the time is up. The less the worker has left to do, the more findings can be
- * settled.
+ * Wait until the views show all WAL written by now, or the timeout has passed.
+ * The less the worker has left to apply, the more findings can be settled.
  */
 static void
 await_worker(const ViewsLook *look)
@@ -106,10 +106,10 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Remember the worker of this server in *look. Returns false if findings about
- * its views could not be settled: on a standby, if there is no worker, in the
- * worker itself, and in a transaction that has written posts, which the worker
- * cannot know of.
+ * Store this server's worker in *look. Returns false if it will be impossible
+ * to find out which findings about the views the worker is about to correct:
+ * on a standby, without a worker, in the worker itself, and in a transaction
+ * that has written posts (the worker sees them only after the commit).
  */
 bool
 views_look_here(ViewsLook *look)
@@ -126,8 +126,9 @@ views_look_here(ViewsLook *look)
 }
 
 /*
- * Wait for this server's worker to catch up, and note the turn up to which it
- * has applied all changes.
+ * Wait until this server's worker has applied all WAL written by now, or a
+ * timeout has passed. Then set look->applied to the last round of the worker's
+ * main loop whose changes are in the views.
  */
 void
 views_note_turn(ViewsLook *look)
@@ -138,9 +139,10 @@ views_note_turn(ViewsLook *look)
 }
 
 /*
- * Begin a comparison of the views. Called before it takes its snapshot.
- * Returns false if findings about the views could not be settled, on this
- * server or on another node of a cluster.
+ * Begin a comparison of the views. The caller takes the snapshot for the
+ * comparison afterwards. Returns false if it will be impossible to find out
+ * which findings about the views are settled, which means: not caused by a
+ * change that the worker has yet to apply.
  */
 bool
 views_look_begin(ViewsLook *look)
@@ -156,9 +158,10 @@ views_look_begin(ViewsLook *look)
 }
 
 /*
- * Return whether the views were built with the current settings, according to
- * view_state as the active snapshot shows it. If not, the worker or this
- * process has not yet read new settings.
+ * Return whether the views were built with the settings that this process has
+ * (size of the feed, short form). After a change of the settings, the worker
+ * or this process may not have reloaded the configuration yet. Reads
+ * view_state with the active snapshot.
  */
 bool
 views_fit_settings(void)
@@ -173,9 +176,9 @@ views_fit_settings(void)
 
 /*
  * Wait until this server's worker has decoded all changes that the snapshot of
- * the comparison sees. Returns false if the worker ends or stops serving the
- * views. Also returns false, with a warning, if that takes longer than
- * LONGEST_WAIT.
+ * the comparison sees. Returns false if the worker exits, stops maintaining
+ * the views, or needs longer than LONGEST_WAIT; in the last case with a
+ * warning.
  */
 bool
 views_await_turn(const ViewsLook *look)
@@ -204,8 +207,8 @@ views_await_turn(const ViewsLook *look)
 }
 
 /*
- * Return the post ids of all findings, to ask the nodes of a cluster about
- * them.
+ * Return the post ids of all findings, which are sent to the nodes of the
+ * cluster.
  */
 static ArrayType *
 posts_of(List *results)
@@ -231,8 +234,10 @@ posts_of(List *results)
 }
 
 /*
- * Store the nodes' answer in *look: the posts whose findings are not settled.
- * Returns false if the nodes do not know.
+ * Store in *look the ids of posts whose findings may be caused by changes that
+ * the nodes' workers have yet to apply. The nodes of the cluster have returned
+ * these ids. Returns false if "unsettled" is NULL, because a node could not
+ * find out.
  */
 static bool
 keep_unsettled(ViewsLook *look, ArrayType *unsettled)
@@ -245,11 +250,15 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * Find out which findings are settled. The first call waits for the worker, or
- * asks the nodes of a cluster; later calls return the same result. Returns
- * false if that could not be found out, so that no finding counts as settled.
- * results: the findings, as a list of SPITupleTable. The caller has connected
- * to SPI, and acts as the containers' owner.
+ * Find out which findings about the views are settled, which means: not caused
+ * by a change that the worker has yet to apply. The first call waits for the
+ * worker, or asks the nodes of the cluster; later calls return the result of
+ * the first one. Returns false if it could not be found out; no finding counts
+ * as settled then.
+ *
+ * results: all findings, as a list of SPITupleTable
+ *
+ * The caller has called SPI_connect(), and acts as the containers' owner.
  */
 bool
 views_look_end(ViewsLook *look, List *results)
@@ -275,8 +284,9 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Return whether a post is among those that the nodes of a cluster have named
- * as not settled.
+ * Return whether the nodes of the cluster have returned this id of a post in
+ * their answer to views_look_end(). The id of all zeros stands for posts that
+ * were added to the feed or removed from it.
  */
 static bool
 named(const ViewsLook *look, const pg_uuid_t *post_id)
@@ -288,8 +298,8 @@ named(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded a change of a post after the turn
- * noted by views_look_begin().
+ * Return whether the worker has decoded a change of a post after the round
+ * look->applied of its main loop.
  */
 static bool
 told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
@@ -299,8 +309,8 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded a change of any post, other than of
- * its counts, after the turn noted by views_look_begin().
+ * Return whether the worker has decoded, after the round look->applied of its
+ * main loop, a change of any post that is not only a change of counts.
  */
 static bool
 told_of_list(const ViewsLook *look)
@@ -311,7 +321,6 @@ told_of_list(const ViewsLook *look)
 		told_list_since(&look->entry->told, look->applied);
 }
 
-/* Return whether a finding is about a row of a view. */
 static bool
 is_of_views(const Finding *f)
 {
@@ -320,9 +329,10 @@ is_of_views(const Finding *f)
 }
 
 /*
- * Return whether a finding may be a discrepancy only because the worker has
- * not applied a change yet. On a cluster this is true of all findings about
- * posts, because the statement reads the nodes one after another.
+ * Return whether the cause of a finding may be a change that the worker has
+ * not applied yet. This holds for findings about the views. On a cluster it
+ * holds for all findings about posts, because the statement reads the nodes
+ * one after another, at different times.
  */
 bool
 finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
@@ -331,8 +341,9 @@ finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
 }
 
 /*
- * Return whether a finding is settled. Called after views_look_end() has
- * returned true.
+ * Return whether a finding is settled, which means: not caused by a change
+ * that the worker has yet to apply. The caller has called views_look_end(),
+ * which has returned true.
  */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)
@@ -344,7 +355,10 @@ finding_is_settled(const ViewsLook *look, const Finding *f)
 		!told_of_list(look);
 }
 
-/* Return whether this node's worker has sent all changes to other nodes. */
+/*
+ * Return whether this node's worker still runs, and has sent all changes of
+ * the views to the other nodes of the cluster.
+ */
 bool
 views_are_sent(const ViewsLook *look)
 {

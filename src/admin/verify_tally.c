@@ -1,11 +1,10 @@
 /*
  * verify_tally.c
- *		A part of verify()'s main statement: the sums of the likes, comments
- *		and deltas of each post.
+ *		The CTE "tally" of verify()'s main statement: for each post, the
+ *		numbers of its comments and likes, and the sums of its deltas.
  *
- * Likes, comments and deltas are summed up separately, which is fastest. All
- * sums are consistent, because they are read in one statement, with one
- * snapshot.
+ * Likes, comments and deltas are aggregated separately, which is fastest. All
+ * sums are consistent, because one statement reads them with one snapshot.
  *
  * Runs in backends.
  */
@@ -15,11 +14,14 @@
 #include "storage/layout/layout.h"
 
 /*
- * Counts the comments or likes on each post. odd: one of them lacks a value,
- * or does not have its author's current name, so that the items of the post
- * have to be checked one by one. There may be so many items that they spill to
- * disk. So the rows have only the columns that are needed, and the tests are
- * few.
+ * A subquery that counts the comments or likes on each post. Its column "odd"
+ * is true if an item on the post lacks a required value, or does not have its
+ * author's current username. All items on such a post are then checked one by
+ * one.
+ *
+ * type: "comment" or "like"
+ * also_valid: further condition on valid items
+ * column, carried, counted: how to count only comments that are not hidden
  */
 #define SUMS_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
@@ -43,8 +45,8 @@ const char verify_tally_sql[] =
 	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
 
 	/*
-	 * One row for each post, computed by itself. Otherwise the planner might
-	 * hash all posts to look them up here.
+	 * One row for each post. The planner knows from GROUP BY that post_id is
+	 * unique here, so that it need not hash all posts in order to join them.
 	 */
 	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
 	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes,"

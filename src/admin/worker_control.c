@@ -36,12 +36,13 @@ SQL_FUNCTION(stop_worker);
 /* Longest sleep before a waiting function tests its condition again, in ms. */
 #define LOOK_AGAIN 50
 
-/* Longest time that wait_for_posts() waits, in ms. */
+/* Longest timeout of wait_for_posts(), in ms. */
 #define LONGEST_FOR_POSTS 60000
 
 /*
- * Check that this database can have a worker. Errors: 55000 if no worker can
- * run on this server; 54000 if too many other databases have one.
+ * Check that this database has a worker or can get one. Errors: 55000 if no
+ * worker can run on this server; 54000 if the databases of the server already
+ * have as many workers as it allows.
  */
 static void
 need_possible_worker(void)
@@ -60,8 +61,10 @@ need_possible_worker(void)
 }
 
 /*
- * Check that this process is not the worker. A trigger of the owner, which the
- * worker runs, may call these functions. Errors: 55000.
+ * Check that this process is not the worker, in which the owner's triggers may
+ * call these SQL functions. Errors: 55000.
+ *
+ * command: name of the SQL function, for the error message
  */
 static void
 need_other_process(const char *command)
@@ -82,12 +85,14 @@ need_other_process(const char *command)
  * ------------------------------------------------------------------------ */
 
 /*
- * A function that returns whether what a function waits for has happened. It
- * is called repeatedly with the same argument until it returns true.
+ * A function that returns whether a condition is met. wait_until() calls it
+ * repeatedly, with the same argument, until it returns true.
  */
 typedef bool (*WaitTest) (void *arg);
 
-/* Return the time at which a timeout ends, at most "longest" ms from now. */
+/*
+ * Return the current time plus the timeout, but at most "longest" ms from now.
+ */
 static TimestampTz
 deadline_after(const Interval *timeout, int longest)
 {
@@ -102,8 +107,8 @@ deadline_after(const Interval *timeout, int longest)
 }
 
 /*
- * Call test(arg) until it returns true, sleeping between the calls. Returns
- * false if the deadline has passed.
+ * Call test(arg) repeatedly until it returns true, with sleeps in between.
+ * Returns false if the deadline has passed before.
  */
 static bool
 wait_until(WaitTest test, void *arg, TimestampTz deadline)
@@ -121,14 +126,14 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 		now = GetCurrentTimestamp();
 		left = TimestampDifferenceMilliseconds(now, deadline);
 		if (left <= 0 || now < began)
-			/* the time is up, or the clock was set back */
+			/* the deadline has passed, or the clock was set back */
 			return false;
 		entry = my_worker_entry();
 		if (entry != NULL)
 		{
 			/*
-			 * Test again after preparing to sleep, so that no wakeup between
-			 * the two is missed.
+			 * ConditionVariablePrepareToSleep() comes before the test, so that
+			 * a wakeup after the test ends the sleep.
 			 */
 			ConditionVariablePrepareToSleep(&entry->progress);
 			if (!test(arg))
@@ -149,9 +154,12 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 }
 
 /*
- * Check that a function that waits for the worker can run here. no_timeout:
- * its argument timeout is null. Errors: 22004 if it is null; 25006 on a
- * standby; 55000 in the worker, or if there are no containers.
+ * Check that wait_for_views() or wait_for_posts() can run.
+ *
+ * no_timeout: whether the argument "timeout" is null
+ *
+ * Errors: 22004 if no_timeout; 25006 on a standby; 55000 in the worker, or if
+ * there are no containers.
  */
 static void
 require_waiting(const char *function, bool no_timeout)
@@ -173,9 +181,9 @@ require_waiting(const char *function, bool no_timeout)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a worker serves the views, so that readers use them. If the
- * database has no worker, ask the launcher for one. Errors: 55000 if the
- * worker was stopped.
+ * Return whether the worker runs and lets readers use the views. If the
+ * database has no worker, ask the launcher to start one. Errors: 55000 if
+ * stop_worker() has stopped the worker.
  */
 static bool
 worker_serves(void)
@@ -197,34 +205,37 @@ worker_serves(void)
 		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
 
-/* What wait_for_views() waits for, one step after another. */
+/* The step that a call of wait_for_views() is in. */
 typedef enum WaitStep
 {
-	WAIT_WORKER,				/* a worker serves the views */
-	WAIT_APPLIED,				/* the views show everything that was committed
-								 * before the call */
-	WAIT_JOBS,					/* the jobs that are queued by then are done */
-	WAIT_COMMITTED,				/* it is known where the writes of jobs end in
-								 * the WAL */
-	WAIT_JOBS_APPLIED,			/* the views show the writes of these jobs */
+	WAIT_WORKER,				/* wait until the worker lets readers use the
+								 * views */
+	WAIT_APPLIED,				/* wait until the views show all that was
+								 * committed before the call */
+	WAIT_JOBS,					/* wait until the jobs are done that were
+								 * queued at the end of WAIT_APPLIED */
+	WAIT_COMMITTED,				/* wait until the worker has committed what
+								 * these jobs wrote */
+	WAIT_JOBS_APPLIED,			/* wait until the views show what these jobs
+								 * wrote */
 	WAIT_DONE
 } WaitStep;
 
-/* State of one call of wait_for_views(). */
 typedef struct Wait
 {
 	WaitStep	step;
-	Datum		jobs;			/* the ids of the jobs that WAIT_JOBS waits
-								 * for, as an array */
+	Datum		jobs;			/* array of the ids of the jobs that WAIT_JOBS
+								 * waits for */
 	int			n_jobs;
-	XLogRecPtr	position;		/* WAL position before which the views must
-								 * show all changes */
+	XLogRecPtr	position;		/* the views must show all changes before this
+								 * WAL position */
 } Wait;
 
 /*
- * Begin to wait until the views show all WAL written by now. Writes a message
- * to the WAL, so that the worker has something to decode behind all other
- * changes.
+ * Set wait->position to the end of the WAL, so that mark_passed() returns true
+ * when the views show all WAL written by now. The function writes a logical
+ * message to the WAL. By decoding this message, the worker learns that it has
+ * decoded everything before.
  */
 static void
 wait_mark(Wait *wait)
@@ -238,23 +249,27 @@ wait_mark(Wait *wait)
 }
 
 /*
- * Return whether the views show all changes before wait->position, and a
- * worker serves the views.
+ * Return whether readers may use the views, and the views show all changes
+ * before wait->position.
  */
 static bool
 mark_passed(const Wait *wait)
 {
 	WorkerEntry *entry = my_worker_entry();
 
-	/* on a cluster, the worker has also sent all changes to other nodes */
+	/*
+	 * on a cluster, unsent is 0 once the worker has sent all changes to other
+	 * nodes
+	 */
 	return worker_serves() && entry != NULL &&
 		pg_atomic_read_u64(&entry->shown_lsn) >= wait->position &&
 		pg_atomic_read_u32(&entry->unsent) == 0;
 }
 
 /*
- * If it is known where the writes of jobs end in the WAL, begin to wait until
- * the views show them. Returns false if the worker is committing such writes.
+ * Set wait->position to the end of what the worker's jobs have written to the
+ * WAL. Returns false if the worker is committing such writes, so that the end
+ * is not known yet.
  */
 static bool
 wait_for_written(Wait *wait)
@@ -266,16 +281,18 @@ wait_for_written(Wait *wait)
 		return false;
 	wait->position = lsn;
 	if (entry != NULL && pg_atomic_read_u64(&entry->shown_lsn) < lsn)
-		wait_mark(wait);		/* wait_mark() also flushes the WAL up to
-								 * lsn */
+		wait_mark(wait);		/* flushes the WAL up to "lsn", too */
 	return true;
 }
 
 /*
- * Take as many steps as possible; return whether the last one is done. The
- * jobs are read from the queue only after the changes are applied, because
- * these can queue jobs, for example for a username that was written directly.
- * The views must also show what jobs have written that ended during the wait.
+ * WaitTest of wait_for_views(): do all steps whose conditions are met, and
+ * return whether the last step is done.
+ *
+ * The ids of queued jobs are read only when the views show all earlier
+ * commits, because applying a commit can queue a job (a rename, if the owner
+ * has updated a username directly). After the jobs are done, the views must
+ * still apply what the jobs have written.
  */
 static bool
 wait_advance(void *arg)
@@ -293,7 +310,7 @@ wait_advance(void *arg)
 
 		wait->jobs = jobs_to_wait_for(&wait->n_jobs);
 		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
-		/* the worker may not know yet of a job that was just queued */
+		/* the worker may be asleep, not knowing of a job queued just now */
 		if (wait->n_jobs > 0 && entry != NULL)
 			worker_wake_at_once(entry);
 	}
@@ -308,8 +325,8 @@ wait_advance(void *arg)
 
 /*
  * blogstore.wait_for_views(timeout): wait until the views show everything that
- * was committed before the call, all counts included, and the jobs that are
- * queued are done. Returns false after the timeout.
+ * was committed before the call, all counts included, and until the queued
+ * jobs are done. Returns false after the timeout.
  *
  * Errors: 22004, 25006, 54000, 55000. Locks: none.
  */
@@ -332,28 +349,32 @@ wait_for_views(PG_FUNCTION_ARGS)
 
 /* ------------------------------------------------------------------------
  * wait_for_posts()
- *
- * It only reads what the worker publishes. It writes nothing and does not wake
- * the worker, so clients cannot have the worker do anything by it.
  * ------------------------------------------------------------------------ */
 
-/* What one call of wait_for_posts() waits for. */
+/*
+ * State of one call of wait_for_posts(). The function writes nothing and does
+ * not wake the worker: untrusted clients may call it, and must not be able to
+ * make the worker work more.
+ */
 typedef struct PostsWait
 {
-	/* End of the last commit that had written items when the call began. */
+	/*
+	 * WAL position: end of the last commit that had written items when the
+	 * call began
+	 */
 	XLogRecPtr	position;
 
 	/*
-	 * Number of the worker's turn (a round of its main loop) that was in
-	 * progress when the call began; otherwise of the last one.
+	 * Number of a round of the worker's main loop: the round that was in
+	 * progress when the call began, or else the last one before.
 	 */
 	uint64		turn;
 	bool		on_cluster;
 } PostsWait;
 
 /*
- * Begin a wait for posts: note where the last commit that wrote items ends,
- * and the worker's current turn.
+ * Initialize *wait: read from shared memory where the last commit that wrote
+ * items ends, and the number of the current round of the worker's main loop.
  */
 static void
 posts_wait_begin(PostsWait *wait)
@@ -366,18 +387,19 @@ posts_wait_begin(PostsWait *wait)
 }
 
 /*
- * Return whether lists show the posts that were committed before the wait
- * began.
+ * WaitTest of wait_for_posts(): return whether list_feed() and
+ * list_user_posts() show all posts that were committed before the wait began.
  *
- * While the views are served, lists show these posts once the worker has
- * applied them. While the views are not served, lists read posts and show them
- * at once. The worker may start to serve the views at the end of a turn. If
- * the turn began after the wait, it has applied these posts by then. A turn
- * that was in progress when the wait began may not have, so the function waits
- * for its end.
+ * If readers may use the views, these lists show the posts once the worker has
+ * applied them. If readers may not use the views, the lists are read from the
+ * posts container, and show the posts at once. The worker can allow readers to
+ * use the views at the end of each round of its main loop. A round that began
+ * after the wait has applied the posts by then. A round that was in progress
+ * when the wait began may not have, so the function waits for the end of that
+ * round.
  *
- * On a cluster, another node may serve its views while this node does not. So
- * the wait goes on until this node serves its views.
+ * On a cluster, readers on another node may use the views while readers on
+ * this node may not. So the wait goes on until readers on this node may.
  */
 static bool
 posts_shown(void *arg)
@@ -434,8 +456,8 @@ wait_for_posts(PG_FUNCTION_ARGS)
  * ------------------------------------------------------------------------ */
 
 /*
- * blogstore.rebuild_views(): queue a rebuild of the views, unless one is
- * queued that has not begun.
+ * blogstore.rebuild_views(): queue a job that rebuilds the views, unless such
+ * a job is queued and has not begun.
  *
  * Errors: 25006, 54000, 55000.
  */
@@ -462,15 +484,19 @@ rebuild_views(PG_FUNCTION_ARGS)
 }
 
 /*
- * Store in view_state whether the worker may run. If that changes, also note
- * that the views are not complete.
+ * Set view_state.enabled, which says whether the worker may run. If that is a
+ * change, also set view_state.ready to false, so that readers do not use the
+ * views.
  */
 static void
 set_enabled(bool enabled)
 {
 	ViewState	state;
 
-	/* see what the previous holder of the start-stop lock has committed */
+	/*
+	 * a new snapshot, which sees what the previous holder of the start-stop
+	 * lock committed
+	 */
 	PushActiveSnapshot(GetLatestSnapshot());
 	view_state_read(&state);
 	if (state.enabled != enabled)
@@ -483,10 +509,11 @@ set_enabled(bool enabled)
 }
 
 /*
- * blogstore.start_worker(): enable the worker, and have it started at commit.
+ * blogstore.start_worker(): enable the worker. The launcher starts it at
+ * commit.
  *
- * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock, which each
- * caller of start_worker() or stop_worker() holds until its transaction ends.
+ * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,
+ * exclusive) until the transaction ends. stop_worker() takes it too.
  */
 static Datum
 start_worker(PG_FUNCTION_ARGS)
@@ -501,21 +528,26 @@ start_worker(PG_FUNCTION_ARGS)
 }
 
 /*
- * End this database's worker. Until the transaction ends, the entry in shared
- * memory keeps the worker stopped. After a commit, the row of view_state keeps
- * it stopped; after a rollback, the launcher starts it again.
+ * Stop this database's worker, and wait until its process has exited. Until
+ * this transaction ends, the worker's entry in shared memory prevents a
+ * restart. After a commit, view_state.enabled prevents it; after a rollback,
+ * the launcher starts the worker again.
  */
 static void
 end_worker(void)
 {
-	/* another database may have taken the last entry in shared memory */
+	/*
+	 * worker_stop() needs an entry in shared memory. If none is free, because
+	 * other databases have all of them, worker_require_room() raises an error.
+	 */
 	while (!worker_stop())
 		worker_require_room();
 }
 
 /*
- * Clear the stored position of the worker, because its slot was dropped on
- * purpose. Otherwise the next worker would report the missing slot as a loss.
+ * Delete the WAL position up to which the worker has applied changes (table
+ * change_feed). Called when stop_worker() has dropped the slot. Otherwise the
+ * next worker would report that the slot was lost.
  */
 static void
 forget_position(void)
@@ -537,11 +569,15 @@ size_text(int64 bytes)
 }
 
 /*
- * blogstore.stop_worker(drop_slot): end the worker, and keep it from starting.
- * The worker is ended before this transaction writes anything, because
- * otherwise each could wait for the other.
+ * blogstore.stop_worker(drop_slot): stop the worker, and do not start it again
+ * until start_worker() is called.
  *
- * Errors: 22004, 25001, 25006, 54000, 55000. Locks: as start_worker().
+ * The function stops the worker before it writes to view_state, because the
+ * worker may wait for a lock on view_state while this function waits for the
+ * worker to exit.
+ *
+ * Errors: 22004, 25001, 25006, 54000, 55000. Locks: the start-stop lock
+ * (heavyweight, exclusive) until the transaction ends.
  */
 static Datum
 stop_worker(PG_FUNCTION_ARGS)

@@ -68,8 +68,11 @@ status_text(Status *status, StatusColumn column, const char *text)
 }
 
 /*
- * Set by how many bytes of WAL the views are behind, and for how long. shown:
- * the views show all commits before this WAL position.
+ * Set the columns lag_bytes and lag_time: how far the views are behind the
+ * WAL.
+ *
+ * shown: the views show all commits before this WAL position
+ * caught_up_at: when the views last showed all WAL
  */
 static void
 status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
@@ -85,9 +88,9 @@ status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
 }
 
 /*
- * Set the name of the slot. Also set how much WAL lies behind the slot's
- * confirmed position. If a worker is running, status_lag() replaces that by
- * the lag of the views.
+ * Set the column slot, and set lag_bytes to the amount of WAL since the slot's
+ * confirmed position. If a worker runs, status_lag() later replaces lag_bytes
+ * by the lag of the views.
  */
 static void
 status_slot(Status *status)
@@ -133,8 +136,8 @@ state_name(const WorkerEntry *entry)
 }
 
 /*
- * Return when the transaction of a process began, or 0 if the process has
- * none.
+ * Return the time at which the current transaction of another process began,
+ * or 0 if the process has no transaction.
  */
 static TimestampTz
 transaction_began(int pid)
@@ -150,8 +153,11 @@ transaction_began(int pid)
 }
 
 /*
- * If the worker is creating its slot, and a transaction that was open before
- * delays that, set a hint that names the transaction.
+ * While the worker creates its slot, it waits for all transactions that are
+ * open to end. If it is waiting, set a hint that names one of these
+ * transactions.
+ *
+ * worker: the worker's pid
  */
 static void
 status_delay(Status *status, int worker)
@@ -182,8 +188,9 @@ status_delay(Status *status, int worker)
 }
 
 /*
- * Set the columns that come from the worker's entry in shared memory. entry: a
- * copy, which was made under the lock.
+ * Set the columns that come from the worker's entry in shared memory.
+ *
+ * entry: a copy of this entry
  */
 static void
 status_from_entry(Status *status, const WorkerEntry *entry)
@@ -216,8 +223,8 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 }
 
 /*
- * Set the status of a stopped worker: since when it has been stopped, and how
- * much WAL its slot retains.
+ * Set the columns for a stopped worker: since when the views have not been
+ * updated, and a hint with the amount of WAL that the slot retains.
  */
 static void
 status_stopped(Status *status)
@@ -248,8 +255,8 @@ status_stopped(Status *status)
 }
 
 /*
- * Return whether the worker is stopped according to view_state. Returns false
- * if that table cannot be read.
+ * Return whether the worker is disabled by view_state, which stop_worker()
+ * writes. Returns false if that table cannot be read.
  */
 static bool
 stopped_by_row(void)
@@ -268,8 +275,10 @@ stopped_by_row(void)
 }
 
 /*
- * Set the status for a server on which no worker can run: why, and what to do
- * about it.
+ * Set the columns for a server on which no worker can run.
+ *
+ * why: the reason
+ * hint: what the user can do about it
  */
 static void
 status_disabled(Status *status, const char *why, const char *hint)
@@ -281,8 +290,9 @@ status_disabled(Status *status, const char *why, const char *hint)
 }
 
 /*
- * Return the hint for a library that is not preloaded. If a slot exists, it
- * retains WAL, and no process drops it, so the hint also says how to drop it.
+ * Return the hint for a server that does not preload the library. If a slot
+ * exists, it retains WAL, and no worker will drop it, so the hint also tells
+ * how to drop it.
  */
 static const char *
 preload_hint(const Status *status)
@@ -332,8 +342,8 @@ fill_status(Status *status)
 		status_from_entry(status, &entry);
 
 	/*
-	 * A worker that has not started yet, nor failed to start, has not read
-	 * view_state, so the row is read here.
+	 * The worker reads view_state when it starts, and sets entry.state
+	 * accordingly. Before that, read view_state here.
 	 */
 	if (!found ||
 		(entry.failures == 0 && (entry.state == WORKER_WANTED ||

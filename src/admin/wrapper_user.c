@@ -1,8 +1,8 @@
 /*
  * wrapper_user.c
- *		The user on whose behalf the wrappers of requests act. A wrapper is an
- *		SQL function that a site calls in place of a request and that fills in
- *		the user.
+ *		The user for whom a wrapper acts. A wrapper is an SQL function that
+ *		clients of a site call in place of a request, without the argument
+ *		that names the acting user. The wrapper passes this user.
  *
  * Runs in backends and parallel workers.
  */
@@ -20,12 +20,13 @@
 SQL_FUNCTION(current_user_id);
 
 /*
- * blogstore.current_user_id(required): return the user in the setting
+ * blogstore.current_user_id(required): return the value of the setting
  * blogstore.current_user_id, which only superusers and roles with the right to
  * set it can change (PGC_SUSET).
  *
- * Returns null if the setting is empty and required is false. Errors: 42501 if
- * it is empty and required is true; 22004 if required is null; 55000.
+ * Returns null if the setting is empty and "required" is false. Errors: 42501
+ * if the setting is empty and "required" is true; 22004 if "required" is null;
+ * 55000.
  */
 static Datum
 current_user_id(PG_FUNCTION_ARGS)

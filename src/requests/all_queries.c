@@ -1,6 +1,6 @@
 /*
  * all_queries.c
- *		The array of all queries, by their numbers.
+ *		The array request_queries[], which has a RequestQuery for each query.
  *
  * Runs in backends and parallel workers.
  */

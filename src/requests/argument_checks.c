@@ -27,8 +27,9 @@
 bool		request_is_part = false;
 
 /*
- * Begin a request, and act as the containers' owner until owner_end(). command
- * is the name of a command for error messages, or NULL for a query.
+ * Begin a request, and act as the containers' owner until owner_end().
+ * "command" is the name of a command for error messages, or NULL if the
+ * request is a query.
  *
  * Errors: 25006 for a command on a standby, in a read-only transaction or in
  * parallel mode; 55000 if there are no containers.
@@ -92,9 +93,6 @@ text_bytes(Datum text)
 	return (int64) toast_raw_datum_size(text) - VARHDRSZ;
 }
 
-/*
- * Check that an argument is a text of at most MAX_TEXT_BYTES. Errors: 54000.
- */
 static void
 check_text_fits(FunctionCallInfo fcinfo, int arg, const char *name)
 {
@@ -115,8 +113,9 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return whether a title of this many bytes can have at most MAX_TITLE_LENGTH
- * characters. Called before the title is detoasted to count them.
+ * Return whether a title could have at most MAX_TITLE_LENGTH characters,
+ * judged by its size in bytes. title_fits() counts the characters, but has to
+ * detoast the title first.
  */
 bool
 title_may_fit(int64 bytes)
@@ -124,7 +123,6 @@ title_may_fit(int64 bytes)
 	return bytes <= MAX_TITLE_LENGTH * pg_database_encoding_max_length();
 }
 
-/* Return whether a title has at most MAX_TITLE_LENGTH characters. */
 bool
 title_fits(Datum title)
 {
@@ -137,7 +135,6 @@ title_fits(Datum title)
 		MAX_TITLE_LENGTH;
 }
 
-/* Check that a text is not empty. Errors: 22023. */
 void
 check_not_empty(Datum value, const char *name)
 {
@@ -171,8 +168,8 @@ need_title(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Return an argument that is a new username, without spaces at both ends.
- * Errors: 22004 if it is null; 22023 if it cannot be a username.
+ * Return an argument that is a new username, with leading and trailing spaces
+ * removed. Errors: 22004 if it is null; 22023 if it is not a valid username.
  */
 Datum
 need_username(FunctionCallInfo fcinfo, int arg)
@@ -198,8 +195,9 @@ need_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Return whether an argument is short enough to be a username. Errors: 22004
- * if it is null; 54000 if it is longer than MAX_TEXT_BYTES.
+ * Return whether an argument is short enough to be a username. If it is not,
+ * no user can have this name, and the caller does not look it up. Errors:
+ * 22004 if it is null; 54000 if it is longer than MAX_TEXT_BYTES.
  */
 bool
 may_be_username(FunctionCallInfo fcinfo, int arg)
@@ -210,8 +208,8 @@ may_be_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Set *id to an argument that is the id of a new item, or to a generated id if
- * the argument is null.
+ * Set *id to the argument with the id of a new item. If the argument is null,
+ * generate an id.
  */
 void
 get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
@@ -223,8 +221,8 @@ get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id)
 }
 
 /*
- * Return an argument that is the creation date of a new item, or the current
- * time if the argument is null. Errors: 22023 if the date is infinite.
+ * Return the argument with the creation date of a new item. If the argument is
+ * null, return the current time. Errors: 22023 if the date is infinite.
  */
 TimestampTz
 get_creation_date(FunctionCallInfo fcinfo, int arg)
@@ -250,7 +248,6 @@ get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_BOOL(arg);
 }
 
-/* Set the modification date of an item to the current time. */
 void
 set_modified(BlogItem *item)
 {
@@ -259,10 +256,13 @@ set_modified(BlogItem *item)
 }
 
 /*
- * Read the arguments page_size, before_date, before_id and oldest_first, which
- * begin at number arg, into *page. Errors: 22004 if oldest_first is null;
- * 22023 if page_size is below 1, or only one of before_date and before_id is
- * given.
+ * Read the arguments page_size, before_date, before_id and oldest_first into
+ * *page.
+ *
+ * arg: number of the first of these arguments, counted from 0
+ *
+ * Errors: 22004 if oldest_first is null; 22023 if page_size is below 1, or if
+ * only one of before_date and before_id is null.
  */
 void
 get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
@@ -291,10 +291,14 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 }
 
 /*
- * After an insert has failed because its key is taken, read the item that has
- * the key. A post is read with its counts. Returns false if the item has been
- * deleted since; the caller then inserts again. Errors: 40001 if the
- * transaction's snapshot does not show the item.
+ * Called when an insert has failed because an item with the same key exists.
+ * Reads this item; for a post, also adds up its counts. Returns false if the
+ * item has been deleted meanwhile; the caller then repeats the insert. Errors:
+ * 40001 under REPEATABLE READ and SERIALIZABLE, if the transaction's snapshot
+ * does not show the item.
+ *
+ * post_id: the partition key
+ * key, nkeys: the primary key
  */
 bool
 find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
@@ -321,9 +325,10 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * Delete a post or comment whose author is being deleted, so that its id is
- * free. Readers do not see it any more, and the worker would delete it later.
- * Returns false if the author is not being deleted.
+ * If the author of a post or comment is being deleted, delete the item, so
+ * that a new item can have its id. No request returns such an item any more,
+ * and the worker would delete it later. Returns false if the author is not
+ * being deleted.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)
@@ -342,10 +347,11 @@ delete_hidden(ItemType type, const BlogItem *there)
 }
 
 /*
- * After an insert has failed because its key is taken, read the post or
- * comment that has the key. If its author is being deleted, delete it instead.
- * Returns false if the key is free now; the caller then inserts again. Errors:
- * 40001. Waits for transactions that have the item locked.
+ * Called when an insert has failed because a post or comment with the same key
+ * exists. Reads this item. If the author of the item is being deleted, deletes
+ * the item. Returns false if no item has the key any more; the caller then
+ * repeats the insert. Waits for transactions that have a row lock on the item.
+ * Errors: as find_conflicting().
  */
 bool
 find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,

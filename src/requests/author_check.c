@@ -4,10 +4,10 @@
  *		author.
  *
  * The other commands change any item, and trust their caller to know which
- * user is acting. Clients that are not trusted call wrapper functions, which
- * create_api() makes. The wrappers call the own_...() commands where a command
- * names an item but not its author, and where a command names a post that may
- * be hidden.
+ * user is acting. Untrusted clients may call only wrapper functions, which
+ * create_api() makes. A wrapper passes the signed-in user as the author to an
+ * own_...() command where the arguments of the other command do not name the
+ * author, or name a post that may be hidden.
  *
  * Runs in backends.
  */
@@ -20,8 +20,9 @@
 #include "utils/uuid.h"
 
 /*
- * Return the first argument of an own_...() command, the author. *rest becomes
- * the same call without this argument. Errors: 22004.
+ * Return the first argument of an own_...() command, which is the author. Set
+ * *rest to a call with the remaining arguments. Errors: 22004 if the author is
+ * null.
  */
 const pg_uuid_t *
 need_author(FunctionCallInfo fcinfo, FunctionCallInfo rest)
@@ -47,13 +48,13 @@ not_own(ItemType type)
 }
 
 /*
- * Check that a post, comment or like is by the author (NULL: any). If the
- * caller has not locked the item, another item may take its place after the
- * check.
+ * Check that the author of a post, comment or like is "author"; NULL accepts
+ * any author. If the caller has no row lock on the item, the item may be
+ * deleted and created again, by another author, after the check.
  *
- * Errors: 42501 if the item is by another author; 23503 if in addition the
- * item or its post is hidden, because the author must not learn that it
- * exists.
+ * Errors: 42501 if the item is by another author. If in addition the item or
+ * its post is hidden, 23503, as for an item that does not exist, so that the
+ * caller does not learn that it exists.
  */
 void
 check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)
@@ -67,8 +68,9 @@ check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)
 }
 
 /*
- * Check that a new item is by the author (NULL: any). The post is not looked
- * up, so the error does not tell whether it exists. Errors: 42501.
+ * Check that the author of a new item is "author"; NULL accepts any author.
+ * The check does not look up the item's post, so the error does not reveal
+ * whether the post exists. Errors: 42501.
  */
 void
 check_new_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)

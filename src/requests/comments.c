@@ -2,9 +2,10 @@
  * comments.c
  *		Requests for comments: create a comment (C3), list a post's comments
  *		(Q4), list the replies to a comment, list a user's comments, edit and
- *		delete a comment. request_list.h explains the codes.
+ *		delete a comment.
  *
- * Runs in backends; queries also run in parallel workers.
+ * request_list.h explains the codes C3 and Q4. Runs in backends; queries also
+ * run in parallel workers.
  */
 #include "postgres.h"
 
@@ -32,14 +33,18 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
 
 /*
  * create_comment() and own_create_comment() (C3): insert a comment, and
- * increment the post's comment_count. If author is not NULL, the comment must
- * be by this author, and the error for a hidden post or parent of another user
- * is the one for an item that does not exist.
+ * increment the post's comment_count.
+ *
+ * author: the user that own_create_comment() is called for. The comment must
+ *     be by this user. If the post or the parent comment is hidden and by
+ *     another user, the error is the same as for an item that does not exist.
+ *     NULL in create_comment(), which has no such checks.
  *
  * Errors: 22004, 22023, 23503, 23505, 23514, 25006, 40001, 42501, 54000,
- * 55000. Locks: the post, in share mode, and the row that counts the comment
- * (model/post_counts/count_delta.c). Waits for a transaction that is deleting
- * the post or writing a comment with the same id.
+ * 55000. Locks: the post lock (heavyweight, model/post_counts/post_count.c) in
+ * share mode, until the comment is counted; a row lock on the post's counter,
+ * or on another delta (model/post_counts/count_delta.c). Waits for a
+ * transaction that is deleting the post or writing a comment with the same id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -99,18 +104,18 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
-/*
- * The changes that edit_comment() makes. Values that the client has not passed
- * stay as they are.
- */
+/* The arguments of edit_comment(). */
 typedef struct CommentEdit
 {
 	BlogItem	wanted;
-	bool		content;		/* has the client passed a content? */
+	bool		content;		/* whether to change the content */
 	bool		properties;
 } CommentEdit;
 
-/* Apply an edit to a comment in memory. Returns whether that changes it. */
+/*
+ * Apply the arguments of edit_comment() to a comment in memory. Returns
+ * whether this changes the comment.
+ */
 static bool
 comment_take(BlogItem *comment, const CommentEdit *edit)
 {
@@ -129,7 +134,10 @@ comment_take(BlogItem *comment, const CommentEdit *edit)
 	return changes;
 }
 
-/* Return whether the comment exists and the edit would not change it. */
+/*
+ * Return whether the comment exists and already has the values that the edit
+ * would give it. The caller then need not keep the post from being deleted.
+ */
 static bool
 edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
 {
@@ -147,9 +155,16 @@ edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *ed
 }
 
 /*
- * edit_comment() and own_edit_comment(): change a comment, if it is by the
- * author (NULL: any). Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000,
- * 55000. Locks: the comment item, FOR NO KEY UPDATE.
+ * edit_comment() and own_edit_comment(): change the content or properties of a
+ * comment.
+ *
+ * author: who must have written the comment; NULL accepts any author
+ *
+ * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
+ * lock (FOR NO KEY UPDATE) on the comment. If the edit changes the comment,
+ * before that the post lock (heavyweight, model/post_counts/post_count.c) in
+ * share mode, until the post cannot be deleted before this transaction ends
+ * (post_keep()).
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -197,12 +212,15 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * delete_comment() and own_delete_comment(): delete a comment, if it is by the
- * author (NULL: any), and decrement the post's comment_count. Returns whether
- * there was such a comment.
+ * delete_comment() and own_delete_comment(): delete a comment, and decrement
+ * the post's comment_count. Returns false if there is no such comment by the
+ * author.
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post, in share mode, while
- * the comment is deleted; the comment, FOR UPDATE.
+ * author: who must have written the comment; NULL accepts any author
+ *
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
+ * model/post_counts/post_count.c) in share mode, until the deletion is
+ * counted; a row lock (FOR UPDATE) on the comment.
  */
 static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -219,8 +237,8 @@ delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Begin list_post_comments() (Q4): list the comments on a post. Errors: 22004,
- * 22023, 55000.
+ * Begin the query list_post_comments() (Q4), which returns the comments on a
+ * post. Errors: 22004, 22023, 55000.
  */
 static void
 list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -229,8 +247,8 @@ list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin list_comment_replies(): list the replies to a comment, even if the
- * comment has been deleted. Errors: 22004, 22023, 55000.
+ * Begin the query list_comment_replies(), which returns the replies to a
+ * comment, even if the comment has been deleted. Errors: 22004, 22023, 55000.
  */
 static void
 list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -249,8 +267,8 @@ list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin list_user_comments(): list a user's comments on all posts. Errors:
- * 22004, 22023, 55000.
+ * Begin the query list_user_comments(), which returns a user's comments on all
+ * posts. Errors: 22004, 22023, 55000.
  */
 static void
 list_user_comments(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -18,11 +18,12 @@ QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST,
 			   .containers = "feed, posts", .view = true, .page_size_arg = 1);
 
 /*
- * Begin list_feed(). The feed contains the newest posts. A page that extends
- * beyond its oldest post continues in the posts container. If the list is
- * oldest first and the page begins with posts older than those in the feed,
- * the whole page is read from the posts container. A node that returns its
- * part of the list for another node reads only its own posts.
+ * Begin the query list_feed(). The feed contains the newest posts of all
+ * users. A page that extends beyond the oldest post of the feed continues in
+ * the posts container. With oldest_first, a page that begins with posts older
+ * than those of the feed is read from the posts container as a whole. On a
+ * node that serves another node of the cluster (request_is_part), the list
+ * consists of the node's own posts.
  *
  * Errors: 22004, 22023, 55000.
  */

@@ -27,9 +27,15 @@ AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
 
 /*
- * Hide or show a post, if it is by the author (NULL: any). If publish is true
- * and the post was hidden, set its creation date to the current time. *post
- * becomes the resulting post with its counts, in the current memory context.
+ * Hide a post, or show it.
+ *
+ * hidden: whether to hide the post
+ * publish: if a hidden post is shown, set its creation date to the current
+ *     time
+ * author: who must have written the post; NULL accepts any author
+ * post: receives the changed post with its counts, in the current memory
+ *     context
+ *
  * Errors: 23503, 40001, 42501, 55000.
  */
 static void
@@ -66,14 +72,16 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 }
 
 /*
- * hide_post() and own_hide_post(): hide a post, or show it with the creation
- * date that it has, if it is by the author (NULL: any). From the commit on, a
- * hidden post is not in the feed, and only in lists that are asked for hidden
- * posts.
+ * hide_post() and own_hide_post(): hide a post, or show it with its old
+ * creation date. Once the transaction has committed, a hidden post is not in
+ * the feed, and in other lists only if the client asks for hidden posts.
  *
- * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: the post item, FOR
- * NO KEY UPDATE; if the post becomes hidden, also the lock on the views, and
- * the copies of the post in them.
+ * author: who must have written the post; NULL accepts any author
+ *
+ * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
+ * KEY UPDATE) on the post. If the post becomes hidden, also the lock that all
+ * writers of views take (views_lock()), and row locks on the post's copy in
+ * users and its row in the feed.
  */
 static Datum
 hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -90,10 +98,13 @@ hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * publish_post() and own_publish_post(): show a hidden post, with the current
- * time as its creation date, if it is by the author (NULL: any). A post that
- * is not hidden stays as it is. Errors: 22004, 23503, 25006, 40001, 42501,
- * 55000. Locks: the post item, FOR NO KEY UPDATE.
+ * publish_post() and own_publish_post(): show a hidden post, and set its
+ * creation date to the current time. A post that is not hidden stays as it is.
+ *
+ * author: who must have written the post; NULL accepts any author
+ *
+ * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
+ * KEY UPDATE) on the post.
  */
 static Datum
 publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -110,10 +121,11 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 
 /*
  * hide_comment(): hide a comment and decrement its post's comment_count, or
- * show it and increment the count.
+ * show the comment and increment the count.
  *
- * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post, in share mode,
- * while the comment is changed; the comment, FOR NO KEY UPDATE.
+ * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post lock
+ * (heavyweight, model/post_counts/post_count.c) in share mode, until the
+ * change is counted; a row lock (FOR NO KEY UPDATE) on the comment.
  */
 static Datum
 hide_comment(PG_FUNCTION_ARGS)

@@ -1,10 +1,10 @@
 /*
  * likes.c
  *		Requests for likes: like a post (C4), list a post's likes (Q5), list a
- *		user's likes, retrieve and delete a like. request_list.h explains the
- *		codes.
+ *		user's likes, retrieve and delete a like.
  *
- * Runs in backends; queries also run in parallel workers.
+ * request_list.h explains the codes C4 and Q5. Runs in backends; queries also
+ * run in parallel workers.
  */
 #include "postgres.h"
 
@@ -30,15 +30,19 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
 
 /*
  * create_like() and own_create_like() (C4): insert a like, and increment the
- * post's like_count. A user has at most one like on a post; a second call
- * returns the first like. If author is not NULL, the like must be by this
- * author, and the error for a hidden post of another user is the one for a
- * post that does not exist.
+ * post's like_count. A user has at most one like on a post. A second call
+ * returns the first like.
+ *
+ * author: the user that own_create_like() is called for. The like must be by
+ *     this user. If the post is hidden and by another user, the error is the
+ *     same as for a post that does not exist. NULL in create_like(), which has
+ *     no such checks.
  *
  * Errors: 22004, 22023, 23503, 23514, 25006, 40001, 42501, 55000. Locks: the
- * post, in share mode, and the row that counts the like
+ * post lock (heavyweight, model/post_counts/post_count.c) in share mode, until
+ * the like is counted; a row lock on the post's counter, or on another delta
  * (model/post_counts/count_delta.c). Waits for a transaction that is deleting
- * the post, or is writing or deleting the same like.
+ * the post, or writing or deleting the same like.
  */
 static Datum
 create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -77,8 +81,9 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * delete_like(): delete a like, and decrement the post's like_count. Returns
  * whether the like existed.
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post, in share mode, while
- * the like is deleted; the like, FOR UPDATE.
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
+ * model/post_counts/post_count.c) in share mode, until the deletion is
+ * counted; a row lock (FOR UPDATE) on the like.
  */
 static Datum
 delete_like(PG_FUNCTION_ARGS)
@@ -95,8 +100,8 @@ delete_like(PG_FUNCTION_ARGS)
 }
 
 /*
- * Begin get_like(): retrieve a user's like on a post. The result has no row if
- * there is none. Errors: 22004, 55000.
+ * Begin the query get_like(), which returns a user's like on a post, if it
+ * exists. Errors: 22004, 55000.
  */
 static void
 get_like(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -110,8 +115,8 @@ get_like(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin list_post_likes() (Q5): list the likes on a post. Errors: 22004,
- * 22023, 55000.
+ * Begin the query list_post_likes() (Q5), which returns the likes on a post.
+ * Errors: 22004, 22023, 55000.
  */
 static void
 list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -120,10 +125,11 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Read the arguments of list_user_likes() that choose a page into *page:
- * page_size (number 1), before_date, before_id and oldest_first (4 to 6).
- * Errors: 22023 if an argument is given that belongs to the other order:
- * after_post_id (2) with by_date, or one of the last three without it.
+ * Read those arguments of list_user_likes() that choose a page into *page.
+ * With by_date, a page begins after before_date and before_id, and
+ * oldest_first may be true. Otherwise likes are in the order of post_id, and a
+ * page begins after after_post_id. Errors: 22023 if an argument is passed that
+ * belongs to the other order.
  */
 static void
 get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
@@ -152,8 +158,8 @@ get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)
 }
 
 /*
- * Check that likes have an index by user and date. The owner creates that
- * index, which is optional. Errors: 55000 if not.
+ * Check that likes have an index on user_id and creation_date. This index is
+ * optional; the owner may create it. Errors: 55000 if it does not exist.
  */
 static void
 need_dated_index(void)
@@ -170,8 +176,8 @@ need_dated_index(void)
 }
 
 /*
- * Begin list_user_likes(): list a user's likes on all posts. Errors: 22004,
- * 22023, 55000.
+ * Begin the query list_user_likes(), which returns a user's likes on all
+ * posts. Errors: 22004, 22023, 55000.
  */
 static void
 list_user_likes(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -19,8 +19,8 @@ QUERY_FUNCTION(get_likes, REQUEST_GET_LIKES, ITEM_LIKE,
 			   .containers = "posts", .by_ids = true);
 
 /*
- * Begin get_posts(): retrieve posts by their ids, in the order of the ids,
- * each as get_post() does. Errors: 22004, 55000.
+ * Begin the query get_posts(), which returns the posts with given ids, in the
+ * order of the ids. Errors: 22004, 55000.
  */
 static void
 get_posts(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -32,8 +32,8 @@ get_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin get_users(): retrieve users by their ids, in the order of the ids.
- * Errors: 22004, 55000.
+ * Begin the query get_users(), which returns the users with given ids, in the
+ * order of the ids. Errors: 22004, 55000.
  */
 static void
 get_users(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -45,9 +45,8 @@ get_users(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin get_likes(): retrieve a user's likes on many posts, in the order of
- * the posts' ids in the argument, each as get_like() does. Errors: 22004,
- * 55000.
+ * Begin the query get_likes(), which returns a user's likes on posts with
+ * given ids, in the order of the ids. Errors: 22004, 55000.
  */
 static void
 get_likes(RequestScan *scan, FunctionCallInfo fcinfo)

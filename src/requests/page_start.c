@@ -40,9 +40,9 @@
 #define ONE_MS INT64CONST(1000)	/* one millisecond as a TimestampTz */
 
 /*
- * Return whether the microseconds of a date may have been cut off. Cutting
- * them off rounds down before 2000 too, so the remainder is zero for these
- * dates as well.
+ * Return whether the microseconds of a date may have been cut off. Clients
+ * round down before 2000 too, where a TimestampTz is negative, so that the
+ * remainder is zero for these dates as well.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -51,9 +51,10 @@ date_may_be_cut(TimestampTz date)
 }
 
 /*
- * Look up a post by its id, and set *date to its creation date. If user_id is
- * not NULL, the post must be by this user. Returns false if there is no such
- * post.
+ * Look up a post by its id, and set *date to its creation date. Returns false
+ * if there is no such post.
+ *
+ * user_id: who must have written the post; NULL accepts any author
  */
 static bool
 find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
@@ -98,9 +99,9 @@ find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 }
 
 /*
- * Search the likes on a post in the millisecond before end for a like by its
- * id, and set *date to its creation date. Returns false if there is no such
- * like.
+ * Look up a like on a post by its id, and set *date to its creation date.
+ * Likes have no index by id, so search the last millisecond before "end" in
+ * the list of the post's likes. Returns false if there is no such like.
  */
 static bool
 find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
@@ -126,8 +127,8 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 }
 
 /*
- * Set the page's cursor so that the page begins with all rows of the cursor's
- * millisecond, which ends at end.
+ * Change the page's cursor so that the page begins with all rows of one
+ * millisecond. "end" is the end of this millisecond.
  */
 static void
 begin_with_millisecond(ListPage *page, const Cursor *end)
@@ -137,14 +138,17 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		page->before = *end;
 		return;
 	}
-	/* The cursor becomes the last position before all rows with its date. */
+	/*
+	 * Make the cursor the last possible position before all rows of its date,
+	 * in the microsecond before.
+	 */
 	page->before.date--;
 	memset(&page->before.id, 0xff, UUID_LEN);
 }
 
 /*
  * Return whether the microseconds of a page's cursor may have been cut off. If
- * so, *end becomes the end of the cursor's millisecond.
+ * so, set *end to the end of the millisecond that the cursor is in.
  */
 bool
 page_may_be_cut(const ListPage *page, Cursor *end)
@@ -158,9 +162,12 @@ page_may_be_cut(const ListPage *page, Cursor *end)
 }
 
 /*
- * Set the page's cursor to the position after which the page begins. found
- * tells that the cursor's row was found. If so, date is the row's creation
- * date.
+ * Set the page's cursor to the exact position after which the page begins.
+ *
+ * end: the end of the millisecond that the cursor is in, from
+ *     page_may_be_cut()
+ * found: whether the row with the cursor's id exists
+ * date: if found, the creation date of this row
  */
 void
 page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
@@ -174,10 +181,13 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
 }
 
 /*
- * Find where a page of a list begins, with the active snapshot, and set the
- * page's cursor. type is the type of the list's items. of is the user whose
- * posts the list contains (NULL: all users), or the post whose comments or
- * likes it contains.
+ * If the client may have cut off the microseconds of the page's cursor, set
+ * the cursor to the exact position after which the page begins. Reads with the
+ * active snapshot.
+ *
+ * type: type of the items in the list
+ * of: for posts, the user whose posts are listed, or NULL for all users; for
+ *     comments and likes, the post
  */
 void
 page_find(ListPage *page, ItemType type, const pg_uuid_t *of)

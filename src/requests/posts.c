@@ -27,8 +27,8 @@ QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
 /*
- * Set the values of a new post, and its id, from the arguments of
- * create_post().
+ * Set *id and *post to the id and the values of a new post, from the arguments
+ * of create_post().
  */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
@@ -50,9 +50,8 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 }
 
 /*
- * Subtract comments and likes of users who are being deleted from a post's
- * counts. This transaction has locked or written the post, so the counts that
- * it has read are still right.
+ * Subtract the comments and likes of users who are being deleted from a post's
+ * counts. Reads with the transaction's snapshot.
  */
 static void
 discount_post(BlogItem *post)
@@ -63,10 +62,10 @@ discount_post(BlogItem *post)
 }
 
 /*
- * Complete the counts of a locked post, in which only those of the post item
- * are set: add its deltas (model/post_counts/count_delta.c), and subtract
- * comments and likes of users who are being deleted. Reads with the
- * transaction's snapshot.
+ * Set the exact counts of a post. The caller has locked the post and read the
+ * counts in the post item. Add the post's deltas
+ * (model/post_counts/count_delta.c), and subtract comments and likes of users
+ * who are being deleted. Reads with the transaction's snapshot.
  */
 void
 add_up_now(BlogItem *post)
@@ -78,8 +77,8 @@ add_up_now(BlogItem *post)
 }
 
 /*
- * Insert a post with its author's name and its counter. Returns false if a
- * post with its id exists.
+ * Insert a post with its author's username, and the post's counter. Returns
+ * false if a post with this id exists.
  */
 static bool
 write_post(BlogItem *post, const pg_uuid_t *id)
@@ -101,11 +100,12 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 }
 
 /*
- * create_post() (C2). If a post with the given id and the same values exists,
- * return that post.
+ * create_post() (C2): insert a post. If a post with the given id and the same
+ * values exists, return that post.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks:
- * RowExclusiveLock on the leaf of posts.
+ * RowExclusiveLock on the leaf of posts (the table of posts in one partition).
+ * Waits for a transaction that is writing a post with the same id.
  */
 static Datum
 create_post(PG_FUNCTION_ARGS)
@@ -144,12 +144,13 @@ create_post(PG_FUNCTION_ARGS)
 }
 
 /*
- * edit_post() and own_edit_post() (C2): change a post, if it is by the author
- * (NULL: any). Null arguments keep the current values. The function updates
- * the version of the post item that it has locked.
+ * edit_post() and own_edit_post() (C2): change the title, content or
+ * properties of a post. A null argument keeps the current value.
  *
- * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: the
- * post item, FOR NO KEY UPDATE.
+ * author: who must have written the post; NULL accepts any author
+ *
+ * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
+ * lock (FOR NO KEY UPDATE) on the post.
  */
 static Datum
 edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -201,12 +202,14 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * delete_post() and own_delete_post(): delete a post with its comments and
- * likes, if it is by the author (NULL: any). Returns whether there was such a
- * post.
+ * delete_post() and own_delete_post(): delete a post with its comments, likes
+ * and deltas. Returns false if there is no such post by the author.
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post, in exclusive mode; the
- * post item, its comments and likes, FOR UPDATE.
+ * author: who must have written the post; NULL accepts any author
+ *
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
+ * model/post_counts/post_count.c) in exclusive mode, until the post item is
+ * deleted; row locks (FOR UPDATE) on the post item, its comments and likes.
  */
 static Datum
 delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -223,8 +226,8 @@ delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 }
 
 /*
- * Begin get_post() (Q2): retrieve a post with its exact counts. Errors: 22004,
- * 55000.
+ * Begin the query get_post() (Q2), which returns a post with its exact counts.
+ * Errors: 22004, 55000.
  */
 static void
 get_post(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -236,9 +239,10 @@ get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin list_user_posts() (Q3): list a user's posts in short form. They are
- * read from their copies in one partition of users. While these are not
- * complete, they are read from all partitions of posts.
+ * Begin the query list_user_posts() (Q3), which returns a user's posts in
+ * short form. If readers may use the views, it reads the copies of the posts,
+ * which are in one partition of users. Otherwise it reads the posts, which are
+ * in all partitions of posts.
  *
  * Errors: 22004, 22023, 55000.
  */

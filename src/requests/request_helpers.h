@@ -1,7 +1,7 @@
 /*
  * request_helpers.h
- *		What the files of src/requests/ share: macros that define the SQL
- *		functions of requests, checks of arguments, and sources of items.
+ *		What the files of src/requests share: macros that define SQL functions,
+ *		checks of arguments, and sources, from which queries read items.
  */
 #ifndef BLOGSTORE_REQUEST_HELPERS_H
 #define BLOGSTORE_REQUEST_HELPERS_H
@@ -32,10 +32,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 }
 
 /*
- * Define the SQL function of a command: blogstore_name() in the library. It
- * counts the request and calls name(), which must follow in the file. On a
- * cluster name() may run on another node. Errors: 55000 unless the library is
- * preloaded.
+ * Define blogstore_<name>(), the C function behind the SQL function of a
+ * command. It counts the request and calls <name>(), which the file must
+ * define next. On a cluster, <name>() runs on the node that stores the
+ * command's post. Errors: 55000 if the library is not preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -55,12 +55,11 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define two SQL functions for one command, blogstore_name() and
- * blogstore_own_name(). The latter has an additional first argument, an
- * author. Both call name_of(), which must follow in the file.
- * blogstore_own_name() passes the author, and name_of() then accepts only an
- * item by this author. blogstore_name() passes NULL, and name_of() accepts
- * items by any author.
+ * Define the C functions behind two SQL functions, <name>() and own_<name>().
+ * The SQL function own_<name>() has an additional first argument, the author,
+ * and changes only items by this author. Both call <name>_of(), which the file
+ * must define next. Its argument "author" is NULL for <name>(), so that any
+ * author is accepted.
  */
 #define AUTHOR_REQUEST_FUNCTION(name, request) \
 	REQUEST_FUNCTION(name, request); \
@@ -82,10 +81,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define two things for a query: its set-returning SQL function, whose C
- * symbol is blogstore_<name_>, and its RequestQuery. The file must then define
- * the function <name_>(), which begins the query. The further macro arguments
- * initialize members of the RequestQuery. Errors: 55000 unless the library is
+ * Define query_<name_>, the RequestQuery of a query, and blogstore_<name_>(),
+ * the C function behind the SQL function. The file must define <name_>() next,
+ * which begins the query (RequestQuery.begin). The last macro arguments
+ * initialize members of the RequestQuery. Errors: 55000 if the library is not
  * preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
@@ -104,8 +103,8 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * The RequestQuery of each query. users.c, posts.c, comments.c, likes.c,
- * feed.c and page_batches.c define them.
+ * Declare query_<name>, the RequestQuery of each query. QUERY_FUNCTION()
+ * defines it.
  */
 #define COMMAND(constant, code, name)
 #define QUERY(constant, code, name) extern const RequestQuery query_##name;
@@ -113,7 +112,7 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 #undef COMMAND
 #undef QUERY
 
-/* argument_checks.c: reading and checking arguments */
+/* argument_checks.c */
 extern const pg_uuid_t *need_uuid(FunctionCallInfo fcinfo, int arg,
 								  const char *name);
 extern ArrayType *need_uuids(FunctionCallInfo fcinfo, int arg,
@@ -134,10 +133,10 @@ extern bool find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,
 									  const Datum *key, int nkeys,
 									  BlogItem *out);
 
-/* posts.c: completing the counts of a locked post */
+/* posts.c */
 extern void add_up_now(BlogItem *post);
 
-/* author_check.c: checking that an item is by a certain author */
+/* author_check.c */
 extern const pg_uuid_t *need_author(FunctionCallInfo fcinfo,
 									FunctionCallInfo rest);
 extern void check_author(ItemType type, const BlogItem *item,
@@ -145,21 +144,21 @@ extern void check_author(ItemType type, const BlogItem *item,
 extern void check_new_author(ItemType type, const BlogItem *item,
 							 const pg_uuid_t *author);
 
-/* page_start.c: finding where a page of a list begins */
+/* page_start.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
 extern bool page_may_be_cut(const ListPage *page, Cursor *end);
 extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
 
 /*
- * The ids by which a source finds items: the values of the first columns of an
- * index. A source keeps a copy of them.
+ * A copy of the ids that a source passes to an index scan: the values of the
+ * first columns of the index.
  */
 typedef struct SourceKey
 {
 	int			n;
 	pg_uuid_t	id[2];
-	Datum		value[2];		/* pointers to the ids */
+	Datum		value[2];
 } SourceKey;
 
 static inline void
@@ -173,12 +172,12 @@ source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
 	}
 }
 
-/* request_scan.c: called by each query after it has checked its arguments */
+/* request_scan.c */
 extern void query_ready(RequestScan *scan);
 
 /*
- * The following functions set the source from which a scan returns its items.
- * Each comment names the file of the source.
+ * Functions that let a query read from a source of items. Each source is in a
+ * file of its own.
  *
  * source_one_item.c
  */
@@ -211,7 +210,7 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *post_id);
 
 /*
- * Return whether the caller of a query reads a property of the returned items.
+ * Return whether the caller of a query needs a property of the returned items.
  */
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
@@ -219,7 +218,10 @@ query_wants(const RequestScan *scan, Property prop)
 	return (scan->wanted >> prop) & 1;
 }
 
-/* Return whether the caller of the query reads the counts of posts. */
+/*
+ * Return whether the caller of a query needs the counts of the returned posts.
+ * If not, their deltas need not be added up.
+ */
 static inline bool
 query_wants_counts(const RequestScan *scan)
 {
@@ -229,8 +231,9 @@ query_wants_counts(const RequestScan *scan)
 }
 
 /*
- * Return whether the caller of the query reads whether the parents of replies
- * are gone.
+ * Return whether the caller of a query needs the property parent_deleted of
+ * the returned comments, which says that a reply's parent has been deleted. If
+ * not, the parents need not be looked up.
  */
 static inline bool
 query_wants_parent_deleted(const RequestScan *scan)
@@ -242,7 +245,7 @@ query_wants_parent_deleted(const RequestScan *scan)
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
 extern void query_set_parent_deleted(RequestScan *scan, BlogItem *comment);
 
-/* result_set.c: running a query as a set-returning function */
+/* result_set.c */
 extern Datum query_return_set(FunctionCallInfo fcinfo,
 							  const RequestQuery *query);
 

@@ -2,12 +2,15 @@
  * request_list.h
  *		The list of all requests, in the order of the view stat_requests.
  *
- * A file that includes this list first defines COMMAND(constant, code, name)
- * and QUERY(constant, code, name). code is the request's code (C1 to C4, Q1 to
- * Q6) in the article whose data model blogstore implements, or NULL for a
- * request that the article does not have. name is the name of the SQL
- * function. There is no include guard, because the list is included once for
- * each use.
+ * A file that includes this list first defines the macros COMMAND(constant,
+ * code, name) and QUERY(constant, code, name). There is no include guard,
+ * because the list is included once for each use.
+ *
+ * constant: the request's value in enum Request
+ * code: C1 to C4 or Q1 to Q6, as the request is called in the article whose
+ *     data model blogstore implements; NULL if the article does not have the
+ *     request
+ * name: name of the SQL function
  */
 COMMAND(REQUEST_CREATE_USER, "C1", create_user)
 COMMAND(REQUEST_EDIT_USER, "C1", edit_user)

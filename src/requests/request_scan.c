@@ -3,10 +3,10 @@
  *		Running a query, from its arguments to its items.
  *
  * A query first checks its arguments. Then it chooses a source of items, by
- * calling a function of one of the files source_*.c. The caller that has begun
- * the query then reads the items one by one. That caller is either the query's
- * SQL function, which returns all items as a set, or a plan node, which reads
- * only as many as are needed (requests/custom_scan/).
+ * calling a function of one of the files source_*.c. After that,
+ * request_scan_next() reads one item at a time. It is called in two places:
+ * result_set.c returns all items as the result of the query's SQL function;
+ * custom_scan/ is a plan node that reads only as many items as the plan needs.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,8 +21,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Prepare a query for reading, after it has checked its arguments. Errors:
- * 55000 if there are no containers, or the row type was altered.
+ * Called by each query between checking its arguments and choosing a source.
+ * Checks the tables and the row type, and reads which users are being deleted.
+ * Errors: 55000 if there are no containers, or the row type was altered.
  */
 void
 query_ready(RequestScan *scan)
@@ -36,8 +37,8 @@ query_ready(RequestScan *scan)
 }
 
 /*
- * Release the query's own snapshot, if it has one. That snapshot must be the
- * active one.
+ * Release scan->newer, the query's own snapshot, if the query has one. It must
+ * be the active snapshot.
  */
 static void
 drop_snapshot(RequestScan *scan)
@@ -50,8 +51,10 @@ drop_snapshot(RequestScan *scan)
 }
 
 /*
- * Make the query read with a new snapshot from now on. The new snapshot is
- * active while the query reads.
+ * Take a new snapshot, with which the query reads from now on. It must be
+ * active whenever the query reads. Called on a cluster, if the containers were
+ * distributed, or a partition was moved to this node, after the caller's
+ * snapshot was taken.
  */
 void
 request_scan_renew_snapshot(RequestScan *scan)
@@ -62,10 +65,10 @@ request_scan_renew_snapshot(RequestScan *scan)
 }
 
 /*
- * Begin a query whose arguments are in fcinfo. The query reads with the active
- * snapshot, which must stay registered until request_scan_end(). It allocates
- * in the current memory context, which must be the same in all calls for this
- * scan. Errors: those of the query.
+ * Begin a query, whose arguments are in fcinfo. The query reads with the
+ * active snapshot, which must stay registered until request_scan_end(). The
+ * query allocates in the current memory context, which must be the same
+ * whenever request_scan_next() is called. Errors: those of the query.
  */
 void
 request_scan_begin(RequestScan *scan, const RequestQuery *query,

@@ -5,9 +5,12 @@
  * Each process counts in its own slot in shared memory. No other process
  * writes to the slot, so counting a request takes two clock readings and no
  * lock. The view adds up the slots of all processes in its database. A process
- * that exits adds its slot to the database's totals. Resetting the counters
- * increments the database's epoch. Counters in a slot whose epoch is older are
- * ignored, and the process zeroes them at its next request.
+ * that exits adds its slot to the database's totals.
+ *
+ * Each database has an epoch, a number that is incremented when the counters
+ * are reset. A slot stores the epoch that the database had when the slot was
+ * last zeroed. If the database's epoch has changed since, the view ignores the
+ * slot, and the process of the slot zeroes it at its next request.
  *
  * Runs in every process that serves requests.
  */
@@ -36,10 +39,11 @@ SQL_FUNCTION(reset_request_stats);
 PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
- * For each request, the view shows a cost in request units. One unit is the
- * cost of reading one item of 1 kB by its key, which reads BUFFERS_PER_UNIT
- * buffers. Writing 1 kB of WAL costs UNITS_PER_WAL_KB units. Document stores
- * charge about this much more for writes than for reads.
+ * The view stat_requests shows the cost of each request in request units. One
+ * unit is the cost of reading an item of 1 kB by its key, which takes
+ * BUFFERS_PER_UNIT buffers. Writing 1 kB of WAL costs UNITS_PER_WAL_KB units,
+ * which is about what document stores charge for writes in comparison with
+ * reads.
  */
 #define BUFFERS_PER_UNIT 4.0
 #define UNITS_PER_WAL_KB 5.0
@@ -47,7 +51,7 @@ PG_FUNCTION_INFO_V1(blogstore_request_names);
 typedef enum RequestMeasure
 {
 	MEASURE_CALLS,
-	MEASURE_TIME,				/* in nanoseconds, like MEASURE_MAX_TIME */
+	MEASURE_TIME,				/* in nanoseconds, as MEASURE_MAX_TIME */
 	MEASURE_MAX_TIME,
 	MEASURE_HIT,
 	MEASURE_READ,
@@ -60,23 +64,23 @@ typedef struct RequestCounters
 	pg_atomic_uint64 value[N_REQUESTS][N_MEASURES];
 } RequestCounters;
 
-/* The totals of a database. StatsShared.lock protects all members. */
+/* The totals of a database. All members are protected by StatsShared.lock. */
 typedef struct StatsDatabase
 {
-	Oid			dbid;			/* OID of the database; InvalidOid: the entry
-								 * is unused */
-	pg_atomic_uint32 epoch;		/* incremented by each reset; also read without
-								 * the lock */
+	Oid			dbid;			/* the database; InvalidOid in an unused
+								 * entry */
+	pg_atomic_uint32 epoch;		/* number of resets so far; readers need no
+								 * lock */
 	TimestampTz reset_at;
-	RequestCounters ended;		/* what the processes counted that have
-								 * exited since */
+	RequestCounters ended;		/* counters of the processes that have exited
+								 * since the last reset */
 } StatsDatabase;
 
-/* The counters of a process. Only that process writes to them. */
+/* The counters of one process. Only this process writes to them. */
 typedef struct StatsSlot
 {
-	pg_atomic_uint32 database;	/* index in StatsShared.database, plus one; 0:
-								 * no process counts here */
+	pg_atomic_uint32 database;	/* index in StatsShared.database, plus one; 0
+								 * in an unused slot */
 	pg_atomic_uint32 epoch;
 	RequestCounters counters;
 } StatsSlot;
@@ -85,8 +89,7 @@ typedef struct StatsShared
 {
 	LWLock	   *lock;
 	StatsDatabase database[MAX_DATABASES];
-	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* indexed by the process's
-												 * number */
+	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* by proc number */
 } StatsShared;
 
 static const char *const request_names[N_REQUESTS][2] = {
@@ -98,11 +101,11 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsSlot own_slot;		/* this process's counters if
-								 * StatsShared.database has no room for its
-								 * database */
-static StatsSlot *mine = NULL;	/* own_slot or a slot in shared memory; NULL
-								 * until the first request */
+static StatsSlot own_slot;		/* counters of this process if my_database is
+								 * NULL */
+static StatsSlot *mine = NULL;	/* the counters of this process: its slot in
+								 * shared memory or own_slot; NULL until its
+								 * first request */
 static StatsDatabase *my_database = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -160,10 +163,6 @@ stats_shmem_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/*
- * Install the hooks that reserve and initialize shared memory. Called once by
- * _PG_init().
- */
 void
 stats_init(void)
 {
@@ -173,7 +172,7 @@ stats_init(void)
 	shmem_startup_hook = stats_shmem_startup;
 }
 
-/* Add counters to a sum. The longest time becomes the longer one of both. */
+/* Add counters to *sum. Of MEASURE_MAX_TIME, take the maximum. */
 static void
 counters_add(RequestCounters *sum, RequestCounters *counters)
 {
@@ -189,8 +188,8 @@ counters_add(RequestCounters *sum, RequestCounters *counters)
 }
 
 /*
- * Return the totals of this database, or NULL if there is no room for them.
- * The caller holds the lock.
+ * Return the totals of this database, or NULL if StatsShared has no room for
+ * another database. The caller holds StatsShared.lock exclusively.
  */
 static StatsDatabase *
 find_database(void)
@@ -215,8 +214,9 @@ find_database(void)
 }
 
 /*
- * before_shmem_exit callback: add this process's counters to the database's
- * totals, unless they are older than the last reset.
+ * before_shmem_exit callback: add this process's counters to the totals of the
+ * database, unless the totals have been reset since this process last zeroed
+ * its slot.
  */
 static void
 stats_detach(int code, Datum arg)
@@ -232,8 +232,9 @@ stats_detach(int code, Datum arg)
 }
 
 /*
- * Set mine to this process's slot in shared memory, and begin to count there.
- * If there is no room for the database's totals, set mine to own_slot.
+ * Choose the counters that this process increases: its slot in shared memory,
+ * or, if StatsShared has no room for this database's totals, own_slot. Zero
+ * the slot.
  */
 static void
 stats_attach(void)
@@ -255,7 +256,10 @@ stats_attach(void)
 		before_shmem_exit(stats_detach, (Datum) 0);
 }
 
-/* Begin to measure a request: store the clock and the server's counters. */
+/*
+ * Begin to measure a request: store the values of the clock and of the
+ * server's counters.
+ */
 void
 stats_begin(RequestStart *start)
 {
@@ -268,7 +272,7 @@ stats_begin(RequestStart *start)
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
-/* Increase a counter that no other process writes to. */
+/* Increase a counter to which only this process writes. */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)
 {
@@ -276,8 +280,8 @@ grow(pg_atomic_uint64 *value, uint64 by)
 }
 
 /*
- * Add a request and its cost to this process's counters. The request has ended
- * without an error, and is paused.
+ * Add the cost of a request to this process's counters. The request has ended
+ * without an error, and stats_pause() has been called.
  */
 void
 stats_add(const RequestStart *spent, Request request)
@@ -307,10 +311,6 @@ stats_add(const RequestStart *spent, Request request)
 	grow(&value[MEASURE_WAL], spent->wal);
 }
 
-/*
- * End the measurement of a request that has ended without an error, and add it
- * to this process's counters.
- */
 void
 stats_end(RequestStart *start, Request request)
 {
@@ -319,8 +319,8 @@ stats_end(RequestStart *start, Request request)
 }
 
 /*
- * Add up the counters of all processes in this database. Returns the time
- * since which they count.
+ * Add up the counters of all processes in this database. Returns the time of
+ * the last reset.
  */
 static TimestampTz
 stats_sum(RequestCounters *sum)
@@ -352,7 +352,6 @@ stats_sum(RequestCounters *sum)
 	return since;
 }
 
-/* blogstore.get_request_stats(): return one row for each request. */
 static Datum
 get_request_stats(PG_FUNCTION_ARGS)
 {
@@ -391,7 +390,6 @@ get_request_stats(PG_FUNCTION_ARGS)
 	return (Datum) 0;
 }
 
-/* blogstore.reset_request_stats(): set all counters to zero. */
 static Datum
 reset_request_stats(PG_FUNCTION_ARGS)
 {
@@ -412,8 +410,7 @@ reset_request_stats(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.request_names(): return the names of the SQL functions of all
- * requests. grant_requests() grants these functions, and create_api() makes
- * wrappers for them.
+ * requests, for grant_requests() and create_api().
  */
 Datum
 blogstore_request_names(PG_FUNCTION_ARGS)

@@ -21,12 +21,11 @@ typedef enum Request
 } Request;
 
 /*
- * The cost of one request, which can be paused while other code runs.
+ * Measures the cost of one request.
  *
- * While the request runs, time, hit, read and wal hold values at its start: of
- * the clock, of the server's counters of buffer hits and reads, and of the
- * server's counter of WAL bytes. While the request is paused, they hold what
- * the request has spent so far.
+ * While the request runs, the members hold the values at its start: of the
+ * clock, of the counters of buffer hits and reads, and of the counter of WAL
+ * bytes. While the request is paused, they hold what it has spent so far.
  */
 typedef struct RequestStart
 {
@@ -37,16 +36,16 @@ typedef struct RequestStart
 	uint64		wal;
 } RequestStart;
 
-/* request_stats.c: measuring requests */
+/* request_stats.c */
 extern void stats_init(void);
 extern void stats_begin(RequestStart *start);
 extern void stats_add(const RequestStart *spent, Request request);
 extern void stats_end(RequestStart *start, Request request);
 
 /*
- * Convert the values of a running request into those of a paused one, or the
- * other way round. Both conversions subtract the old values from the present
- * ones.
+ * Replace each member by the difference between the current value of the clock
+ * or counter and the member. This converts the values of a running request to
+ * those of a paused one, and also the other way round.
  */
 static inline void
 stats_turn(RequestStart *start)
@@ -64,8 +63,8 @@ stats_turn(RequestStart *start)
 }
 
 /*
- * Pause a running request. What the process does until stats_resume() is not
- * counted as its cost.
+ * Pause a request. Its cost does not include what the process does from now on
+ * until stats_resume().
  */
 static inline void
 stats_pause(RequestStart *start)

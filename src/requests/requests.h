@@ -1,11 +1,10 @@
 /*
  * requests.h
  *		What other folders need of the requests, which are the SQL functions
- *		that clients call: running a query without its SQL function, and limits
- *		of texts.
+ *		that clients call.
  *
  * A request is a command, which changes items, or a query, which returns
- * items.
+ * items. Other folders can run a query without its SQL function.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
@@ -26,26 +25,25 @@
 /*
  * The longest title or content, in bytes.
  *
- * An item's JSON document can contain two such texts. It must be smaller than
- * 1 GB as text, where one byte can take seven (COPY writes a control character
- * as \\u0001), and smaller than 256 MB as jsonb.
+ * A JSON document of an item can contain two such texts. The document must be
+ * smaller than 1 GB as text, and smaller than 256 MB as jsonb. As text, one
+ * byte can take seven: COPY writes a control character as \\u0001.
  */
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
 
 /*
- * The longest title, in characters. It is short, because lists of posts
- * contain whole titles.
+ * The longest title, in characters. Titles are short because lists of posts
+ * contain them in full.
  */
 #define MAX_TITLE_LENGTH 1000
 
-/* The page of a list that a client has requested. */
 typedef struct ListPage
 {
-	int64		size;			/* how many items the page has at most; -1: no
+	int64		size;			/* maximum number of items to return; -1 for no
 								 * limit */
-	Cursor		before;			/* if valid: the page begins after this
-								 * position */
+	Cursor		before;			/* the page begins after this position, if it
+								 * is valid */
 	bool		oldest_first;
 } ListPage;
 
@@ -53,100 +51,99 @@ typedef struct ListPage
 
 struct RequestScan;
 
-/* The description of a query. QUERY_FUNCTION() defines one for each query. */
+/* A query. QUERY_FUNCTION() defines the RequestQuery of each query. */
 typedef struct RequestQuery
 {
-	const char *name;			/* name of the SQL function */
+	const char *name;
 	PGFunction	function;
 	void		(*begin) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 	Request		request;
-	ItemType	type;			/* type of the items that the query returns */
-	const char *containers;		/* names of the containers that the query
-								 * reads, for EXPLAIN */
-	bool		view;			/* can the query read the copies in users or
-								 * the feed, which the worker maintains? */
-	bool		by_ids;			/* is the last argument a list of ids? */
+	ItemType	type;
+	const char *containers;		/* which containers the query can read, for
+								 * EXPLAIN */
+	bool		view;			/* whether the query can read from a view,
+								 * which means the copies of posts in users, or
+								 * the feed */
+	bool		by_ids;			/* whether the last argument is an array of
+								 * ids */
 	int			page_size_arg;	/* number of the argument page_size, counted
-								 * from 1; 0: none */
+								 * from 1; 0 if there is no such argument */
 } RequestQuery;
 
 #define MAX_QUERY_ARGS 7
 
 /*
- * What a source of items has read so far, for EXPLAIN. A leaf is a partition's
- * table for one type of items.
+ * What a source has read so far, for EXPLAIN. A leaf is the table of one item
+ * type in a partition.
  */
 typedef struct SourceReads
 {
-	int			leaves;			/* number of leaves that were visited one after
+	int			leaves;			/* number of leaves that were read one after
 								 * another */
-	Container	container;		/* container of the last leaf */
-	Oid			leaf;			/* OID of the last leaf; InvalidOid: not known
-								 * any more */
-	Oid			index;			/* OID of the index by which the last leaf was
-								 * read */
-	bool		all_partitions; /* does the source read all partitions of posts
-								 * at the same time? */
+	Container	container;
+	Oid			leaf;			/* OID of the last leaf; InvalidOid if the
+								 * source has closed the leaf */
+	Oid			index;			/* OID of the index that the last leaf was read
+								 * by */
+	bool		all_partitions; /* whether the source reads all partitions of
+								 * posts, in a merged scan */
 } SourceReads;
 
 /*
- * The functions of a source, which reads the items of a query. Each source has
- * a file of its own (source_*.c), with a struct for its state and a function
- * that a query calls to begin reading. That function sets the members source
- * and state of the scan.
+ * The callbacks of a source, from which a query reads items. Each source has a
+ * file of its own (source_*.c). The function that a query calls to choose the
+ * source sets RequestScan.source and RequestScan.state.
  */
 typedef struct ItemSource
 {
 	/*
-	 * Read the next item that the caller may see. The values in *item are
-	 * valid until the next call. Returns false at the end, and is not called
-	 * again after that.
+	 * Read the next item that the client may see. The values in *item are
+	 * valid until the next call. Returns false at the end, after which it is
+	 * not called again.
 	 */
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
 	/*
-	 * Set *reads to what was read. The caller has set all its members to zero.
-	 * NULL if this node of a cluster reads nothing.
+	 * Set *reads to what was read. The caller has zeroed *reads. NULL in a
+	 * source whose items were read on another node of the cluster.
 	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
-	/*
-	 * Stop reading, and free the state. The source need not have reached its
-	 * end.
-	 */
+	/* Stop reading, and free scan->state. Also called before the end. */
 	void		(*close) (struct RequestScan *scan);
 } ItemSource;
 
-/* A running query, which returns its items one by one. */
 typedef struct RequestScan
 {
-	/* these members are set by the caller of request_scan_begin() */
-	TupleDesc	desc;			/* row type of the result; NULL: row_type has
-								 * its OID */
+	/* members set by the caller of request_scan_begin() */
+	TupleDesc	desc;			/* row type of the result, or NULL if only
+								 * row_type is set */
 	Oid			row_type;
-	MemoryContext row_context;	/* memory for values that are made for one
-								 * item */
-	uint32		wanted;			/* the properties that the caller reads, one
-								 * bit for each Property */
+	MemoryContext row_context;	/* memory context for the values of one item */
+	uint32		wanted;			/* properties of the items that the caller
+								 * needs, one bit for each Property */
 	RequestStart cost;
-	/* these members are set by request_scan_begin() and the query */
+	/* members set by request_scan_begin() and the query */
 	const RequestQuery *query;
 	const DeletedUsers *deleted;	/* users who are being deleted, whose items
-									 * must not be returned */
+									 * are not returned */
 	ListPage	page;
 	bool		include_hidden;
-	const ItemSource *source;	/* where the items come from; NULL: there are
-								 * none */
-	void	   *state;			/* the source's own struct */
-	bool		out_of_view;	/* does the page begin with posts that are
-								 * older than those in the feed? */
-	int64		left;			/* how many items may still be returned; -1:
-								 * any number */
-	ParentCache *parents;		/* parents of returned replies; NULL: none were
-								 * looked up */
-	Snapshot	newer;			/* a snapshot that the query reads with; NULL:
-								 * it reads with the caller's snapshot */
+	const ItemSource *source;	/* NULL if the query returns no items */
+	void	   *state;
+	bool		out_of_view;	/* whether the page begins with posts older
+								 * than those of the feed */
+	int64		left;			/* how many items may still be returned; -1 for
+								 * no limit */
+	ParentCache *parents;		/* cache of the parents of replies; NULL while
+								 * it is empty */
+	Snapshot	newer;			/* a snapshot of the query's own, taken after
+								 * the caller's; NULL if the query reads with
+								 * the caller's */
 } RequestScan;
 
-/* The number of each query, by which plan nodes refer to it. */
+/*
+ * The index of each query in request_queries[], by which plan nodes refer to
+ * it.
+ */
 enum
 {
 #define COMMAND(constant, code, name)
@@ -159,7 +156,7 @@ enum
 
 extern const RequestQuery *const request_queries[N_QUERIES];
 
-/* request_scan.c: running a query */
+/* request_scan.c */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);
@@ -167,10 +164,9 @@ extern void request_scan_end(RequestScan *scan);
 extern void request_scan_renew_snapshot(RequestScan *scan);
 
 /*
- * argument_checks.c: is this process serving a request for another node of the
- * cluster, which gathers a result from all nodes? If so, the request returns
- * only the items of this node. cluster/remote/ sets the variable while it
- * serves such a request.
+ * In argument_checks.c: whether this process is serving a request for another
+ * node of the cluster, which collects items from all nodes. A query then
+ * returns only the items that are stored on this node.
  */
 extern bool request_is_part;
 

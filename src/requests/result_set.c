@@ -26,8 +26,8 @@ add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
 }
 
 /*
- * Run a query for its SQL function: count the request, and return all items in
- * a tuplestore.
+ * The SQL function of a query: count the request, and return all items in a
+ * tuplestore.
  */
 Datum
 query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)

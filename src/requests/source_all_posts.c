@@ -1,7 +1,7 @@
 /*
  * source_all_posts.c
- *		A source that reads a page of posts from all partitions, of one user or
- *		of all users. It returns posts in short form
+ *		A source that reads a page of posts from all partitions of posts: the
+ *		posts of one user, or of all users. It returns the posts in short form
  *		(model/short_form/short_form.h).
  *
  * Runs in backends and parallel workers.
@@ -58,9 +58,10 @@ static const ItemSource all_posts = {
 };
 
 /*
- * Make the scan's source a page of a user's posts (NULL: of all users' posts).
- * Locks: the container, until the end of the transaction. Errors: those of
- * post_list_begin().
+ * Let a query return a page of the posts of a user, read from the posts
+ * container. If user_id is NULL, the posts are those of all users. Locks:
+ * AccessShareLock on the container's root table, until the end of the
+ * transaction. Errors: as post_list_begin().
  */
 void
 query_posts(RequestScan *scan, const pg_uuid_t *user_id, const ListPage *page)

@@ -3,10 +3,11 @@
  *		A source that reads a page of the list of all posts from the feed.
  *
  * The feed is a table of the newest posts of all users, which the worker
- * maintains. A page that is listed newest first continues in the posts
- * container where the feed ends. In a list that begins with the oldest post,
- * the feed contains the end of the list. Such a page is read from the feed
- * only if the feed contains all posts from the start of the page on.
+ * maintains. If the list begins with the newest post, a page that extends
+ * beyond the feed continues in the posts container. If the list begins with
+ * the oldest post, the feed has only the end of the list. A page of this list
+ * is read from the feed only if the feed has all posts from the start of the
+ * page on.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,10 +22,10 @@
 typedef struct FeedRows
 {
 	ItemScan   *rows;
-	bool		continues;		/* read the posts container after the feed's
-								 * last row? */
-	Cursor		last;			/* position of the last row read; at first the
-								 * start of the page */
+	bool		continues;		/* whether the page continues in the posts
+								 * container after the feed's last row */
+	Cursor		last;			/* position of the last row that was read, at
+								 * first the start of the page */
 } FeedRows;
 
 static void
@@ -37,8 +38,7 @@ feed_rows_close(RequestScan *scan)
 }
 
 /*
- * Replace the scan's source by one that reads the rest of the page from the
- * posts container.
+ * Replace the scan's source by the posts container, for the rest of the page.
  */
 static void
 continue_in_posts(RequestScan *scan)
@@ -88,8 +88,10 @@ static const ItemSource feed_rows = {
 };
 
 /*
- * Make the scan's source a page of the feed. continues tells to read the posts
- * container after the feed's last row.
+ * Let a query return a page of the feed.
+ *
+ * continues: whether the page continues in the posts container after the
+ *     feed's last row
  */
 static void
 read_feed(RequestScan *scan, bool continues)
@@ -107,9 +109,7 @@ read_feed(RequestScan *scan, bool continues)
 	scan->state = feed;
 }
 
-/*
- * Return whether the feed contains all posts that are newer than a position.
- */
+/* Return whether the feed has all posts that are newer than a position. */
 static bool
 feed_holds_end(const Cursor *place)
 {
@@ -117,9 +117,9 @@ feed_holds_end(const Cursor *place)
 }
 
 /*
- * Make the scan's source a page of the list of all posts, which is read from
- * the feed as far as possible. Errors: those of item_scan_begin() and
- * post_list_begin().
+ * Let a query return a page of the list of all posts, read from the feed as
+ * far as the feed extends, else from the posts container. Errors: as
+ * item_scan_begin() and post_list_begin().
  */
 void
 query_feed(RequestScan *scan)
@@ -136,8 +136,8 @@ query_feed(RequestScan *scan)
 }
 
 /*
- * Make the scan's source a page that the feed contains as a whole. Errors:
- * those of item_scan_begin().
+ * Let a query return a page of the feed that does not continue in the posts
+ * container. Errors: as item_scan_begin().
  */
 void
 query_feed_alone(RequestScan *scan)

@@ -1,11 +1,12 @@
 /*
  * source_items_by_ids.c
- *		A source that reads items by a list of ids, in the order of the list.
+ *		A source that reads the items with given ids, in the order of the ids.
  *
- * The source reads the items of the next READ_TOGETHER ids, one leaf after
- * another (storage/rows/items_by_keys.c). It returns them in the order of the
- * list, and then reads the items of the next ids. Memory therefore holds only
- * the list and the rows of READ_TOGETHER ids. Long values stay toasted.
+ * The source takes the next READ_TOGETHER ids from the array, and reads their
+ * items, one leaf after another (storage/rows/items_by_keys.c). It returns
+ * these items in the order of the ids, and then takes the next ids. So memory
+ * holds the array and the items of READ_TOGETHER ids only. Long values stay
+ * toasted.
  *
  * Runs in backends and parallel workers.
  */
@@ -20,36 +21,37 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#define READ_TOGETHER 256		/* how many ids' items are read at a time */
+#define READ_TOGETHER 256		/* how many ids are taken from the array at
+								 * once */
 
 /*
- * The state of the source: the list of ids, and the items of the ids that were
+ * State of the source: the array of ids, and the items of the ids that were
  * last taken from it.
  */
 typedef struct IdList
 {
-	SourceKey	key;			/* the values of the columns that precede the
-								 * id in the items' key */
+	SourceKey	key;			/* values of the columns before the id in the
+								 * primary key */
 	Container	container;
 	ArrayType  *array;
 	int			length;			/* number of elements of the array, including
 								 * nulls */
 	int			at;				/* how many elements were taken from the array
 								 * so far */
-	const char *next_id;		/* pointer into the array: the next element
-								 * that is not null */
-	MemoryContext context;		/* memory for the items in read */
+	const char *next_id;		/* pointer to the next id in the array */
+	MemoryContext context;
 	ManyItems  *read;
-	int			nread;			/* how many ids were last taken */
-	int			given;			/* for how many of the nread ids the item was
-								 * returned */
-	int			leaves;			/* number of leaves visited, without those in
-								 * read */
+	int			nread;			/* how many ids were last taken from the
+								 * array */
+	int			given;			/* how many of the last nread ids the source is
+								 * done with */
+	int			leaves;			/* number of leaves visited for ids before
+								 * those in "read" */
 } IdList;
 
 /*
- * Take the next ids from the list into id[], at most READ_TOGETHER, without
- * nulls. Returns their number, which is 0 at the end.
+ * Take the next ids from the array, at most READ_TOGETHER, without nulls.
+ * Returns how many were taken; 0 means the end of the array.
  */
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
@@ -68,8 +70,8 @@ take_ids(IdList *ids, pg_uuid_t *id)
 }
 
 /*
- * Take the next ids from the list, and read their items. Returns false at the
- * end of the list.
+ * Take the next ids from the array, and read their items. Returns false at the
+ * end of the array.
  */
 static bool
 read_next(RequestScan *scan)
@@ -154,9 +156,10 @@ static const ItemSource id_list = {
 };
 
 /*
- * Make the scan's source the items with the ids in an array. An array of
- * several dimensions is read as one list. The source frees the array. key has
- * the values of the n columns of the items' key before the id.
+ * Let a query return the items with the ids in an array, which may have
+ * several dimensions. The source frees the array.
+ *
+ * key, n: values of the columns before the id in the items' primary key
  */
 void
 query_ids(RequestScan *scan, Container container, const pg_uuid_t *const *key,

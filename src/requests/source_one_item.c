@@ -1,6 +1,7 @@
 /*
  * source_one_item.c
- *		A source that reads the one item with a given key, if it exists.
+ *		A source that reads the one item with a given primary key, if the item
+ *		exists.
  *
  * Runs in backends and parallel workers.
  */
@@ -21,8 +22,8 @@ typedef struct OneItem
 } OneItem;
 
 /*
- * Read the item. The counts of a post are added up only if the caller reads
- * them.
+ * ItemSource.next: read the item. If the item is a post, and the caller needs
+ * the post's counts, add up its deltas.
  */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
@@ -60,9 +61,10 @@ static const ItemSource one_item = {
 };
 
 /*
- * Make the scan's source the one item whose key has n columns with these
- * values, in the partition of partition_key. Errors: those of
+ * Let a query return the item with a given primary key. Errors: as
  * item_scan_begin().
+ *
+ * key, n: values of the columns of the primary key
  */
 void
 query_one(RequestScan *scan, Container container,

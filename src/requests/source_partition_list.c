@@ -1,8 +1,8 @@
 /*
  * source_partition_list.c
- *		A source that reads a page of a list that lies in one partition: the
- *		copies of a user's posts, the comments or likes on a post, or the
- *		replies to a comment.
+ *		A source that reads a page of a list whose items are all in one
+ *		partition: the copies of a user's posts, the comments or likes on a
+ *		post, or the replies to a comment.
  *
  * Runs in backends and parallel workers.
  */
@@ -60,9 +60,12 @@ static const ItemSource partition_list = {
 };
 
 /*
- * Make the scan's source a page of the list of items that have the values
- * key[] in the first n columns of an access path. The first value is the
- * partition key. Errors: those of item_scan_begin().
+ * Let a query return a page of a list that is in one partition. Errors: as
+ * item_scan_begin().
+ *
+ * path: the access path, which stands for an index
+ * key, n: values of the first columns of the index; key[0] is also the
+ *     partition key
  */
 void
 query_list(RequestScan *scan, Container container, AccessPath path,
@@ -84,8 +87,9 @@ query_list(RequestScan *scan, Container container, AccessPath path,
 }
 
 /*
- * Begin list_post_comments() or list_post_likes(). The arguments are the post,
- * the page and, for comments, include_hidden. Errors: 22004, 22023, 55000.
+ * Begin the query list_post_comments() or list_post_likes(). Their arguments
+ * are the post, the page and, for comments, include_hidden. Errors: 22004,
+ * 22023, 55000.
  */
 void
 query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -1,13 +1,13 @@
 /*
  * source_user_items.c
  *		A source that reads a page of a user's comments or likes from all
- *		partitions.
+ *		partitions of posts.
  *
- * Comments and likes are stored in the partitions of their posts. A page
- * therefore reads all partitions, by an index that begins with the user, and
- * merges the results. Likes are in the order of their posts' ids, as in the
- * index on their key. Likes in the order of dates need an index that the site
- * has to add.
+ * A comment or like is stored in the partition of its post. A page therefore
+ * reads all partitions, by an index that begins with user_id, and merges the
+ * results. Likes are in the order of post_id, as in the index of their primary
+ * key. An order by creation_date needs another index on likes, which the owner
+ * may add.
  *
  * Runs in backends and parallel workers.
  */
@@ -22,11 +22,11 @@
 typedef struct UserItems
 {
 	SourceKey	key;
-	ItemPlace	after;			/* for a list in the order of posts' ids: the
-								 * position after which the page begins */
+	ItemPlace	after;			/* if the list is in the order of post_id: the
+								 * page begins after this position */
 	MergedScan *items;
-	bool		started;		/* has user_items_next() taken the merged
-								 * scan's current item? */
+	bool		started;		/* whether user_items_next() has returned an
+								 * item */
 } UserItems;
 
 static bool
@@ -70,7 +70,6 @@ static const ItemSource user_items = {
 	.close = user_items_close
 };
 
-/* Allocate the state of a list of a user's items. */
 static UserItems *
 make_list(const pg_uuid_t *user_id)
 {
@@ -81,8 +80,10 @@ make_list(const pg_uuid_t *user_id)
 }
 
 /*
- * Return the query that each partition of the list reads, with an access path
- * that has the list's order.
+ * Return the query that the merged scan runs on each partition.
+ *
+ * path: the access path, which stands for an index on user_id and the columns
+ *     of the list's order
  */
 static ItemQuery
 items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
@@ -95,7 +96,6 @@ items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
 	};
 }
 
-/* Begin the merged scan of a list, and make the list the scan's source. */
 static void
 begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 		   ItemOrder order)
@@ -106,9 +106,12 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 }
 
 /*
- * Search the user's items in the cursor's millisecond, which ends at end, for
- * the one with the cursor's id, and set *date to its creation date. Returns
- * false if there is no such item.
+ * Search a user's comments or likes for the item that the page's cursor was
+ * made from, if the client may have cut off the microseconds of the cursor.
+ * The search covers one millisecond. Set *date to the creation date of the
+ * item with the cursor's id. Returns false if there is no such item.
+ *
+ * end: the end of the millisecond to search
  */
 static bool
 find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
@@ -134,9 +137,14 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 }
 
 /*
- * Make the scan's source a page of a user's items in the order of dates, which
- * the access path must have. Locks: the container, until the end of the
- * transaction. Errors: those of merged_scan_begin().
+ * Let a query return a page of a user's comments or likes, in the order of
+ * creation_date.
+ *
+ * path: the access path, which stands for an index on user_id and
+ *     creation_date
+ *
+ * Locks: AccessShareLock on the root table of posts, until the end of the
+ * transaction. Errors: as merged_scan_begin().
  */
 void
 query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
@@ -168,9 +176,11 @@ by_post(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Make the scan's source a page of a user's likes in the order of their posts'
- * ids, from the first id after post_id on (NULL: from the first). Locks and
- * errors: as query_user_items_by_date().
+ * Let a query return a page of a user's likes, in the order of post_id.
+ *
+ * post_id: the page begins after this id; NULL: with the first like
+ *
+ * Locks and errors: as query_user_items_by_date().
  */
 void
 query_user_likes_by_post(RequestScan *scan, const pg_uuid_t *user_id,

@@ -1,9 +1,10 @@
 /*
  * users.c
  *		Requests for users: create and edit a user (C1), retrieve a user (Q1),
- *		and delete a user. request_list.h explains the codes.
+ *		and delete a user.
  *
- * Runs in backends; queries also run in parallel workers.
+ * request_list.h explains the codes C1 and Q1. Runs in backends; queries also
+ * run in parallel workers.
  */
 #include "postgres.h"
 
@@ -36,11 +37,15 @@ username_taken(Datum username)
 }
 
 /*
- * Read the user with the id of wanted. Returns false if there is none.
- * with_date tells that the client has passed a creation date.
+ * Read the user that a call of create_user() may have created before. Returns
+ * false if no user has the id.
  *
- * Errors: 23505 if the user's values differ from those in wanted; 40001 if the
- * transaction's snapshot shows an earlier user with this id as being deleted.
+ * wanted: the id and the other values that were passed
+ * with_date: whether a creation date was passed
+ * user: receives the user
+ *
+ * Errors: 23505 if a user with this id has other values; 40001 if in the
+ * transaction's snapshot an earlier user with this id is being deleted.
  */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
@@ -60,9 +65,12 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 }
 
 /*
- * Register the username, then insert the user. own_id tells that the client
- * has chosen the id. If a concurrent call has created the same user, *user
- * becomes that user. Errors: 23505.
+ * Register the username, then insert the user. If a concurrent transaction has
+ * created a user with the same id and values, set *user to that user. Errors:
+ * 23505.
+ *
+ * own_id: whether the client has passed the id
+ * with_date: whether the client has passed a creation date
  */
 static void
 insert_user(BlogItem *user, bool own_id, bool with_date)
@@ -83,14 +91,15 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 }
 
 /*
- * create_user() (C1). The name is registered before the user is inserted. If
- * two transactions create users with the same name, the second one waits
- * there, and then fails.
+ * create_user() (C1): register the username, and insert the user. If two
+ * transactions register the same name, the second one waits for the first one,
+ * and fails if that commits.
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
- * the registry and on the leaf of users. If an earlier user with this id is
- * being deleted, or a partition has just moved to a node of the cluster, also
- * the earlier user's job and remaining items.
+ * the table usernames and on the leaf of users (the table of users in one
+ * partition). If an earlier user with this id is being deleted, or on a
+ * cluster if a partition has just moved to another node, also row locks on the
+ * job that deletes the earlier user's items, and on these items.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
@@ -122,9 +131,11 @@ create_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * If an edit changes the username, register the new name, and release the old
- * one. found is the locked user as read, user the user as edited. Errors:
- * 23505.
+ * If the username was changed, register the new name, and release the old one.
+ * Errors: 23505.
+ *
+ * found: the user before the change, locked by this transaction
+ * user: the user after the change
  */
 static void
 change_names(const BlogItem *found, const BlogItem *user)
@@ -139,8 +150,8 @@ change_names(const BlogItem *found, const BlogItem *user)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * If the registry already has the new name for this user, although it
-	 * should not, accept that as the registration.
+	 * If the name is taken, but by the same user, continue. The registry
+	 * should not have such a row, but it does no harm.
 	 */
 	if (!registry_claim(username, id) &&
 		!(registry_lookup(username, &holder) &&
@@ -151,12 +162,13 @@ change_names(const BlogItem *found, const BlogItem *user)
 }
 
 /*
- * edit_user() (C1): change a user's name or properties. Null arguments keep
- * the current values. This function changes the user item; a job writes a new
- * name on the user's items.
+ * edit_user() (C1): change a user's name or properties. A null argument keeps
+ * the current value. The function changes only the user item. If it changes
+ * the name, it queues a job, in which the worker writes the name into the
+ * user's posts, comments and likes.
  *
- * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: the user
- * item, FOR NO KEY UPDATE.
+ * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: a row lock
+ * (FOR NO KEY UPDATE) on the user item.
  */
 static Datum
 edit_user(PG_FUNCTION_ARGS)
@@ -187,15 +199,19 @@ edit_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * delete_user(). From the commit on, no request shows items of the user. Most
- * users have few items, which this function deletes itself. A job deletes the
- * rest if there are more than 200, or if other transactions have items locked
- * or are writing some.
+ * delete_user(): delete a user with all posts, comments and likes. Returns
+ * whether the user existed.
  *
- * Returns whether the user existed. Errors: 22004, 25006, 40001, 55000. Locks:
- * the user item, FOR UPDATE; the user's items, FOR UPDATE, without waiting;
- * the posts that these items are on; the user's row in the registry; the rows
- * of the user's jobs.
+ * From the commit on, no request returns items of the user. Under READ
+ * COMMITTED, the function itself deletes about 200 of the user's posts,
+ * comments and likes, but not those that other transactions have locked. It
+ * queues a job, in which the worker deletes the rest, and what concurrent
+ * transactions still write.
+ *
+ * Errors: 22004, 25006, 40001, 55000. Locks: a row lock (FOR UPDATE) on the
+ * user item, for which the function waits; the locks of delete_post_of(),
+ * delete_comment_of() and delete_like() for each item that it deletes, without
+ * waiting; row locks on the user's row of usernames and on the user's jobs.
  */
 static Datum
 delete_user(PG_FUNCTION_ARGS)
@@ -216,7 +232,10 @@ delete_user(PG_FUNCTION_ARGS)
 	PG_RETURN_BOOL(found);
 }
 
-/* Begin get_user() (Q1): retrieve a user by id. Errors: 22004, 55000. */
+/*
+ * Begin the query get_user() (Q1), which returns the user with a given id.
+ * Errors: 22004, 55000.
+ */
 static void
 get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 {
@@ -227,8 +246,8 @@ get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Begin get_user_by_name() (Q1): retrieve a user by name, regardless of case.
- * Errors: 22004, 54000, 55000.
+ * Begin the query get_user_by_name() (Q1), which returns the user with a given
+ * name, regardless of case. Errors: 22004, 54000, 55000.
  */
 static void
 get_user_by_name(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -1,8 +1,7 @@
 /*
  * visible_items.c
- *		What queries change in the items that they have read: they leave out
- *		items of users who are being deleted, and tell whether the parents of
- *		replies are gone.
+ *		Filters for the items that a query has read: leave out items of users
+ *		who are being deleted, and set the property parent_deleted of replies.
  *
  * Runs in backends and parallel workers.
  */
@@ -13,9 +12,9 @@
 #include "storage/blog_item.h"
 
 /*
- * Return whether a query returns an item. It does not if the item's author, or
- * the author of its post, is being deleted. In a post that is returned,
- * subtract the items of such users from the counts.
+ * Return whether a query returns an item. Items of users who are being deleted
+ * are not returned, nor comments and likes on their posts. If the item is a
+ * post, subtract comments and likes of such users from its counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)
@@ -34,8 +33,9 @@ query_shows(const RequestScan *scan, BlogItem *item)
 }
 
 /*
- * In a reply, set the property that tells whether its parent is gone. The
- * property is not stored in the table, so the parent is looked up.
+ * In a reply, set the property parent_deleted, which tells whether the parent
+ * comment has been deleted. The table does not store this property, so look up
+ * the parent.
  */
 void
 query_set_parent_deleted(RequestScan *scan, BlogItem *comment)

@@ -1,7 +1,7 @@
 /*
  * custom_scan.h
- *		Running queries that stand in FROM by custom scans, in place of
- *		function scans.
+ *		Custom scans, which the planner uses in place of function scans for
+ *		calls of blogstore's queries in FROM.
  */
 #ifndef BLOGSTORE_CUSTOM_SCAN_H
 #define BLOGSTORE_CUSTOM_SCAN_H

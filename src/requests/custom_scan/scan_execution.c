@@ -1,17 +1,16 @@
 /*
  * scan_execution.c
- *		Executing a custom scan, which runs a query and returns its items as
- *		they are read.
+ *		Executing a custom scan, which replaces a function scan of one of
+ *		blogstore's queries, and returns rows as they are read.
  *
- * The scan replaces a function scan of the query's SQL function, and does what
- * that would do for the call. It checks EXECUTE for the current user whenever
- * execution starts. It evaluates the arguments once for each loop. It counts a
- * call in the server's function statistics and in blogstore's request
- * statistics. It runs the same code as the SQL function
- * (requests/request_scan.c), with the statement's snapshot.
+ * The custom scan does what the function scan would do. It checks EXECUTE for
+ * the current user whenever execution starts. It evaluates the arguments once
+ * for each loop. It counts a call in the server's function statistics and in
+ * blogstore's request statistics. It reads with the statement's snapshot, by
+ * the same code as the SQL function (requests/request_scan.c).
  *
- * The executor runs other code between two rows of an open scan. The
- * measurement of the request is paused in that time.
+ * The executor runs other code between two rows of an open scan. The clock and
+ * the buffer counters of the request are paused in that time.
  *
  * Runs in backends and parallel workers.
  */
@@ -43,8 +42,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Check that the current user may execute the SQL function, as init_sexpr()
- * does. Errors: 42501.
+ * Check that the current user may execute the query's SQL function. Does the
+ * same as the server's init_sexpr(). Errors: 42501.
  */
 static void
 check_execute(Oid funcid)
@@ -57,8 +56,8 @@ check_execute(Oid funcid)
 }
 
 /*
- * Set state->column to the columns of the scan's rows, and state->wanted to
- * the properties that these need.
+ * Set state->column to the columns that the scan returns, and state->wanted to
+ * the item properties that these columns need.
  */
 static void
 find_columns(QueryScanState *state, List *columns)
@@ -105,8 +104,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
  * ------------------------------------------------------------------------ */
 
 /*
- * Add what the query has read since the last call to state->reads, for EXPLAIN
- * ANALYZE.
+ * Add the leaves that the query has read since the previous call to
+ * state->reads, for EXPLAIN ANALYZE.
  */
 static void
 note_reads(QueryScanState *state)
@@ -147,7 +146,10 @@ evaluate_arguments(QueryScanState *state)
 	}
 }
 
-/* Evaluate the arguments, and begin the query. Called once for each loop. */
+/*
+ * Evaluate the arguments, and begin the query. Called once for each loop of
+ * the scan.
+ */
 static void
 begin_request(QueryScanState *state)
 {
@@ -168,7 +170,7 @@ begin_request(QueryScanState *state)
 
 /*
  * Count one call in the server's function statistics. take_item_tracked() has
- * added the call's time already.
+ * already added the time.
  */
 static void
 count_call(QueryScanState *state)
@@ -179,10 +181,7 @@ count_call(QueryScanState *state)
 	pgstat_end_function_usage(&usage, true);
 }
 
-/*
- * End the query, if it has begun in this loop. It need not have returned all
- * items.
- */
+/* End the query if it has begun. The caller need not have read all items. */
 static void
 end_request(QueryScanState *state)
 {
@@ -200,7 +199,7 @@ end_request(QueryScanState *state)
 }
 
 /*
- * Read the next item of the query, which is begun at the first call. Returns
+ * Read the next item of the query. The first call begins the query. Returns
  * false at the end.
  */
 static bool
@@ -231,8 +230,8 @@ take_item(QueryScanState *state, BlogItem *item)
 }
 
 /*
- * Read the next item as take_item() does, and count the time in the server's
- * function statistics.
+ * Read the next item by take_item(), and add the time to the server's function
+ * statistics.
  */
 static bool
 take_item_tracked(QueryScanState *state, BlogItem *item)
@@ -247,10 +246,10 @@ take_item_tracked(QueryScanState *state, BlogItem *item)
 }
 
 /*
- * Return a slot for a row of the scanned function's result. The slot has the
- * columns that the result's row type had at the first call. Errors: 55000 if
- * the row type has been altered since. The owner of the type can do that while
- * a cursor is open.
+ * Return a slot that can hold a whole result row of the query's SQL function.
+ * The slot is made at the first call. Errors: 55000 if the row type has been
+ * altered since then, which the owner of the type can do while a cursor is
+ * open.
  */
 static TupleTableSlot *
 row_slot(QueryScanState *state)
@@ -272,8 +271,8 @@ row_slot(QueryScanState *state)
 }
 
 /*
- * Return an item as a value of the function's row type, in the memory context
- * for one item.
+ * Return an item as one value of the SQL function's row type, allocated in the
+ * memory context for one item.
  */
 static Datum
 make_row(QueryScanState *state, const Datum *value, const bool *isnull)
@@ -288,7 +287,7 @@ make_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return row;
 }
 
-/* Store the columns of an item that the scan returns in the scan's slot. */
+/* Store an item in the scan's slot, with the columns that the scan returns. */
 static TupleTableSlot *
 store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 {
@@ -307,8 +306,8 @@ store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 }
 
 /*
- * Store the query's next item in the scan's slot, and return the slot. The
- * slot is empty at the end of the query.
+ * Read the next item, store it in the scan's slot, and return the slot. At the
+ * end of the query, return the slot empty.
  */
 static TupleTableSlot *
 next_row(QueryScanState *state)
@@ -343,10 +342,10 @@ next_row(QueryScanState *state)
 /*
  * Read all remaining rows into a tuplestore, and end the query.
  *
- * Called if a row is fetched in a subtransaction that began after execution
- * started, which is possible with a cursor. The subtransaction may have given
- * a leaf new files (CLUSTER), which its rollback removes. So the scan must not
- * keep open, after the end of the subtransaction, what it has opened there.
+ * Called when a row is fetched in a subtransaction that began after the scan,
+ * which is possible with a cursor. If the subtransaction has rewritten a leaf
+ * (CLUSTER), its rollback removes the leaf's new files. So the scan must not
+ * open a leaf in the subtransaction and keep it open.
  */
 static void
 read_rest(QueryScanState *state)
@@ -372,7 +371,10 @@ read_rest(QueryScanState *state)
 	}
 }
 
-/* Return the next row that read_rest() has stored. Errors: as row_slot(). */
+/*
+ * Return the next row that read_rest() has stored. Errors: 55000 if the SQL
+ * function's row type has been altered.
+ */
 static TupleTableSlot *
 next_of_rest(QueryScanState *state)
 {
@@ -396,7 +398,6 @@ drop_rest(QueryScanState *state)
 	state->rest = NULL;
 }
 
-/* ExecScan() access method: return the next row. */
 static TupleTableSlot *
 scan_access(ScanState *node)
 {
@@ -413,14 +414,13 @@ scan_access(ScanState *node)
  * ------------------------------------------------------------------------ */
 
 /*
- * ExecScan() recheck method, for EvalPlanQual. Another transaction has updated
- * a row that a row of this scan was joined with, and the server evaluates the
- * join again.
+ * ExecScan() recheck method, for EvalPlanQual: another transaction has updated
+ * a row that was joined with a row of this scan, and the executor evaluates
+ * the join again.
  *
- * The function does what ExecScanFetch() does for scans of a single relation.
- * It fetches the scan's row as a whole from the rowmark. If there is no
- * rowmark, the scan belongs to a part of the plan that is executed again, and
- * returns its next row.
+ * As ExecScanFetch() does for a scan of a table, fetch this scan's row from
+ * its rowmark. A scan without a rowmark is in a part of the plan that is
+ * executed again, and returns its next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
@@ -435,8 +435,8 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 		return false;
 	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
 	{
-		row = scan_access(node);	/* a variable, because TupIsNull()
-									 * evaluates its argument twice */
+		row = scan_access(node);	/* TupIsNull() evaluates its argument
+									 * twice */
 		return !TupIsNull(row);
 	}
 	epqstate->relsubs_done[rti - 1] = true;
@@ -466,10 +466,10 @@ scan_end(CustomScanState *node)
 }
 
 /*
- * ReScanCustomScan callback: end the query of this loop. The next row begins a
- * new one, possibly with other arguments. The first loop allocates in the
- * executor's query context. Later loops use a context of their own, which is
- * reset before each of them.
+ * ReScanCustomScan callback: end the query, so that the next row begins it
+ * again, with new arguments. The first loop of a scan allocates in the
+ * executor's query context. Later loops share a context, which is reset for
+ * each of them.
  */
 static void
 scan_rescan(CustomScanState *node)
@@ -498,7 +498,7 @@ static const CustomExecMethods exec_methods = {
 };
 
 /*
- * CreateCustomScanState callback: allocate the execution state of a plan node.
+ * CreateCustomScanState callback: allocate the execution state of a scan.
  * scan_begin() sets the other members.
  */
 Node *

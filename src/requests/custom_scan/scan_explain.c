@@ -16,8 +16,9 @@
 #include "utils/ruleutils.h"
 
 /*
- * Return the quoted name of a table or index, or NULL if it does not exist any
- * more. qualified: with its schema.
+ * Return the quoted name of a table or index, or NULL if it has been dropped.
+ *
+ * qualified: whether to add the schema
  */
 static const char *
 relation_name(Oid relid, bool qualified)
@@ -47,7 +48,6 @@ explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 						es);
 }
 
-/* Show which containers, leaves and indexes the scan has read. */
 static void
 explain_reads(const QueryScanState *state, ExplainState *es)
 {

@@ -3,10 +3,10 @@
  *		The plan node of a custom scan and its execution state, for this folder
  *		only.
  *
- * The plan node's custom_private is a list of two elements. The first is the
- * query's number in request_queries. The second is the list of the columns of
- * the function's row that the scan returns, in order; 0 stands for the whole
- * row. Its custom_exprs is a list of one element, the function call.
+ * The plan node's custom_private is a list of two elements: the query's index
+ * in request_queries[], and a list of the numbers of the columns that the scan
+ * returns. Number 0 (WHOLE_ROW) is the whole row of the SQL function. The plan
+ * node's custom_exprs is a list of one element, the function call.
  */
 #ifndef BLOGSTORE_SCAN_NODE_H
 #define BLOGSTORE_SCAN_NODE_H
@@ -18,28 +18,30 @@
 #include "nodes/extensible.h"
 #include "utils/snapmgr.h"
 
-#define WHOLE_ROW 0				/* stands for the whole row in a list of
-								 * columns */
+#define WHOLE_ROW 0				/* column number that means the whole row */
 
 /*
- * What a scan has read in all loops, for EXPLAIN ANALYZE. A leaf is a
- * partition's table for one type of items.
+ * What a scan has read in all loops, for EXPLAIN ANALYZE. A leaf is the table
+ * of one item type in a partition.
  */
 typedef struct ScanReads
 {
-	bool		leaf;			/* was a leaf read? If so, the next three
-								 * members are those of the last one */
+	/*
+	 * Whether a leaf was read. If so, container, leafid and indexid are those
+	 * of the last leaf.
+	 */
+	bool		leaf;
 	Container	container;
 	Oid			leafid;
 	Oid			indexid;
-	bool		other_leaves;	/* was more than one leaf read? */
-	bool		all_partitions; /* were all partitions of posts read at the
-								 * same time? */
-	bool		out_of_view;	/* was the feed complete, but did the page
-								 * begin beyond its oldest post? */
-	int			leaves;			/* number of visited leaves, in all loops */
-	int			leaves_noted;	/* how many of these were visited in this
-								 * loop */
+	bool		other_leaves;	/* whether more than one leaf was read */
+	bool		all_partitions; /* whether all partitions of posts were read,
+								 * in a merged scan */
+	bool		out_of_view;	/* whether the feed could not be used, because
+								 * the page begins with posts older than those
+								 * in the feed */
+	int			leaves;			/* how often a leaf was read, in all loops */
+	int			leaves_noted;	/* how often a leaf was read in this loop */
 } ScanReads;
 
 typedef struct QueryScanState
@@ -47,26 +49,26 @@ typedef struct QueryScanState
 	CustomScanState css;
 	const RequestQuery *query;
 	FuncExpr   *call;
-	List	   *args;			/* the call's arguments, as ExprStates */
+	List	   *args;			/* ExprStates of the function call's
+								 * arguments */
 	int			ncolumns;
-	int			column[N_PROPERTIES + 1];	/* columns of the function's row
-											 * that the scan returns, by
-											 * number; or WHOLE_ROW */
-	bool		whole_row;		/* is one of these columns WHOLE_ROW? */
-	uint32		wanted;			/* the properties that these columns need, one
-								 * bit for each Property */
-	bool		began;			/* has the query begun in this loop? */
-	bool		ended;			/* has the query returned its last item? */
+	int			column[N_PROPERTIES + 1];	/* numbers of the columns that the
+											 * scan returns */
+	bool		whole_row;
+	uint32		wanted;			/* item properties that the scan needs, one bit
+								 * for each Property */
+	bool		began;			/* whether the query has begun in this loop */
+	bool		ended;			/* whether the query has returned its last
+								 * item */
 	RequestScan scan;
-	MemoryContext context;		/* memory for the query in this loop */
-	SubTransactionId subxact;	/* the subtransaction in which execution
-								 * started */
-	Tuplestorestate *rest;		/* rows that read_rest() has stored; NULL:
-								 * none */
-	TupleTableSlot *rest_row;	/* a slot for a row of rest */
+	MemoryContext context;
+	SubTransactionId subxact;	/* the subtransaction in which the scan
+								 * began */
+	Tuplestorestate *rest;		/* the rows stored by read_rest(), or NULL */
+	TupleTableSlot *rest_row;
 	ScanReads	reads;
-	TupleTableSlot *row;		/* a slot for a whole row of the function's
-								 * type; NULL: not needed yet */
+	TupleTableSlot *row;		/* slot for a whole row of the SQL function;
+								 * NULL until one is needed */
 	FmgrInfo	flinfo;
 	union
 	{
@@ -83,8 +85,9 @@ extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
 
 /*
- * Activate or deactivate the query's own snapshot, if it has one. It is active
- * only while the query reads, not while the executor runs other code.
+ * Activate or deactivate scan->newer, the query's own snapshot, if the query
+ * has one. It must be active only while the query reads, and not while the
+ * executor runs other code.
  */
 static inline void
 use_own_snapshot(const RequestScan *scan, bool use)

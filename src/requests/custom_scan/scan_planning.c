@@ -1,19 +1,19 @@
 /*
  * scan_planning.c
- *		Planning a query that stands in FROM as a custom scan.
+ *		Planning a call of one of blogstore's queries in FROM as a custom scan.
  *
  * The server calls set_rel_pathlist_hook for each relation in FROM. If the
- * relation is a call of one of the extension's queries, this file replaces the
- * path of the function scan by a custom path. The custom scan returns items as
- * they are read, stops at a LIMIT, and shows in EXPLAIN what it reads.
+ * relation is a call of a query, this file replaces the path of the function
+ * scan by a custom path. The custom scan returns items as they are read, stops
+ * at a LIMIT, and shows in EXPLAIN what it reads.
  *
- * Only functions as the extension's script has made them are replaced. The
- * server's function scan remains for other forms of a call, for functions
- * whose owner has changed their settings, body or rights, and for calls in a
- * target list.
+ * A function scan remains in these cases: the call has another form, such as
+ * WITH ORDINALITY or ROWS FROM with two functions; or the query's SQL function
+ * does not call the library directly, for example because its owner has added
+ * a SET clause. Calls in a target list are not replaced either.
  *
  * The plan node contains the function call. The plan therefore depends on the
- * function, and any change of the function invalidates it.
+ * function, and any change of the function invalidates the plan.
  *
  * Runs in backends.
  */
@@ -45,8 +45,8 @@
 #include "utils/typcache.h"
 
 /*
- * The largest number of rows that the planner expects of a page, however large
- * page_size is.
+ * The planner expects at most this many rows of a page, even if page_size is
+ * larger.
  */
 #define MAX_FULL_PAGE 1000
 
@@ -59,8 +59,8 @@ static CustomScanMethods scan_methods[N_QUERIES];
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the number of the query whose C function a pg_proc row names, or -1
- * if it names no such function.
+ * Return the index in request_queries[] of the query whose C function a row of
+ * pg_proc names, or -1 if the row names no such function.
  */
 static int
 query_of_row(HeapTuple tuple)
@@ -83,12 +83,12 @@ query_of_row(HeapTuple tuple)
 }
 
 /*
- * Return the number of the query that an SQL function runs, or -1 if it runs
- * none.
+ * Return the index in request_queries[] of the query that an SQL function
+ * runs, or -1 if it runs none.
  *
- * The function must call this library's C function directly. That excludes a C
- * function of the same name in another library, and a handler that the server
- * puts before a function with settings (SET) or that a plugin has installed.
+ * The server must call the library's C function directly for this SQL
+ * function. This is not so if the function is in another library, or has a SET
+ * clause, or if a plugin has put a hook before it.
  */
 static int
 query_lookup(Oid funcid)
@@ -110,11 +110,10 @@ query_lookup(Oid funcid)
 }
 
 /*
- * Return whether a custom scan can evaluate the arguments of a call. It
- * evaluates them once for each loop. A function scan evaluates volatile
- * arguments only once for all loops, so a call with volatile arguments is not
- * replaced. The planner has already put named arguments in order and added
- * defaults.
+ * Return whether a custom scan can evaluate the arguments of a call. A custom
+ * scan evaluates them again in each loop, but a function scan evaluates
+ * volatile arguments only once, so volatile arguments are refused. The planner
+ * has already put named arguments in order and added defaults.
  */
 static bool
 arguments_fit(List *args)
@@ -123,9 +122,6 @@ arguments_fit(List *args)
 		!contain_volatile_functions((Node *) args);
 }
 
-/*
- * Return whether the row type of a call has the columns of the query's items.
- */
 static bool
 row_fits(const RequestQuery *query, const FuncExpr *call)
 {
@@ -143,8 +139,9 @@ row_fits(const RequestQuery *query, const FuncExpr *call)
 }
 
 /*
- * Return the function call that a relation in FROM consists of, or NULL if the
- * relation is something else, or the call has a form that is not replaced.
+ * Return the function call that a relation in FROM consists of. Returns NULL
+ * if the relation is not a function call, or the call has a form that is not
+ * replaced.
  */
 static FuncExpr *
 single_call(const RangeTblEntry *rte)
@@ -164,8 +161,9 @@ single_call(const RangeTblEntry *rte)
 }
 
 /*
- * Return the number of the query that a relation in FROM calls, or -1 if it
- * calls none that can be replaced.
+ * Return the index in request_queries[] of the query that a relation in FROM
+ * calls. Returns -1 if the relation is not a call that a custom scan can
+ * replace.
  */
 static int
 query_of(const RangeTblEntry *rte)
@@ -186,7 +184,6 @@ query_of(const RangeTblEntry *rte)
  * The path
  * ------------------------------------------------------------------------ */
 
-/* Return the number of elements in a constant array of ids. */
 static int
 list_size(const Const *list)
 {
@@ -199,9 +196,9 @@ list_size(const Const *list)
 }
 
 /*
- * Return the factor by which to multiply the server's estimate of the number
- * of rows, which does not depend on the arguments. The product is the size of
- * the page, or the number of ids in the list.
+ * Return a factor for the estimated number of rows. The server's estimate
+ * ("rows") does not depend on the arguments of the call. Multiplied by the
+ * factor, it is the page size, or the number of ids in the argument.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
@@ -222,8 +219,8 @@ page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
 }
 
 /*
- * Multiply the estimated number of rows, and the part of the cost that depends
- * on it, by a factor.
+ * Multiply the estimated number of rows of a path by a factor, and its run
+ * cost likewise.
  */
 static void
 scale_rows(RelOptInfo *rel, Path *path, double factor)
@@ -286,8 +283,8 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
  * ------------------------------------------------------------------------ */
 
 /*
- * Add the columns of the function's row that occur in expressions to the lists
- * *tlist and *columns, unless they are there already.
+ * Add the columns of relation relid that "expressions" contain to *columns (by
+ * number) and to *tlist, unless they are in these lists already.
  */
 static void
 add_columns(List **tlist, List **columns, Index relid, Node *expressions)
@@ -314,8 +311,8 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 
 /*
  * PlanCustomPath callback: make the plan node. The scan returns the columns
- * that the target list needs first, in that order. If the target list consists
- * of columns only, the executor then needs no projection.
+ * that occur in the target list first, in the same order. If the target list
+ * consists of columns only, the executor then needs no projection.
  */
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
@@ -345,10 +342,6 @@ plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
 	return &scan->scan.plan;
 }
 
-/*
- * Register the custom scans, and install the planner hook. Called once by
- * _PG_init().
- */
 void
 scan_init(void)
 {

@@ -24,8 +24,8 @@
 PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
- * Set values and nulls to an item's values, in the order of its row type's
- * columns. A null PROP_HIDDEN becomes false.
+ * Set values[] and nulls[] to the values of an item, in the order of the
+ * columns of the item's row type. If PROP_HIDDEN is null, set false.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -46,8 +46,8 @@ item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
 }
 
 /*
- * Return an item as a value of its composite type, whose descriptor the caller
- * has blessed.
+ * Return an item as a composite value. tupdesc is its row type, blessed by
+ * BlessTupleDesc().
  */
 Datum
 item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
@@ -60,8 +60,8 @@ item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
 }
 
 /*
- * Return a column's name converted from snake_case to camelCase, as the
- * article spells property names.
+ * Convert a column name to the property name in documents: from snake_case to
+ * camelCase, as in the article.
  */
 static char *
 property_name(const char *column)
@@ -89,7 +89,7 @@ string_value(JsonbValue *jv, char *s)
 }
 
 /*
- * Convert a column's value to a jsonb value. Counts become numbers, hidden
+ * Convert a column value to a jsonb value. Counts become numbers, "hidden"
  * becomes a boolean, all others become strings. The default case is for
  * columns that the owner has added to the row type.
  */
@@ -128,7 +128,8 @@ column_value(JsonbValue *jv, Oid type, Datum value)
 }
 
 /*
- * Add the keys and values of a jsonb object to the object that is being built.
+ * Add the keys and values of a jsonb object to the jsonb object that is being
+ * built in *state.
  */
 static void
 push_object(CompatJsonb *state, Datum object)
@@ -144,8 +145,8 @@ push_object(CompatJsonb *state, Datum object)
 }
 
 /*
- * Return whether a column is omitted from the document. A column that the
- * article does not have is omitted if it is null or false.
+ * Return whether to omit a column from a document. Columns that the article
+ * does not have are omitted if they are null or false.
  */
 static bool
 is_left_out(const char *column, Oid type, Datum value, bool isnull)
@@ -158,9 +159,9 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 }
 
 /*
- * Convert a row to a document. The custom properties of the item come first.
- * If one of them has the name of a property of the article, which only the
- * owner can have written, the article's property follows and replaces it.
+ * Convert a row to a document. The custom properties of the item come first. A
+ * custom property can have the name of a column only if the owner has written
+ * it directly; the column then replaces it.
  */
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)
@@ -207,8 +208,8 @@ make_document(HeapTuple tuple, TupleDesc desc)
 
 /*
  * user_document(), post_document(), comment_document(), like_document():
- * return a row as a document, with the custom properties of the item. A
- * property of the article that is null becomes a JSON null.
+ * return a row as a JSON document, with the custom properties of the item. A
+ * column that is in the article, and is null, becomes a JSON null.
  */
 Datum
 blogstore_item_document(PG_FUNCTION_ARGS)

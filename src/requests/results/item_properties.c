@@ -2,8 +2,9 @@
  * item_properties.c
  *		The custom properties of items, which clients choose.
  *
- * In a JSON document of an item, they stand beside the properties that every
- * item of the type has. They must therefore not have the names of those.
+ * In the JSON document of an item, custom properties are keys of the same
+ * object as the item's columns. They must therefore not have the name of a
+ * column.
  *
  * Runs in backends.
  */
@@ -24,15 +25,15 @@
 #define MAX_PROPERTIES (64 * 1024)
 
 /*
- * The largest size of an item's custom properties when printed, in bytes. A
- * jsonb number of ten bytes can print as 131,000 digits. Without this limit
- * one row could print as half a gigabyte.
+ * The largest size of an item's custom properties when printed as text, in
+ * bytes. A jsonb number of ten bytes can print as 131,000 digits. Without this
+ * limit, one row could print as half a gigabyte.
  */
 #define MAX_PRINTED (256 * 1024)
 
 /*
- * The reserved names, sorted: the names of items' columns, as documents spell
- * them.
+ * The keys that custom properties must not have, sorted: the names of items'
+ * columns in documents.
  */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
@@ -47,8 +48,8 @@ compare_key(const void *key, const void *name)
 }
 
 /*
- * Return the reserved name that is equal to a key, or NULL if the key is not
- * reserved.
+ * Return the element of taken[] that is equal to a key, or NULL if there is
+ * none.
  */
 static const char *
 taken_as(const JsonbValue *jv)
@@ -62,8 +63,8 @@ taken_as(const JsonbValue *jv)
 }
 
 /*
- * Return the first key of an object that is a reserved name, or NULL if there
- * is none.
+ * Return the first key of an object that is in taken[], or NULL if there is
+ * none.
  */
 static const char *
 taken_key(Jsonb *object)
@@ -81,8 +82,8 @@ taken_key(Jsonb *object)
 }
 
 /*
- * Set *properties to the custom properties in a document, which are those
- * without a reserved name. Returns false if there are none.
+ * Set *properties to the custom properties in a document, which are the keys
+ * that are not in taken[]. Returns false if there are none.
  */
 bool
 properties_of_document(Jsonb *document, Datum *properties)
@@ -111,8 +112,8 @@ properties_of_document(Jsonb *document, Datum *properties)
 }
 
 /*
- * Return whether a key is the name of a column in documents, which custom
- * properties must not have.
+ * Return whether a key is reserved: custom properties must not have it,
+ * because it is the name of a column in documents.
  */
 bool
 property_key_taken(const char *key)
@@ -121,7 +122,6 @@ property_key_taken(const char *key)
 				   compare_key) != NULL;
 }
 
-/* Return how many bytes a jsonb key or scalar value takes when printed. */
 static int
 printed_scalar(const JsonbValue *jv)
 {
@@ -155,8 +155,8 @@ printed_scalar(const JsonbValue *jv)
 }
 
 /*
- * Return how many bytes the brackets and separators of a jsonb object or array
- * with n members take when printed.
+ * Return how many bytes the brackets, commas and spaces of a jsonb object or
+ * array with n members take as text.
  */
 static int
 printed_brackets(int n)
@@ -165,8 +165,8 @@ printed_brackets(int n)
 }
 
 /*
- * Return whether a jsonb value prints as more bytes than a limit. Stops adding
- * up when the limit is reached.
+ * Return whether a jsonb value takes more than "limit" bytes when printed as
+ * text. Does not print the value.
  */
 bool
 jsonb_prints_longer(Jsonb *jsonb, int64 limit)
@@ -203,9 +203,9 @@ jsonb_prints_longer(Jsonb *jsonb, int64 limit)
 }
 
 /*
- * Return the reason why an item cannot have these custom properties, or NULL
- * if it can. The reason is an error message. *rule becomes the name of the
- * broken rule (base/error_fields.h).
+ * If an item cannot have these custom properties, return the reason as an
+ * error message, and set *rule to the name of the rule that they break
+ * (base/error_fields.h). Otherwise return NULL.
  */
 const char *
 properties_problem(Datum properties, const char **rule)
@@ -229,7 +229,6 @@ properties_problem(Datum properties, const char **rule)
 	return NULL;
 }
 
-/* Check that an item can have these custom properties. Errors: 22023. */
 void
 check_properties(Datum properties)
 {
@@ -244,7 +243,7 @@ check_properties(Datum properties)
 				 err_fields(NULL, "properties", rule)));
 }
 
-/* Set an item's custom properties. An empty object is stored as null. */
+/* Set an item's custom properties. Empty properties are stored as null. */
 void
 set_properties(BlogItem *item, Datum properties)
 {
@@ -256,8 +255,9 @@ set_properties(BlogItem *item, Datum properties)
 }
 
 /*
- * Set an item's custom properties to an argument, and check them. Returns
- * false, with the item unchanged, if the argument is null. Errors: 22023.
+ * Check the argument "properties", and set the item's custom properties to it.
+ * If the argument is null, return false and leave the item as it is. Errors:
+ * 22023.
  */
 bool
 get_properties(FunctionCallInfo fcinfo, int arg, BlogItem *item)

@@ -17,15 +17,14 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* The row type of a call of a command in a query, cached in fn_extra. */
+/* The result row type of a call of a command, cached in fn_extra. */
 typedef struct RowType
 {
 	TupleDesc	desc;
-	uint64		version;		/* identifies the type's definition, to detect
-								 * ALTER TYPE */
+	uint64		version;		/* from assign_record_type_identifier(), to
+								 * detect ALTER TYPE */
 } RowType;
 
-/* Return whether a row type has the columns of items of a type. */
 bool
 row_type_fits(TupleDesc desc, ItemType type)
 {
@@ -40,8 +39,8 @@ row_type_fits(TupleDesc desc, ItemType type)
 }
 
 /*
- * Check that a row type has the columns of items of a type, because the owner
- * of the row type may have altered it. Errors: 55000.
+ * Check that a row type has the columns that items of this type have. The
+ * owner of the row type may have altered it. Errors: 55000.
  */
 void
 check_row_type(TupleDesc desc, ItemType type)
@@ -56,8 +55,8 @@ check_row_type(TupleDesc desc, ItemType type)
 }
 
 /*
- * Check a row type as check_row_type() does, by its OID. The result is cached
- * until the type changes. Errors: 55000.
+ * Check a row type, given by its OID, as check_row_type() does. The result is
+ * cached until the row type changes. Errors: 55000.
  */
 void
 check_row_type_of(Oid row_type, ItemType type)
@@ -77,7 +76,6 @@ check_row_type_of(Oid row_type, ItemType type)
 	remembered_end(&memory[type], began);
 }
 
-/* Look up the row type that a command returns, and cache it in fn_extra. */
 static RowType *
 keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 {
@@ -99,10 +97,10 @@ keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 }
 
 /*
- * Return one item as the result of a command. The row type is looked up at the
- * first call, and again when the type has changed. Errors: 22004 if the item
- * lacks a value, which is possible for an item that the command has locked and
- * written; 55000 if the row type was altered.
+ * Return an item as the result of a command. The row type is looked up at the
+ * first call, and again after ALTER TYPE. Errors: 22004 if a required value of
+ * the item is null, which is possible if the owner has dropped constraints;
+ * 55000 if the row type was altered.
  */
 Datum
 return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)
