@@ -4,10 +4,10 @@
  *		has added to them, and what prevents the distribution.
  *
  * The owner may have added columns, indexes and grants to the tables. The new
- * tables get all that they can have. Whatever they cannot have is an error at
- * the beginning, so that it is not lost. The same holds for everything that
- * would run on the nodes with the rights of the superuser who calls
- * distribute_containers().
+ * tables get all of these that Citus allows. For everything else the
+ * distribution raises an error at the beginning, so that nothing is lost. It
+ * also raises an error for code of the owner that would run on the nodes with
+ * the rights of the superuser who calls distribute_containers().
  *
  * Runs in a backend. The caller has called SPI_connect(), and search_path is
  * pg_catalog.

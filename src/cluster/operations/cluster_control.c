@@ -15,7 +15,8 @@
  * Call a function of blogstore on all nodes that have shards, one node after
  * another.
  *
- * all: set to true if the function returns a boolean, and true on each node
+ * all: set to true if the function has returned true on each node; without
+ *	meaning if the function returns nothing
  *
  * Returns false, without calling any node, if this call itself comes from
  * another node (request_is_part). The caller then does the work for this node
