@@ -9,7 +9,9 @@ DATA = sql/blogstore--1.0.sql
 PGFILEDESC = "blogstore - blog and community store"
 
 SOURCE := $(patsubst %/,%,$(dir $(lastword $(MAKEFILE_LIST))))
-EXTENSION_VERSION := $(shell sed -n "s/^default_version = '\(.*\)'/\1/p" $(SOURCE)/blogstore.control)
+# The library's version has three parts: those of the extension, and a number
+# for releases that change the library alone.
+BLOGSTORE_VERSION := $(shell sed -n 's/^  "version": "\(.*\)",/\1/p' $(SOURCE)/META.json)
 
 # The order of the sources is fixed, and no path of the build is stored in the
 # library. So two builds give the same bytes.
@@ -22,7 +24,7 @@ VPATH = $(SOURCE)
 endif
 OBJS := $(patsubst $(SOURCE)/%.c,%.o,$(SOURCES))
 PREFIX_MAP := -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(abspath $(SOURCE))/=
-PG_CPPFLAGS = -I$(abspath $(SOURCE))/src -DBLOGSTORE_VERSION='"$(EXTENSION_VERSION)"'
+PG_CPPFLAGS = -I$(abspath $(SOURCE))/src -DBLOGSTORE_VERSION='"$(BLOGSTORE_VERSION)"'
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden $(PREFIX_MAP)
 
@@ -61,7 +63,7 @@ output_iso/expected:
 	ln -sfn ../expected output_iso/expected
 
 $(OBJS): $(wildcard $(SOURCE)/src/*/*.h $(SOURCE)/src/*/*/*.h) \
-	$(SOURCE)/Makefile $(SOURCE)/blogstore.control
+	$(SOURCE)/Makefile $(SOURCE)/META.json
 
 ifdef VPATH
 $(shell mkdir -p $(sort $(dir $(OBJS))))
@@ -100,6 +102,6 @@ check-version:
 	@$(SOURCE)/scripts/release check
 
 # Make an archive of the release that a tag names.
-TAG = v$(EXTENSION_VERSION).0
+TAG = v$(BLOGSTORE_VERSION)
 dist:
 	@$(SOURCE)/scripts/release archive $(TAG)

@@ -29,7 +29,7 @@ citus_knows()
 # Set CITUS_CONFIG to the pg_config of a PostgreSQL with Citus into which
 # blogstore can be installed; to nothing if there is none. Return an error if
 # the build fails. The build stays in CITUS_DIR, without blogstore, for later
-# calls and other checkouts. Callers get a copy of it in WORK.
+# calls and other checkouts. Callers get a copy of it in BUILD.
 find_citus()
 {
 	local builder built top dir=$CITUS_DIR/$PG_VERSION
@@ -51,17 +51,17 @@ find_citus()
 	# script does not install ICU's headers.
 	((PG_VERSION == 15)) || install_packages libicu-dev || return 1
 	forbid_clusters
-	run root "Citus, in $dir" "$WORK/citus.log" flock "$dir/lock" env MAKEFLAGS="-- CFLAGS_SL_MODULE=" "$builder" "$dir" || {
+	run root "Citus, in $dir" "$BUILD/citus.log" flock "$dir/lock" env MAKEFLAGS="-- CFLAGS_SL_MODULE=" "$builder" "$dir" || {
 		allow_clusters
 		return 1
 	}
 	allow_clusters
 	# Copy the top-level directory that holds the pg_config.
-	built=$(tail -n 1 "$WORK/citus.log")
+	built=$(tail -n 1 "$BUILD/citus.log")
 	built=${built#"$(readlink -f "$dir")"/}
 	top=${built%%/*}
-	"${AS_SERVER[@]}" cp -r "$dir/$top" "$WORK/citus" || return 1
-	CITUS_CONFIG=$WORK/citus/${built#*/}
+	"${AS_BUILDER[@]}" cp -r "$dir/$top" "$BUILD/citus" || return 1
+	CITUS_CONFIG=$BUILD/citus/${built#*/}
 }
 
 # install_for_citus [BUILT]
@@ -75,7 +75,7 @@ install_for_citus()
 	version=$("$PG_CONFIG" --version)
 	local PG_CONFIG=$CITUS_CONFIG
 	if [[ -z $built || $("$PG_CONFIG" --version) != "$version" ]]; then
-		built=$WORK/for_citus
+		built=$BUILD/for_citus
 		copy_tree "$built"
 		build "$built" "gcc, for the server with Citus" with_llvm=no COPT=-Werror ||
 			die "gcc does not build it for the server with Citus"

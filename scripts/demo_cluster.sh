@@ -135,8 +135,8 @@ ask_members()
 start_writer()
 {
 	local member=$1
-	member_psql "$member" -qAt >"$WORK/told.$member" 2>"$WORK/failed.$member" < <(
-		until [[ -e $WORK/stop ]]; do
+	member_psql "$member" -qAt >"$BUILD/told.$member" 2>"$BUILD/failed.$member" < <(
+		until [[ -e $BUILD/stop ]]; do
 			printf "SELECT 'told' FROM blogstore.create_comment('%s', (SELECT user_id FROM blogstore.usernames LIMIT 1), 'from %s');\n" "$POST" "$member"
 			sleep 0.02
 		done) &
@@ -149,7 +149,7 @@ move_beside_writers()
 	for member in "${MEMBERS[@]}"; do start_writer "$member"; done
 	for member in "${MEMBERS[@]}"; do
 		# Wait until each writer has written a comment, or failed.
-		until [[ -s $WORK/told.$member || -s $WORK/failed.$member ]]; do sleep 0.1; done
+		until [[ -s $BUILD/told.$member || -s $BUILD/failed.$member ]]; do sleep 0.1; done
 	done
 	shard=$(on coordinator "SELECT get_shard_id_for_distribution_column('blogstore.posts', '$POST')")
 	from=$(on coordinator "SELECT port FROM blogstore.node_of('$POST')")
@@ -158,12 +158,12 @@ move_beside_writers()
 	note "(three clients, one at each member, comment on this post meanwhile)"
 	at coordinator "SELECT citus_move_shard_placement($shard, '$WORK/s', $from, '$WORK/s', $to, shard_transfer_mode => 'force_logical')"
 	for member in "${MEMBERS[@]}"; do at "$member" "SELECT * FROM blogstore.node_of('$POST')"; done
-	"${AS_SERVER[@]}" touch "$WORK/stop"
+	touch "$BUILD/stop"
 	for writer in "${WRITERS[@]}"; do wait "$writer" || failed=yes; done
 	WRITERS=()
 	for member in "${MEMBERS[@]}"; do
-		[[ ! -s $WORK/failed.$member ]] || { indent '    | ' <"$WORK/failed.$member"; failed=yes; }
-		told=$((told + $(wc -l <"$WORK/told.$member")))
+		[[ ! -s $BUILD/failed.$member ]] || { indent '    | ' <"$BUILD/failed.$member"; failed=yes; }
+		told=$((told + $(wc -l <"$BUILD/told.$member")))
 	done
 	[[ -z $failed ]] || die "a client met an error"
 	at node1 "SELECT comment_count, like_count FROM blogstore.get_post('$POST')"

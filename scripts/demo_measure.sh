@@ -66,7 +66,7 @@ have_worker()
 # Measure one round of a request, and store its times in demo.times.
 time_round()
 {
-	local code=$1 name=$2 contestant=$3 number=$4 calls=$((MEASURED_SKIPPED + MEASURED_CALLS)) log=$WORK/pgbench.log
+	local code=$1 name=$2 contestant=$3 number=$4 calls=$((MEASURED_SKIPPED + MEASURED_CALLS)) log=$BUILD/pgbench.log
 	if ! "${AS_SERVER[@]}" PGOPTIONS="-c search_path=$contestant" "$BINDIR/pgbench" -n -M prepared -c 1 -t "$calls" \
 		-f "$DIR/tmp/$contestant.$name.sql" --random-seed=$((number + 1)) --log --log-prefix="$DIR/tmp/times" \
 		-D clients=1 -D i=0 -D base=$((number * calls)) -D default_seed=1 -D users="$USERS" -D posts="$POSTS" \

@@ -7,7 +7,12 @@
 # Commands that need root rights run through AS_ROOT. Commands that belong to
 # a server run through AS_SERVER: PostgreSQL refuses to run as root, so root
 # drops to an unprivileged user there. An ordinary user keeps his identity.
-# Scripts only read the checkout; they build in copies of it.
+#
+# Scripts only read the checkout; they build in copies of it. Builds run through
+# AS_BUILDER, as the user of the command, in the directory BUILD, and servers in
+# the directory WORK. For an ordinary user, that is one directory. root has two,
+# because root runs and installs what is in BUILD: the servers' user cannot
+# write there.
 
 set -euo pipefail
 
@@ -24,8 +29,10 @@ export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 AS_ROOT=()
 AS_SERVER=()
+AS_BUILDER=()
 SERVER_USER=
 WORK=
+BUILD=
 RUNNING_PID=
 RUNNING_AS=
 TICKER_PID=
@@ -131,22 +138,25 @@ stop_ticker()
 # Running
 # ---------------------------------------------------------------------------
 
-# start_job root|server LOG COMMAND...
+# start_job root|builder|server LOG COMMAND...
 #
-# Start a command in the background with its output in LOG. A command of the
-# unprivileged user gets a session of its own, so that end_job can end it
-# with all its children. A command with root rights (apt-get) is never
-# interrupted. It keeps the terminal, so that sudo can ask for a password.
+# Start a command in the background with its output in LOG. A builder's or
+# server's command gets a session of its own, so that end_job can end it with
+# all its children. A command with root rights (apt-get) is never interrupted.
+# It keeps the terminal, so that sudo can ask for a password. The servers' user
+# opens the log of a server's command, which is in the directory WORK: as root,
+# this shell would follow a symbolic link that it finds there.
 start_job()
 {
 	local as=$1 log=$2
 	shift 2
 	RUNNING_AS=$as
-	if [[ $as == root ]]; then
-		"${AS_ROOT[@]}" "$@" >"$log" 2>&1 </dev/null &
-	else
-		setsid "${AS_SERVER[@]}" "$@" >"$log" 2>&1 </dev/null &
-	fi
+	case $as in
+		root) "${AS_ROOT[@]}" "$@" >"$log" 2>&1 </dev/null & ;;
+		builder) setsid "${AS_BUILDER[@]}" "$@" >"$log" 2>&1 </dev/null & ;;
+		# shellcheck disable=SC2016
+		server) setsid "${AS_SERVER[@]}" sh -c 'log=$1; shift; exec env "$@" >"$log" 2>&1 </dev/null' sh "$log" "$@" & ;;
+	esac
 	RUNNING_PID=$!
 }
 
@@ -171,7 +181,7 @@ end_job()
 	RUNNING_PID=
 }
 
-# run root|server LABEL LOG COMMAND...
+# run root|builder|server LABEL LOG COMMAND...
 #
 # Run a long command quietly. When it fails, print the end of its output and
 # return its exit status.
@@ -207,7 +217,7 @@ cleanup()
 	on_exit "$status" || status=1
 	if [[ -n $WORK ]]; then
 		stop_servers_under "$WORK"
-		rm -rf -- "$WORK"
+		rm -rf -- "$WORK" "$BUILD"
 	fi
 	exit "$status"
 }
@@ -425,8 +435,9 @@ use_directory()
 
 # make_workdir NAME
 #
-# Make the directory WORK, which cleanup removes. Its name is short, because a
-# socket's path is limited to 107 characters.
+# Make the directories WORK and BUILD, which cleanup removes, and set AS_SERVER
+# and AS_BUILDER. WORK's name is short, because a socket's path is limited to
+# 107 characters.
 make_workdir()
 {
 	local base=${TMPDIR:-/tmp}
@@ -434,7 +445,15 @@ make_workdir()
 		base=/tmp
 	fi
 	WORK=$(mktemp -d "$base/blogstore-$1.XXXXXX")
+	BUILD=$WORK
 	use_directory "$WORK"
+	AS_BUILDER=("${AS_SERVER[@]}")
+	if [[ $(id -u) == 0 ]]; then
+		BUILD=$(mktemp -d "$base/blogstore-$1-build.XXXXXX")
+		chmod 755 "$BUILD"
+		mkdir "$BUILD/tmp"
+		AS_BUILDER=(env -C "$BUILD" HOME="$BUILD" TMPDIR="$BUILD/tmp" PATH="$BINDIR:$PATH")
+	fi
 }
 
 # ---------------------------------------------------------------------------
@@ -444,11 +463,11 @@ make_workdir()
 # copy_tree DIR: copy the checkout, without .git and build products
 copy_tree()
 {
-	"${AS_SERVER[@]}" mkdir -p "$1"
+	"${AS_BUILDER[@]}" mkdir -p "$1"
 	tar -C "$ROOT" --exclude=./.git --exclude=./results --exclude=./output_iso --exclude=./tmp_check \
 		--exclude=./log --exclude=./blogstore-packages --exclude='./blogstore-*.zip' --exclude=node_modules --exclude='*.o' --exclude='*.so' --exclude='*.bc' -cf - . |
-		"${AS_SERVER[@]}" tar -C "$1" --no-same-owner --no-same-permissions -xf -
-	"${AS_SERVER[@]}" chmod -R u+rwX "$1"
+		"${AS_BUILDER[@]}" tar -C "$1" --no-same-owner --no-same-permissions -xf -
+	"${AS_BUILDER[@]}" chmod -R u+rwX,go+rX,go-w "$1"
 }
 
 # build DIR LABEL [VARIABLE=VALUE...]
@@ -456,7 +475,7 @@ build()
 {
 	local dir=$1 label=$2
 	shift 2
-	run server "$label" "$WORK/make.log" make -s -C "$dir" -j "$JOBS" PG_CONFIG="$PG_CONFIG" "$@"
+	run builder "$label" "$BUILD/make.log" make -s -C "$dir" -j "$JOBS" PG_CONFIG="$PG_CONFIG" "$@"
 }
 
 # install_built DIR [VARIABLE=VALUE...]
@@ -468,13 +487,22 @@ install_built()
 	local dir=$1
 	shift
 	local as=root
-	if [[ $(id -u) != 0 && -w $("$PG_CONFIG" --pkglibdir) && -w $("$PG_CONFIG" --sharedir)/extension ]]; then
-		as=server
+	if [[ -w $("$PG_CONFIG" --pkglibdir) && -w $("$PG_CONFIG" --sharedir)/extension ]]; then
+		as=builder
 	else
 		need_root "install the extension into $("$PG_CONFIG" --pkglibdir)"
 	fi
-	run "$as" "make install" "$WORK/install.log" make -s -C "$dir" install PG_CONFIG="$PG_CONFIG" "$@" ||
+	run "$as" "make install" "$BUILD/install.log" make -s -C "$dir" install PG_CONFIG="$PG_CONFIG" "$@" ||
 		die "the extension could not be installed"
+}
+
+# hand_over NAME
+#
+# Give the servers' user a copy of BUILD/NAME, as WORK/NAME. Tests write there.
+hand_over()
+{
+	[[ $BUILD == "$WORK" ]] ||
+		"${AS_SERVER[@]}" cp -r --preserve=timestamps "$BUILD/$1" "$WORK/$1"
 }
 
 # ---------------------------------------------------------------------------
@@ -488,7 +516,7 @@ create_server()
 {
 	local data=$1 log
 	shift
-	log=$("${AS_SERVER[@]}" mktemp)
+	log=$(mktemp)
 	if ! "${AS_SERVER[@]}" "$BINDIR/initdb" -D "$data" -U postgres --encoding=UTF8 --locale=C.UTF-8 \
 		"$@" >"$log" 2>&1 </dev/null; then
 		indent '    | ' <"$log"

@@ -42,7 +42,7 @@ BEGIN
 	RETURNS text
 	AS 'MODULE_PATHNAME', 'blogstore_library_version'
 	LANGUAGE C STABLE PARALLEL SAFE;
-	IF blogstore.library_version() <> '1.0' THEN
+	IF blogstore.library_version() NOT LIKE '1.0.%' THEN
 		RAISE undefined_function;
 	END IF;
 EXCEPTION WHEN undefined_function THEN

@@ -31,8 +31,9 @@ preload_missing(void)
 }
 
 /*
- * blogstore.library_version(): return the version of the library. The
- * extension's scripts compare it with their own version.
+ * blogstore.library_version(): return the version of the library, such as
+ * 1.0.2. The scripts of the extension compare its first two parts with their
+ * own version.
  */
 PGDLLEXPORT Datum
 blogstore_library_version(PG_FUNCTION_ARGS)

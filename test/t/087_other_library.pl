@@ -40,8 +40,10 @@ sub install_other
 
 install_other();
 my $node = new_server('other', install_path => $copy . $from{bindir} =~ s{/bin$}{}r);
-my $refused = "ERROR:  55000: the server has loaded another version of the library blogstore\nDETAIL:  This version of the extension needs version 1.0 of the library.\nHINT:  Restart the server first.";
-foreach my $other ([ 'without a version' ], [ 'of another version', '-DOTHER_VERSION="0.9"' ])
+chomp(my $version = qx{sed -n 's/^  "version": "\\(.*\\)",/\\1/p' $FindBin::RealBin/../../META.json});
+my ($extension) = $version =~ /^([0-9]+[.][0-9]+)[.][0-9]+$/ or die "META.json: version $version";
+my $refused = "ERROR:  55000: the server has loaded another version of the library blogstore\nDETAIL:  This version of the extension needs version $extension of the library.\nHINT:  Restart the server first.";
+foreach my $other ([ 'without a version' ], [ 'of another version', qq{-DOTHER_VERSION="${extension}1.0"} ])
 {
 	my ($name, @version) = @$other;
 
@@ -57,7 +59,7 @@ foreach my $other ([ 'without a version' ], [ 'of another version', '-DOTHER_VER
 
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION blogstore');
-is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), '1.0', 'once it is restarted, the extension is created');
+is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), $version, 'once it is restarted, the extension is created');
 $node->stop;
 
 done_testing();
