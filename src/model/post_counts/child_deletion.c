@@ -148,10 +148,10 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
  * the item is deleted; the item's row, FOR UPDATE.
  *
  * While the function holds the post lock, it does not wait for the lock on the
- * item's row. A transaction that deletes the post step by step may have locked
- * that row already, and wait for the post lock, so this would be a deadlock.
- * If another transaction has locked the row, the function releases the post
- * lock, waits for the row, and begins again.
+ * item's row. The transaction that has locked the row may be waiting for the
+ * post lock, in order to delete the post, so this would be a deadlock. The
+ * function releases the post lock instead, waits for the row, and begins
+ * again.
  */
 DeleteResult
 child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,

@@ -93,7 +93,8 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 
 /*
  * For how many milliseconds a process remembers that a post's counter was
- * busy. The worker folds the stripes of the post only after this time.
+ * busy. The worker waits as long before it folds the post's stripes
+ * (FOLD_AFTER in folding.c).
  */
 #define STRIPED_FOR 1000
 

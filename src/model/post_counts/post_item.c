@@ -153,8 +153,8 @@ post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
  * Lock the row of the post item, comment, like or delta that the query finds
  * by its key, until the end of the transaction. Then call "act" with the
  * locked item, and return the callback's result; if "act" is NULL, return
- * ITEM_OK. Columns of the item can be null, except those of the key and the
- * author.
+ * ITEM_OK. Columns of the item can be null, except those that identify it
+ * (item_identity()).
  *
  * Returns ITEM_NOT_FOUND if there is no such item, and ITEM_LOCKED if "wait"
  * is LockWaitSkip and another transaction has locked the row. Errors: 40001

@@ -13,7 +13,7 @@
 
 /*
  * Return a query that finds a post item by its id. Columns of the found item
- * can be null, except those of the key and the author.
+ * can be null, except its ids, author and creation date.
  */
 static inline ItemQuery
 post_query(const Datum *post_id)
