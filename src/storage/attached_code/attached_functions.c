@@ -209,9 +209,6 @@ path_is_pinned(const char *path)
 	return true;
 }
 
-/*
- * Return the search_path in a function's SET clauses; NULL if there is none.
- */
 static const char *
 function_path(HeapTuple function)
 {
@@ -304,9 +301,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function to the search (a struct Search), unless it is the server's.
- * Always returns false, as a callback of check_functions_in_node(), so that
- * this function examines all functions of a node.
+ * Add a function to the struct Search that context points to, unless the
+ * function is the server's. A callback of check_functions_in_node(), which
+ * goes on to the next function because the result is always false.
  */
 static bool
 add_function(Oid function, void *context)
@@ -325,7 +322,6 @@ add_function(Oid function, void *context)
 static void search_text(Search *search, Datum stored, bool isnull);
 static void search_type(Search *search, Oid type);
 
-/* Add all functions and operators of an operator family to the search. */
 static void
 search_family(Search *search, Oid family)
 {
@@ -372,7 +368,6 @@ search_domain_checks(Search *search, Oid domain)
 	table_close(rel, AccessShareLock);
 }
 
-/* Search the column types of a composite type or table for functions. */
 static void
 search_columns(Search *search, Oid relid)
 {
@@ -487,10 +482,6 @@ search_text(Search *search, Datum stored, bool isnull)
 		search_string(search, TextDatumGetCString(stored));
 }
 
-/*
- * Search the CHECK constraints, defaults, generated columns and column types
- * of a table for functions.
- */
 static void
 search_table(Search *search, Relation rel)
 {
@@ -565,8 +556,9 @@ search_foreign_key(Search *search, Oid constraint)
 }
 
 /*
- * Search the enabled triggers of a table for functions: the triggers' own
- * functions, WHEN clauses, and the foreign keys that internal triggers check.
+ * Search the enabled triggers of a table for functions. Trigger functions,
+ * WHEN clauses, and the foreign keys that internal triggers check are
+ * searched.
  */
 static void
 search_triggers(Search *search, Relation rel)

@@ -204,10 +204,7 @@ typedef struct AppliedPosition
 	/* The server's timeline when the row was written. */
 	int64		timeline;
 	int64		system_identifier;
-	/*
-	 * The number container_layout() of the partitions when the row was
-	 * written.
-	 */
+	/* The value of container_layout() when the row was written. */
 	int64		layout;
 } AppliedPosition;
 

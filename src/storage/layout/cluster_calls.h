@@ -47,7 +47,7 @@ typedef struct SpreadTable
 	void	   *map;
 } SpreadTable;
 
-/* What the caller of lock_user() is about to do to a user. */
+/* What the caller of lock_user() is about to do to the user. */
 typedef enum UserChange
 {
 	/*
@@ -201,10 +201,10 @@ typedef struct ClusterCalls
 	/* Views and the worker */
 
 	/*
-	 * Write what has changed to the views: update the copies and the feed rows
-	 * of posts, on all nodes that have them. Called in a transaction that has
-	 * called views_lock(). On one machine, the caller updates them in this
-	 * database.
+	 * Bring the views up to date with changed posts: update the copies and the
+	 * feed rows of these posts, on all nodes that have them. Called in a
+	 * transaction that has called views_lock(). On one machine, the caller
+	 * updates them in this database.
 	 *
 	 * dirty: the keys of everything that the worker has decoded
 	 * posts, n: the keys of the posts in "dirty"
@@ -258,7 +258,7 @@ typedef struct ClusterCalls
 	 * after it has created a new slot. On one machine, the worker rebuilds the
 	 * views.
 	 *
-	 * first: there was no slot before, so that the views need no rebuild
+	 * first: there was no slot before. The views are then not rebuilt
 	 */
 	void		(*changes_lost) (bool first);
 

@@ -39,7 +39,6 @@ container_any_exists(void)
 	return false;
 }
 
-/* Return whether a container exists and its root table can be used. */
 bool
 container_usable(Container container)
 {

@@ -134,13 +134,12 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key; NO_PARTITION if there is none. Sets *cc to a layout of the
- * container in which this number is valid, and which has the partition's leaf
- * for the type if the leaf exists.
+ * given key; NO_PARTITION if there is none. Also sets *cc to the container's
+ * layout, to which the number belongs. The layout has the partition's leaf for
+ * the type, if the leaf exists. Errors: 55000.
  *
- * key: NULL if "partition" is the partition's number, which is then returned
- *
- * Errors: 55000.
+ * key: the key. NULL: the caller knows the partition's number
+ * partition: that number, which is returned; used only if key is NULL
  */
 int
 layout_place(CachedContainer **cc, Container container, ItemType type,

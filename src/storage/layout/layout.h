@@ -30,8 +30,8 @@ extern uint64 layout_invalidations(void);
 
 /*
  * Return a number that grows whenever the numbers of partitions may have
- * changed. A caller that keeps the number of a partition compares this to find
- * out whether the number is still valid.
+ * changed. A caller that keeps a partition's number also keeps this one. If
+ * this one has grown, the caller must look up the partition's number again.
  */
 static inline uint64
 layout_stamp(void)

@@ -189,9 +189,6 @@ spoil_partition(CachedContainer *cc, int partition, Oid relid,
 	}
 }
 
-/*
- * Record the leaves of a partition, or a problem with the partition's table.
- */
 static void
 load_partition(CachedContainer *cc, int partition, Oid table)
 {

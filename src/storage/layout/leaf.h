@@ -30,7 +30,6 @@ typedef struct LayoutProblem
 	const char *rule;
 } LayoutProblem;
 
-/* A leaf that leaf_open() has locked and opened. */
 typedef struct OpenLeaf
 {
 	Relation	rel;

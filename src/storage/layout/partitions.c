@@ -75,9 +75,6 @@ load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
 	}
 }
 
-/*
- * Fill in the partitions of a root that is spread over the nodes of a cluster.
- */
 static void
 load_spread(Partitions *partitions, Container container, Relation root)
 {
@@ -269,7 +266,6 @@ partitions_gap_problem(const Partitions *partitions, Container container)
 										  Max(partitions->modulus, 1), gap));
 }
 
-/* Return the number of a container's partitions, on all nodes of a cluster. */
 int
 partitions_count(const Partitions *partitions)
 {
@@ -400,7 +396,6 @@ partitions_table(const Partitions *partitions, int number)
 		partitions->table[number] : InvalidOid;
 }
 
-/* A partition, its parent, and the id of the transaction that attached it. */
 typedef struct Attachment
 {
 	Oid			table;

@@ -165,9 +165,6 @@ first_oid(HeapTuple tuple, AttrNumber attribute)
 	return isnull ? InvalidOid : ((oidvector *) DatumGetPointer(value))->values[0];
 }
 
-/*
- * Return whether a column of a table has the name and SQL type of a property.
- */
 static bool
 is_column(Oid relid, AttrNumber attno, Property prop)
 {
@@ -288,10 +285,6 @@ shape_column(Relation rel, const char *name)
 	return InvalidAttrNumber;
 }
 
-/*
- * Return whether blogstore creates a container's table with a column for a
- * property.
- */
 bool
 container_has_property(Container container, Property prop)
 {
