@@ -11,7 +11,10 @@
 #include "nodes/pg_list.h"
 #include "utils/relcache.h"
 
-/* A guard that was entered, with the settings that guard_leave() restores. */
+/*
+ * A guard protects the caller while attached code runs. This struct holds the
+ * settings that guard_leave() restores.
+ */
 typedef struct Guard Guard;
 
 /* guard.c */

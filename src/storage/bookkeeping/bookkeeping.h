@@ -32,8 +32,9 @@ typedef enum JobKind
 	JOB_RENAME,
 	JOB_DELETION,				/* delete a user's posts, comments and likes */
 	/*
-	 * On a cluster: give the items of a partition that has moved to this node
-	 * the current usernames, and update their copies in the views.
+	 * On a cluster: write the current usernames to the items of a partition
+	 * that has moved to this node, and update the copies of the partition's
+	 * posts.
 	 */
 	JOB_ARRIVAL
 } JobKind;
@@ -48,8 +49,9 @@ typedef enum JobKind
  */
 #define JOB_QUEUED 0			/* the worker has not begun the job */
 /*
- * A step of the job has failed because of a damaged table. The worker repeats
- * the job from its first item after a pause. Not a phase of a rebuild.
+ * A step of the job has failed because of a constraint or trigger of the
+ * owner, or because an item lacks a value. The worker tries the job again
+ * after a pause, from the job's first item. Not a phase of a rebuild.
  */
 #define JOB_PARKED 5
 
@@ -86,8 +88,8 @@ typedef struct Job
 	JobKind		kind;
 	bool		has_user;
 	/*
-	 * The user of a rename or deletion. For an arrival, the column user_id of
-	 * blogstore.jobs has the partition's OID instead.
+	 * The user of a rename or deletion. (For an arrival, the column user_id of
+	 * blogstore.jobs contains an OID, which is read into partition_table.)
 	 */
 	pg_uuid_t	user_id;
 	/*
@@ -97,8 +99,10 @@ typedef struct Job
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	ItemPlace	place;			/* where in this partition the worker goes
-								 * on */
+	/*
+	 * The position within the partition at which the worker continues the job.
+	 */
+	ItemPlace	place;
 	int64		done;
 	/*
 	 * The number of items that the job has to handle; -1 if it is not known.

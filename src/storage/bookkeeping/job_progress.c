@@ -37,10 +37,11 @@ static KeptPlan left_plan = {
 
 /*
  * Return the ids of all committed jobs, as an array in the current memory
- * context, and set *count to their number. Two kinds are left out, because
- * waiting for them would be in vain: parked jobs, which wait until the owner
- * has repaired a table, and jobs of this transaction, which the worker cannot
- * see yet. Acts as the owner of blogstore's tables. Errors: 42501, 55000.
+ * context, and set *count to their number. Two kinds of jobs are left out,
+ * because waiting for them would be in vain: parked jobs, which fail again
+ * until the owner has repaired a table, and jobs of this transaction, which
+ * the worker cannot see yet. Acts as the owner of blogstore's tables. Errors:
+ * 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -78,9 +79,9 @@ jobs_to_wait_for(int *count)
 }
 
 /*
- * Return whether blogstore.jobs still has a job with one of these ids, other
- * than parked jobs, which wait until the owner has repaired a table. Acts as
- * the owner of blogstore's tables. Errors: 42501, 55000.
+ * Return whether blogstore.jobs still has a job with one of these ids. Parked
+ * jobs, which fail again until the owner has repaired a table, do not count.
+ * Acts as the owner of blogstore's tables. Errors: 42501, 55000.
  *
  * ids: an array of uuid, from jobs_to_wait_for()
  */

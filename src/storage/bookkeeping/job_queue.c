@@ -75,7 +75,10 @@ static const struct
 	}}
 };
 
-/* SQL statements compare the phase with 0, whatever the kind of the job. */
+/*
+ * SQL statements find jobs that have not begun by (phase = 0), for all kinds
+ * of jobs.
+ */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 

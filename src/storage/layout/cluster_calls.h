@@ -352,7 +352,9 @@ extern const ClusterCalls *cluster_library;
  * containers are on this machine alone.
  */
 extern const ClusterCalls *cluster_spread;
-/* Whether cluster_spread is right. Relcache invalidations clear this. */
+/*
+ * Whether cluster_spread is right. Relcache invalidations set this to false.
+ */
 extern bool cluster_known;
 /*
  * Whether the containers can be spread over a cluster while this process runs.

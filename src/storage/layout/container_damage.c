@@ -136,8 +136,8 @@ container_require_whole(Container container)
 	CachedContainer *cc;
 
 	/*
-	 * Repeat this if the layout has changed while the transaction waited for a
-	 * lock.
+	 * Lock all leaves again if the layout has changed while the transaction
+	 * waited for a lock.
 	 */
 	do
 	{

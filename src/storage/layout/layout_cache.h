@@ -116,8 +116,8 @@ typedef struct Partitions
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
 	/*
-	 * Cached hashes of recent keys. The last byte of a key determines its
-	 * element.
+	 * Cached hashes of recent keys. The last byte of a key determines the
+	 * key's index in the array.
 	 */
 	KeptHash	kept[KEPT_HASHES];
 	int			modulus;
@@ -155,7 +155,7 @@ typedef struct Partitions
  */
 #define UNPROVEN (NO_PARTITION - 1)
 
-/* What a hint in shared memory tells (shared_hints.c). */
+/* The kinds of hints in shared memory (shared_hints.c). */
 typedef enum HintKind
 {
 	/* The largest modulus of the partitions of a container's root. */

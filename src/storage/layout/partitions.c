@@ -82,8 +82,8 @@ load_spread(Partitions *partitions, Container container, Relation root)
 
 	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
 		/*
-		 * The table is not spread any more. The invalidation that this sends
-		 * will make the layout invalid.
+		 * The table has ceased to be spread over a cluster. This has sent an
+		 * invalidation, which makes the layout invalid.
 		 */
 		return;
 	partitions->map = spread.map;
