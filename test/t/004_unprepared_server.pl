@@ -1,7 +1,8 @@
 
-# What works on a server that does not preload the library, or whose wal_level
-# is below logical. The containers are filled on a fully configured server.
-# Then its settings are taken away, and given back at the end.
+# What works on a server that does not preload the library, that may have no
+# replication slot, or whose wal_level is too low for a worker. The containers
+# are filled on a fully configured server. Then its settings are taken away, and
+# given back at the end.
 
 use strict;
 use warnings;
@@ -25,6 +26,7 @@ CREATE TABLE source (user_id uuid, username text, creation_date timestamptz);
 });
 check_store($node, 'postgres', 'prepared');
 my $slot = worker_slot($node, 'postgres');
+my $level = decoding_level($node);
 
 sub restart_with
 {
@@ -93,7 +95,7 @@ SELECT c.relname::text AS name FROM pg_depend AS d JOIN pg_class AS c ON c.oid =
 WHERE d.classid = 'pg_class'::regclass AND d.deptype = 'e' AND c.relkind = 'v' AND d.refclassid = 'pg_extension'::regclass
 	AND d.refobjid = (SELECT oid FROM pg_extension WHERE extname = 'blogstore');
 });
-my $not_preloaded = '55000 the blogstore library is not preloaded (Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server.)';
+my $not_preloaded = '55000 the blogstore library is not preloaded (Add blogstore to shared_preload_libraries, set wal_level = ' . $level . ', and restart the server.)';
 my $others = join ', ', map { "'$_'" } sort keys %works;
 cmp_ok($node->safe_psql('postgres', "SELECT count(*) FROM kit.calls WHERE name NOT IN ($others)"), '>', 50, 'not preloaded: there are more than 50 functions to call');
 is($node->safe_psql('postgres', "SELECT call, kit.answer(call) FROM kit.calls WHERE name NOT IN ($others) AND kit.answer(call) <> '$not_preloaded' ORDER BY 1"),
@@ -146,22 +148,20 @@ $node->safe_psql('postgres', q{SELECT pg_drop_replication_slot('foreign'); DROP 
 like($node->safe_psql('postgres', 'SELECT hint FROM blogstore.stat_worker'), qr/shared_preload_libraries.*pg_drop_replication_slot\('$slot'\)/, 'not preloaded: stat_worker says what to set, and how to let the slot go');
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
 is($node->safe_psql('postgres', 'SELECT slot, lag_bytes, hint FROM blogstore.stat_worker'),
-	'||Add blogstore to shared_preload_libraries, set wal_level = logical, and restart the server.', 'not preloaded: no slot');
+	"||Add blogstore to shared_preload_libraries, set wal_level = $level, and restart the server.", 'not preloaded: no slot');
 
-# ---- Preloaded, below wal_level logical
+# ---- Preloaded, without a replication slot
 
 # The row of blogstore.view_state still says that the views are complete, as it
 # did when the library was taken out. A standby knows nothing else about the
 # views.
-$node->append_conf('postgresql.conf', 'wal_level = replica');
-$node->restart;
 is($node->safe_psql('postgres', 'SELECT ready FROM blogstore.view_state'), 't', 'the views were complete');
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'");
 $standby->start;
-restart_with("shared_preload_libraries = 'blogstore'");
+restart_with('max_replication_slots = 0', "shared_preload_libraries = 'blogstore'");
 
 sub check_disabled
 {
@@ -174,18 +174,6 @@ sub check_disabled
 		'55000, hint', "$name: calls that need the worker fail at once");
 	return;
 }
-
-check_disabled($node, 'below logical', 'wal_level');
-wait_until($node, 'postgres', 'SELECT NOT ready FROM blogstore.view_state');
-wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
-is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'), '0', 'below logical: no slot');
-
-# create_containers() warns that the views will not be maintained.
-$node->safe_psql('postgres', 'CREATE DATABASE other; CREATE ROLE other_owner');
-my ($rc, $stdout, $stderr) = $node->psql('other', 'CREATE EXTENSION blogstore; GRANT CREATE ON SCHEMA blogstore TO other_owner; SELECT blogstore.create_containers(4, owner => \'other_owner\')');
-is($rc, 0, 'below logical: create_containers() works');
-like($stderr, qr/^psql:\S+ WARNING:  the views will not be kept up to date: wal_level is below logical\nDETAIL: .*\nHINT: .*wal_level = logical/m, 'below logical: and warns');
-$node->safe_psql('other', q{SELECT blogstore.create_user('one')});
 
 # Requests are answered; they read lists from posts.
 my $order = 'ORDER BY creation_date DESC, id DESC';
@@ -225,21 +213,6 @@ sub check_requests
 	return;
 }
 
-check_requests($node, 'below logical');
-is( $node->safe_psql(
-		'postgres', q{
-SELECT blogstore.delete_post(kit.p(150));
-SELECT blogstore.delete_like(kit.p(1), kit.u(1));
-SELECT title FROM blogstore.edit_post(kit.p(2), 'edited');
-SELECT title FROM blogstore.create_post(kit.u(1), 'newest', repeat('x', 300), kit.p(500), kit.d(500));
-SELECT id = kit.c(5000) FROM blogstore.create_comment(kit.p(500), kit.u(2), 'x', kit.c(5000));
-SELECT type FROM blogstore.create_like(kit.p(500), kit.u(2));
-}),
-	"t\nt\nedited\nnewest\nt\nlike",
-	'below logical: commands work');
-check_requests($node, 'below logical, after commands');
-is(sqlstate($node, 'postgres', "create_user('USER 1')"), '23505, hint', 'below logical: usernames are unique');
-
 sub check_standby
 {
 	my ($name) = @_;
@@ -251,12 +224,71 @@ sub check_standby
 	return;
 }
 
-check_standby('below logical');
+sub check_without_worker
+{
+	my ($name, $setting) = @_;
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	check_disabled($node, $name, $setting);
+	wait_until($node, 'postgres', 'SELECT NOT ready FROM blogstore.view_state');
+	wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+	is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_replication_slots'), '0', "$name: no slot");
+	check_requests($node, $name);
+	return;
+}
+
+check_without_worker('no slots', 'max_replication_slots');
+check_standby('no slots');
+is( $node->safe_psql(
+		'postgres', q{
+SELECT blogstore.delete_post(kit.p(149));
+SELECT title FROM blogstore.create_post(kit.u(1), 'between', 'x', kit.p(499), kit.d(499))}),
+	"t\nbetween", 'no slots: commands work');
+check_requests($node, 'no slots, after commands');
+check_standby('no slots, after commands');
+
+# The worker builds the views, on the standby, too.
+restart_with('max_replication_slots = 10');
+check_store($node, 'postgres', 'with a slot again');
+check_requests($node, 'with a slot again');
+check_standby('with a slot again');
+$standby->stop;
+
+# ---- Preloaded, with a wal_level that is too low
+
+# The views are complete again when the slot is dropped.
+restart_with("shared_preload_libraries = ''");
+$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
+is($node->safe_psql('postgres', 'SELECT ready FROM blogstore.view_state'), 't', 'the views are complete again');
+wal_level_too_low($node);
+restart_with("shared_preload_libraries = 'blogstore'");
+check_without_worker('wal_level too low', 'wal_level');
+
+# create_containers() warns that the views will not be maintained.
+$node->safe_psql('postgres', 'CREATE DATABASE other; CREATE ROLE other_owner');
+my ($rc, $stdout, $stderr) = $node->psql('other', 'CREATE EXTENSION blogstore; GRANT CREATE ON SCHEMA blogstore TO other_owner; SELECT blogstore.create_containers(4, owner => \'other_owner\')');
+is($rc, 0, 'wal_level too low: create_containers() works');
+like($stderr, qr/^psql:\S+ WARNING:  the views will not be kept up to date: wal_level is below $level\nDETAIL: .*\nHINT: .*wal_level = $level/m, 'wal_level too low: and warns');
+$node->safe_psql('other', q{SELECT blogstore.create_user('one')});
+
+is( $node->safe_psql(
+		'postgres', q{
+SELECT blogstore.delete_post(kit.p(150));
+SELECT blogstore.delete_like(kit.p(1), kit.u(1));
+SELECT title FROM blogstore.edit_post(kit.p(2), 'edited');
+SELECT title FROM blogstore.create_post(kit.u(1), 'newest', repeat('x', 300), kit.p(500), kit.d(500));
+SELECT id = kit.c(5000) FROM blogstore.create_comment(kit.p(500), kit.u(2), 'x', kit.c(5000));
+SELECT type FROM blogstore.create_like(kit.p(500), kit.u(2));
+}),
+	"t\nt\nedited\nnewest\nt\nlike",
+	'wal_level too low: commands work');
+check_requests($node, 'wal_level too low, after commands');
+is(sqlstate($node, 'postgres', "create_user('USER 1')"), '23505, hint', 'wal_level too low: usernames are unique');
 
 # verify() finds a count that was made wrong, and repair() corrects it.
 $node->safe_psql('postgres', "UPDATE blogstore.posts SET like_count = 99 WHERE type = 'delta' AND post_id = kit.p(9)");
-is($node->safe_psql('postgres', 'SELECT container, problem, type, id = kit.p(9), actual FROM blogstore.verify()'), 'posts|like_count|post|t|99', 'below logical: verify() shows a wrong count');
-is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '1', 'below logical: repair() mends it');
+is($node->safe_psql('postgres', 'SELECT container, problem, type, id = kit.p(9), actual FROM blogstore.verify()'), 'posts|like_count|post|t|99', 'wal_level too low: verify() shows a wrong count');
+is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '1', 'wal_level too low: repair() mends it');
 
 # Without a worker, deltas stay: rows that hold not yet folded changes of a
 # post's counts. A session writes one delta for each post, however often it
@@ -276,12 +308,12 @@ foreach my $n (1 .. 10)
 		$writers[$w]->query_safe("SELECT blogstore.edit_comment(kit.p(20), kit.c($comment), 'edited')");
 	}
 }
-is($node->safe_psql('postgres', $deltas), '3', 'below logical: a process adds to one delta of a post');
+is($node->safe_psql('postgres', $deltas), '3', 'wal_level too low: a process adds to one delta of a post');
 $_->quit foreach @writers;
 $gate->query_safe('COMMIT');
 $gate->quit;
-is($node->safe_psql('postgres', 'SELECT comment_count FROM blogstore.get_post(kit.p(20)); SELECT * FROM kit.wrong_counts()'), '33', 'below logical: counts are exact');
-is($node->safe_psql('postgres', "SELECT blogstore.repair(); $deltas"), "0\n0", 'below logical: repair() folds');
+is($node->safe_psql('postgres', 'SELECT comment_count FROM blogstore.get_post(kit.p(20)); SELECT * FROM kit.wrong_counts()'), '33', 'wal_level too low: counts are exact');
+is($node->safe_psql('postgres', "SELECT blogstore.repair(); $deltas"), "0\n0", 'wal_level too low: repair() folds');
 
 # ---- Renames and deletions are queued
 
@@ -372,7 +404,7 @@ is($node->safe_psql('postgres', $deltas), '1', 'a delta is left');
 
 # ---- Prepared again: the worker does the jobs, and builds the views
 
-restart_with('wal_level = logical');
+restart_with('wal_level = logical', 'max_wal_senders = 10');
 check_store($node, 'postgres', 'prepared again');
 is($node->safe_psql('postgres', 'SELECT state, hint FROM blogstore.stat_worker'), 'running|', 'prepared again: stat_worker: running');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'), '0', 'prepared again: the jobs are done');
@@ -383,8 +415,6 @@ is($node->safe_psql('postgres', 'SELECT username FROM blogstore.users WHERE type
 	"another name\nfourth\ntwice", 'prepared again: each id has the user who was created last');
 wait_until($node, 'postgres', $deltas =~ s/count\(\*\)/count(*) = 0/r);
 check_requests($node, 'prepared again');
-check_standby('prepared again');
-$standby->stop;
 $node->stop;
 
 # A server with logical decoding but without a free replication slot

@@ -630,11 +630,12 @@ check_store($primary, 'postgres', 'worker started');
 $primary->stop;
 
 my $unprepared = new_server('unprepared', prepared => 0);
+wal_level_too_low($unprepared);
 $unprepared->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'");
 $unprepared->start;
 $unprepared->safe_psql('postgres', 'SET client_min_messages = error; CREATE EXTENSION blogstore; SELECT blogstore.create_containers(4)');
 create_kit($unprepared, 'postgres');
 fill($unprepared, 'postgres', 900, 8);
-without_worker($unprepared, 'below logical');
+without_worker($unprepared, 'wal_level too low');
 
 done_testing();

@@ -1,8 +1,8 @@
 
 # A site moves in while it is in use: its changes are imported again and again,
 # beside live traffic on the same posts. No import fails, no count is wrong,
-# and at the end the store has what the source has. The test repeats that below
-# wal_level logical, and with a foreign table as the source.
+# and at the end the store has what the source has. The test repeats that where
+# wal_level is too low for a worker, and with a foreign table as the source.
 
 use strict;
 use warnings;
@@ -165,10 +165,11 @@ is(sqlstate($node, 'bytes', q{import('users', key_prefix => E'\\xf8')}), '23514,
 
 $node->stop;
 
-# ---- Below wal_level logical: everything is imported; items get the new names
-# of their authors later
+# ---- wal_level is too low: everything is imported; items get the new names of
+# their authors later
 
 my $bare = new_server('bare', prepared => 0);
+wal_level_too_low($bare);
 $bare->append_conf('postgresql.conf', "shared_preload_libraries = 'blogstore'");
 $bare->start;
 create_store($bare, 'postgres');
@@ -179,15 +180,15 @@ SELECT imported FROM $import 'reject');
 });
 $bare->safe_psql('postgres', "CALL site.goes_on($_)") for 1 .. 3;
 is($bare->safe_psql('postgres', "SELECT sum(rejected), sum(imported) > 0, min(updated) FILTER (WHERE type <> 'like') > 0 FROM $import 'update')"),
-	'0|t|t', 'below logical: what has changed is imported');
+	'0|t|t', 'wal_level too low: what has changed is imported');
 is($bare->safe_psql('postgres', "SELECT count(*) FROM site.differences WHERE type = 'user'"),
-	'0', 'below logical: users have their new names');
+	'0', 'wal_level too low: users have their new names');
 is($bare->safe_psql('postgres', 'SELECT * FROM blogstore.verify(); SELECT * FROM kit.wrong_counts()'),
-	'', 'below logical: counts are exact');
-$bare->append_conf('postgresql.conf', 'wal_level = logical');
+	'', 'wal_level too low: counts are exact');
+prepare_server($bare);
 $bare->restart;
-check_store($bare, 'postgres', 'then logical');
+check_store($bare, 'postgres', 'then prepared');
 is($bare->safe_psql('postgres', 'SELECT * FROM site.differences'),
-	'', 'then logical: the store is what the source says, names too');
+	'', 'then prepared: the store is what the source says, names too');
 $bare->stop;
 done_testing();

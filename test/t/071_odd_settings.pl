@@ -25,6 +25,8 @@ my @left_out = qw(
   transaction_read_only transaction_deferrable client_min_messages exit_on_error
   log_statement_stats log_parser_stats log_planner_stats log_executor_stats
 );
+# PostgreSQL 19 has this setting, but accepts only its default.
+push @left_out, 'standard_conforming_strings' if $node->pg_version->major >= 19;
 my $left_out = join ', ', map { "'$_'" } @left_out;
 
 my %odd = (

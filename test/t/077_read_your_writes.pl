@@ -207,17 +207,19 @@ finish_client($switch);
 $end->quit;
 $_->quit foreach @session;
 
-# ---- Below wal_level logical
-
-$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true)');
-$node->append_conf('postgresql.conf', "wal_level = replica\n");
-$node->restart;
-is($node->safe_psql('postgres', "SELECT blogstore.wait_for_posts('0')"), 't', 'below wal_level logical there is nothing to wait for');
 # A standby has no worker to ask.
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true)');
 $node->backup('backup');
 my $standby = PostgreSQL::Test::Cluster->new('standby');
 $standby->init_from_backup($node, 'backup', has_streaming => 1);
 $standby->start;
 is(sqlstate($standby, 'postgres', 'wait_for_posts()'), '25006, hint', 'a standby refuses');
+$standby->stop;
+
+# ---- wal_level is too low for a worker
+
+wal_level_too_low($node);
+$node->restart;
+is($node->safe_psql('postgres', "SELECT blogstore.wait_for_posts('0')"), 't', 'wal_level is too low: there is nothing to wait for');
 
 done_testing();

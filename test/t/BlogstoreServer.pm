@@ -29,7 +29,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
-  new_server prepare_server start_again start_preloaded set_and_reload wait_until wait_accepts wait_logged
+  new_server prepare_server decoding_level wal_level_too_low start_again start_preloaded set_and_reload wait_until wait_accepts wait_logged
   log_end logged
 );
 
@@ -84,6 +84,41 @@ sub prepare_server
 
 	$node->append_conf('postgresql.conf',
 		"wal_level = logical\nshared_preload_libraries = 'blogstore'\n");
+	return;
+}
+
+=pod
+
+=item decoding_level(node)
+
+The lowest wal_level at which the server can decode WAL: PostgreSQL 19 does so
+at replica, an older server at logical.
+
+=cut
+
+sub decoding_level
+{
+	my ($node) = @_;
+
+	return $node->pg_version->major >= 19 ? 'replica' : 'logical';
+}
+
+=pod
+
+=item wal_level_too_low(node)
+
+Configure a wal_level at which no worker can run, from the next start on. The
+server has no WAL senders then. It does not start while the worker's slot
+exists.
+
+=cut
+
+sub wal_level_too_low
+{
+	my ($node) = @_;
+
+	$node->append_conf('postgresql.conf',
+		'wal_level = ' . (decoding_level($node) eq 'replica' ? 'minimal' : 'replica') . "\nmax_wal_senders = 0\n");
 	return;
 }
 
