@@ -234,7 +234,8 @@ watch_exit()
 # Packages
 # ---------------------------------------------------------------------------
 
-# Print the version of PostgreSQL that this distribution ships.
+# Print the version of PostgreSQL that this distribution ships. scripts/bare adds
+# a newer version to Debian's next release, by this file of preferences.
 default_version()
 {
 	local codename=
@@ -245,7 +246,8 @@ default_version()
 	case $codename in
 		bookworm) echo 15 ;;
 		trixie) echo 17 ;;
-		forky | sid) echo 18 ;;
+		forky | sid) sed -n 's/^Package: src:postgresql-\([0-9]\+\)$/\1/p' /etc/apt/preferences.d/postgresql 2>/dev/null |
+			grep . || echo 18 ;;
 		*) apt-cache depends postgresql 2>/dev/null |
 			sed -n 's/^ *Depends: postgresql-\([0-9]\+\)$/\1/p' | head -n 1 ;;
 	esac
