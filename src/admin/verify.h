@@ -107,10 +107,11 @@ typedef struct VerifySource
 typedef enum ViewsKnown
 {
 	VIEWS_NOT_ASKED,			/* views_look_end() has not been called yet */
-	VIEWS_SETTLED,				/* for each finding, it is known whether it is
+	VIEWS_SETTLED,				/* views_look_end() has found out which
+								 * findings are settled */
+	VIEWS_UNSETTLED				/* views_look_end() could not find out which
+								 * findings are settled, so none counts as
 								 * settled */
-	VIEWS_UNSETTLED				/* it could not be found out, so no finding
-								 * counts as settled */
 } ViewsKnown;
 
 /*

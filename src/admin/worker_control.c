@@ -215,9 +215,9 @@ typedef enum WaitStep
 	WAIT_JOBS,					/* wait until the jobs are done that were
 								 * queued at the end of WAIT_APPLIED */
 	WAIT_COMMITTED,				/* wait until the worker has committed what
-								 * these jobs wrote */
-	WAIT_JOBS_APPLIED,			/* wait until the views show what these jobs
-								 * wrote */
+								 * finished jobs wrote */
+	WAIT_JOBS_APPLIED,			/* wait until the views show what finished
+								 * jobs wrote */
 	WAIT_DONE
 } WaitStep;
 
