@@ -476,7 +476,7 @@ missing_problem(Container container)
 }
 
 /*
- * Return the problem why a container cannot be used; NULL if it can. Sets *cc
+ * Return what prevents the use of a container; NULL if nothing does. Sets *cc
  * to the container's layout, or to NULL if the container does not exist.
  *
  * whole: see layout_find()

@@ -96,9 +96,9 @@ partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the virtual ids of the other transactions that have locked the leaf
- * for the items of a type in a partition in a mode that allows writes. An
- * invalid element ends the array.
+ * Return the virtual ids of the other transactions that may be writing items
+ * of a type in a partition. These are the transactions whose lock on the leaf
+ * conflicts with ShareLock. An invalid id ends the array.
  */
 VirtualTransactionId *
 partition_writers(Container container, ItemType type, int partition)
