@@ -81,7 +81,7 @@ typedef struct ToldPosts
 {
 	pg_atomic_uint64 turn;		/* number of the current round, or between
 								 * rounds of the last one */
-	pg_atomic_uint64 ended;		/* number of the last round that has ended */
+	pg_atomic_uint64 ended;
 	pg_atomic_uint64 complete;	/* number of the last round that decoded all
 								 * WAL flushed before this round began */
 

@@ -46,8 +46,7 @@ typedef struct Change
 	 * (deferred_refresh.c).
 	 */
 	bool		later;
-	bool		message;		/* whether the change comes from a logical
-								 * message, not from a tuple */
+	bool		message;
 
 	/*
 	 * For CHANGE_COUNTS: whether the change is the insert of a delta that is
@@ -87,13 +86,13 @@ extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 typedef enum RelationRole
 {
 	ROLE_NONE,
-	ROLE_POSTS,					/* leaf of posts with posts */
-	ROLE_DELTAS,				/* leaf of posts with deltas */
-	ROLE_COPIES,				/* leaf of users with copies of posts */
-	ROLE_USERS,					/* leaf of users with users */
+	ROLE_POSTS,
+	ROLE_DELTAS,
+	ROLE_COPIES,				/* copies of posts */
+	ROLE_USERS,
 	ROLE_SHARED_USERS,			/* on a cluster: the table of users that every
 								 * node has in full */
-	ROLE_FEED_VIEW,				/* leaf of the container feed */
+	ROLE_FEED_VIEW,
 	ROLE_JOBS
 } RelationRole;
 

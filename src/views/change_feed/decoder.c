@@ -43,20 +43,19 @@ struct Decoder
 	HeldBack   *held;			/* committed transactions that other processes
 								 * do not see yet */
 	ToldPosts  *told;
-	TransactionId last_xid;		/* xid of the last decoded change */
+	TransactionId last_xid;
 	DirtySet   *target;			/* set that receives the changes of the
 								 * transaction last_xid */
 	ResourceOwner owner;		/* resource owner while decoding, which is
 								 * outside of transactions */
-	bool		at_end;			/* whether the last decoder_read() reached the
-								 * end of flushed WAL */
+	bool		at_end;
 
 	uint64		invalidations;	/* SharedInvalidMessageCounter when
 								 * note_invalidations() last ran */
 
 	/*
-	 * End of WAL when note_invalidations() last ran. The catalog changes of
-	 * all invalidation messages received until then had committed before it.
+	 * WAL position after the commits of all catalog changes whose invalidation
+	 * messages this process had received when note_invalidations() last ran.
 	 */
 	XLogRecPtr	invalidated;
 };

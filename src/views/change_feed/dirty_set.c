@@ -28,7 +28,6 @@
 
 struct DirtySet
 {
-	/* Memory context of the tables of keys, reset when the set is emptied. */
 	MemoryContext context;
 	HTAB	   *posts;			/* keys of changed posts: table of PostKey, or
 								 * NULL */
@@ -38,10 +37,9 @@ struct DirtySet
 								 * CountedPost, or NULL */
 	HTAB	   *users;			/* ids of users whose names have changed: table
 								 * of pg_uuid_t, or NULL */
-	int64		changes;		/* number of changes added since the set was
-								 * last emptied */
-	int64		count_changes;	/* how many of these changes are changes of
-								 * deltas */
+	int64		changes;
+	int64		count_changes;	/* number of changes of deltas added since the
+								 * set was last emptied */
 	bool		jobs;			/* jobs were queued */
 	bool		feed_view;		/* whether another session wrote to the view
 								 * feed */
@@ -133,7 +131,10 @@ add_anything(DirtySet *dirty)
 	drop_keys(&dirty->counted);
 }
 
-/* Note that unknown posts were deleted or moved to another node. */
+/*
+ * Note that posts whose keys are unknown were deleted or moved to another
+ * node.
+ */
 static void
 add_any_gone(DirtySet *dirty)
 {
@@ -150,8 +151,7 @@ add_all_users(DirtySet *dirty)
 }
 
 /*
- * Add a decoded change to a set: the key that the change may have made out of
- * date.
+ * Add to a set what a decoded change may have made out of date in the views.
  */
 void
 dirty_add(DirtySet *dirty, const Change *change)
@@ -202,8 +202,9 @@ dirty_add(DirtySet *dirty, const Change *change)
 }
 
 /*
- * Add all posts of the table "posts", which belongs to another set. gone:
- * whether these posts were deleted or moved to another node.
+ * Add all posts of the table "posts", which belongs to another set.
+ *
+ * gone: whether these posts were deleted or moved to another node.
  */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
@@ -507,7 +508,6 @@ copy_keys(HTAB *table, Size entrysize, int *n)
 	return keys;
 }
 
-/* Return the keys of all changed posts, an array of *n elements. */
 PostKey *
 dirty_posts(const DirtySet *dirty, int *n)
 {

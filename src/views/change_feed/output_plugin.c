@@ -4,20 +4,16 @@
  *		it may make out of date in the views (the copies of posts in users, and
  *		the feed).
  *
- * The plugin reports
+ * The plugin reports changes of posts and of deltas, because the copies show
+ * both, and new jobs. It also reports writes of other sessions to copies, the
+ * feed and usernames, because the owner may write to the tables directly.
  *
- * - changes of posts and of deltas, because the copies show both;
- * - new jobs;
- * - writes of other sessions to copies, the feed and usernames, because the
- * owner may write to the tables directly.
- *
- * The plugin does not report
- *
- * - comments and likes, because their transaction also writes a delta;
- * - a new username, if the same transaction has queued a rename job for its
- * user;
- * - the worker's own writes to the views, and its folding of deltas. These
- * transactions carry an origin (storage/bookkeeping/own_writes.c).
+ * The plugin does not report comments and likes, because their transaction
+ * also writes a delta. It does not report a new username if the same
+ * transaction has queued a rename job for the user. And it leaves out the
+ * worker's own writes to the views, and the worker's folding of deltas. It
+ * recognizes these transactions by their origin
+ * (storage/bookkeeping/own_writes.c).
  *
  * The plugin reads only catalogs, with the historic snapshot of the decoded
  * transaction.
@@ -74,8 +70,8 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
  * Report that anything in the views may be out of date. Called for a change
  * that does not tell which item it changed.
  *
- * role: the role of the changed table. Unless it is ROLE_DELTAS, posts may
- * have been deleted or moved to another node, too.
+ * role: the role of the changed table. Unless it is ROLE_DELTAS, the function
+ * also reports that any post may have been deleted or moved to another node.
  */
 static void
 send_anything(LogicalDecodingContext *ctx, RelationRole role)
@@ -145,9 +141,9 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 }
 
 /*
- * Report a post that was deleted, or whose id was changed, as one whose deltas
- * have changed. Deltas of the old id may remain, and the worker then removes
- * them by folding.
+ * Report that the deltas of a post have changed, because the post was deleted
+ * or got another id. Deltas of the old id may remain; the worker then folds
+ * them.
  */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -243,9 +239,9 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 }
 
 /*
- * Return whether the kind of a job is "rename". The plugin cannot read a
- * TOASTed value. blogstore never writes a TOASTed kind, so such a job is not a
- * rename.
+ * Return whether the kind of a job is "rename". Returns false if the kind is
+ * TOASTed, because the plugin cannot read it. blogstore never writes a TOASTed
+ * kind.
  */
 static bool
 is_rename(Datum kind)

@@ -44,8 +44,9 @@ place_of(const pg_uuid_t *post_id)
 }
 
 /*
- * Begin a round of the worker's main loop, and return its number. All workers
- * of a database count on from each other, until the server restarts.
+ * Begin a round of the worker's main loop, and return its number. The next
+ * worker of the database continues the numbering. Only a restart of the server
+ * begins it again.
  */
 uint64
 told_begin_turn(ToldPosts *told)
@@ -97,7 +98,7 @@ told_end_turn(ToldPosts *told)
 
 /*
  * Record that the views show all changes that were reported up to a round of
- * the worker's main loop. Snapshots taken from now on see the views so.
+ * the worker's main loop. Snapshots taken from now on see these views.
  *
  * turn: the number of that round.
  */

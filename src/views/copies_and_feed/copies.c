@@ -23,8 +23,7 @@
 
 typedef struct PlacedKey
 {
-	int			partition;		/* partition of the container users that holds
-								 * the copy */
+	int			partition;
 	PostKey		key;
 } PlacedKey;
 
@@ -136,8 +135,7 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
-	ItemWriter *writer;			/* writer of the open leaf; NULL if no leaf is
-								 * open */
+	ItemWriter *writer;
 	ItemScan   *scan;			/* scan of the open leaf, restarted for each
 								 * copy; NULL before the first copy */
 

@@ -30,9 +30,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Limits on the number of keys of a chunk. The number grows with that of
- * partitions, because each chunk opens all partitions. It is bounded by
- * MAX_KEYS, because the worker applies no other changes during a chunk.
+ * Limits on the number of keys of a chunk: KEYS_PER_PARTITION for each
+ * partition, because a chunk opens all partitions, but at most MAX_KEYS,
+ * because the worker applies no other changes during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
@@ -45,8 +45,7 @@
 
 typedef struct MissingCopy
 {
-	int			partition;		/* partition of the container users for the
-								 * missing copy */
+	int			partition;
 	int			place;			/* index of the missing copy in
 								 * CopiesBuild.item */
 } MissingCopy;
@@ -62,8 +61,7 @@ typedef struct CopiesBuild
 	MissingCopy *missing;		/* order in which the items of "item" are
 								 * inserted */
 	int			n_missing;
-	Size		text;			/* bytes of title and content in the missing
-								 * copies */
+	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */
 	int			n_differing;
 	PostKey    *alone;			/* keys of copies that have no post on this
@@ -90,7 +88,6 @@ copies_order(const BlogItem *a, const BlogItem *b)
 	return memcmp(item_uuid(a, PROP_ID), item_uuid(b, PROP_ID), UUID_LEN);
 }
 
-/* Set *key to the PostKey of an item, which is a post or a copy. */
 static void
 key_of(PostKey *key, const BlogItem *item)
 {
@@ -151,7 +148,9 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->copies = begin_list(CONTAINER_USERS, place, limit);
 }
 
-/* Have the copy of a post, or a copy, refreshed individually. */
+/*
+ * Note an item, a post or a copy, whose copy has to be refreshed individually.
+ */
 static void
 add_differing(CopiesBuild *build, const BlogItem *item)
 {
@@ -258,8 +257,8 @@ build_read(CopiesBuild *build)
 }
 
 /*
- * Compare two missing copies for sorting: by partition, then by key. "place"
- * is in key order.
+ * Compare two missing copies for sorting: by partition, then by key. The field
+ * "place" follows the order of keys.
  */
 static int
 compare_missing(const void *a, const void *b)
@@ -310,8 +309,8 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Do one chunk like copies_build(), which has no arguments "differing" and
- * "alone".
+ * Do one chunk (see copies_build()). The caller chooses the functions that
+ * refresh copies individually.
  *
  * differing: refreshes copies whose post is on this node
  * alone: refreshes copies that have no post on this node

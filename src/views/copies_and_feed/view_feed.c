@@ -60,7 +60,6 @@ list_begin(FeedList *list, int room)
 	list->whole = false;
 }
 
-/* Append a copy of a row to a list. */
 static void
 list_add(FeedList *list, const BlogItem *row)
 {
@@ -233,10 +232,6 @@ feed_has_author(const pg_uuid_t *user_id)
 	return has;
 }
 
-/*
- * Return the index of a post's row in a list of rows, or -1 if the list has no
- * such row.
- */
 static int
 find_row(const FeedList *list, const pg_uuid_t *post_id)
 {
@@ -308,7 +303,8 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
  * Set *wanted to the rows that the feed should have after n posts have
  * changed.
  *
- * there: the rows of the feed, which were right before these posts changed.
+ * there: the rows of the feed, which agreed with the posts before they
+ * changed.
  */
 void
 feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -375,9 +371,9 @@ feed_make(void)
 }
 
 /*
- * Refresh a feed that was right before n posts changed, with the active
- * snapshot. Not called on a cluster, where ClusterCalls.refresh_batch
- * refreshes the feed.
+ * Refresh the feed after n posts have changed, with the active snapshot.
+ * Before these changes, the feed agreed with the posts. Not called on a
+ * cluster, where ClusterCalls.refresh_batch refreshes the feed.
  */
 void
 feed_refresh(const PostKey *keys, int n)

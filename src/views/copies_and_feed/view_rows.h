@@ -38,7 +38,6 @@ typedef enum RowChange
 	ROW_UPDATE
 } RowChange;
 
-/* One row to be inserted into the feed, updated in it or deleted from it. */
 typedef struct FeedRow
 {
 	RowChange	change;

@@ -311,8 +311,9 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	bool		prepared = commits_prepared(stmt);
 
 	/*
-	 * Whether the prepared transaction may change whether a worker is needed.
-	 * Such a transaction holds the lock of start_stop_lock().
+	 * Whether a worker has to check, after this COMMIT PREPARED, that it is
+	 * needed. The prepared transaction then holds the lock of
+	 * start_stop_lock().
 	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;

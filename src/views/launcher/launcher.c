@@ -43,8 +43,8 @@
 #include "utils/timestamp.h"
 
 /*
- * Interval, in ms, at which the launcher looks for dropped databases and for
- * stopped workers whose slots retain WAL.
+ * Longest sleep of the launcher, in ms. If nothing wakes the launcher, it then
+ * looks for dropped databases, and for stopped workers whose slots retain WAL.
  */
 #define NAP_TIME 60000
 

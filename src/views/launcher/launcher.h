@@ -37,8 +37,8 @@ typedef enum WorkerState
 	WORKER_STARTING,
 	WORKER_CATCHING_UP,			/* the worker runs, but readers must not use
 								 * the views yet */
-	WORKER_RUNNING,				/* the worker runs, and readers use the views
-								 * now */
+	WORKER_RUNNING,				/* the worker runs, and readers may use the
+								 * views */
 
 	/*
 	 * The containers' owner has damaged a table. The worker has dropped its
@@ -66,9 +66,9 @@ typedef struct WorkerEntry
 	WorkerState state;
 
 	/*
-	 * Whether a transaction that may have changed whether a worker is needed
-	 * has committed since the worker started. If so, the launcher starts
-	 * another worker when this one exits, and that worker checks again.
+	 * Set by a commit that may have changed whether a worker is needed, while
+	 * a worker is running. When this worker exits, the launcher starts
+	 * another, which checks whether it is needed.
 	 */
 	bool		look_again;
 	int			stopper;		/* pid of the backend whose open transaction
@@ -79,8 +79,7 @@ typedef struct WorkerEntry
 	 * worker, for example DROP DATABASE.
 	 */
 	int			holds;
-	int			pid;			/* pid of the worker, or 0 if no worker is
-								 * attached to the entry */
+	int			pid;
 	Latch	   *latch;
 
 	/*

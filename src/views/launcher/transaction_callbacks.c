@@ -41,9 +41,9 @@
 #include "miscadmin.h"
 
 /*
- * Flags of the current transaction; the table above describes them. The two
- * SubTransactionIds name the subtransaction that has set the flag, so that a
- * rollback to a savepoint can clear the flag.
+ * Flags of the current transaction, described in the table at the top of the
+ * file. The two SubTransactionIds name the subtransaction that has set the
+ * flag, so that a rollback to a savepoint can clear the flag.
  */
 static bool items_written = false;
 static SubTransactionId posts_written_in = InvalidSubTransactionId;
@@ -188,16 +188,15 @@ worker_stop(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Called before the commit of a transaction that has begun or ended the
- * deletion of a user. Counts the commit as in progress
- * (launch_shared->deleting). After the commit, count_deletions() increments
- * the number of finished commits (launch_shared->user_deletions) and then
+ * Called before a commit that begins or ends the deletion of a user.
+ * Increments launch_shared->deleting, the number of such commits in progress.
+ * After the commit, count_deletions() increments
+ * launch_shared->user_deletions, the number of finished ones, and then
  * decrements "deleting".
  *
- * A reader caches the list of users that are being deleted. If
- * user_deletions() tells it that no such commit is in progress, and returns
- * the number that the reader has stored with its list, then the list is still
- * what the reader's snapshot sees.
+ * A reader caches the list of users that are being deleted, with the value of
+ * user_deletions. If "deleting" is 0, and user_deletions has not changed
+ * since, the cached list is what the reader's snapshot sees.
  */
 static void
 announce_deletions(void)
@@ -332,7 +331,7 @@ transaction_end(XactEvent event, void *arg)
 /*
  * Callback at the end of a subtransaction. If it commits, its flags pass to
  * the parent transaction. If it is rolled back, posts_written_in is cleared,
- * and a worker that it has stopped is started again.
+ * and the worker is started again if the subtransaction has stopped it.
  */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,

@@ -89,7 +89,6 @@ shared_startup(void)
 	LWLockRelease(AddinShmemInitLock);
 }
 
-/* Install the hooks that request and initialize the shared memory. */
 void
 shared_init(void)
 {
@@ -140,8 +139,9 @@ worker_entry_find(Oid dbid)
 
 /*
  * Return the entry of this process's database, or NULL if the database has
- * none. The entry is cached. launch_shared->lock is taken (in share mode) only
- * if the cached entry has got another database.
+ * none. The entry is cached. If the cached entry belongs to another database
+ * now, launch_shared->lock is taken in share mode, to look for the entry
+ * again.
  */
 WorkerEntry *
 my_worker_entry(void)
@@ -267,7 +267,6 @@ worker_wake_at_once(WorkerEntry *entry)
 		SetLatch(latch);
 }
 
-/* Wake the launcher, if it runs, so that it looks at the entries. */
 void
 launcher_wake(void)
 {

@@ -15,12 +15,12 @@
 typedef struct LaunchShared
 {
 	LWLock	   *lock;
-	Latch	   *launcher;		/* latch of the launcher, or NULL if no
-								 * launcher runs */
+	Latch	   *launcher;
 
 	/*
 	 * Number of commits in progress that change which users are being deleted.
-	 * While it is not 0, a reader must not compare user_deletions.
+	 * While it is not 0, user_deletions does not tell whether a reader's
+	 * cached list of these users is current.
 	 */
 	pg_atomic_uint32 deleting;
 

@@ -3,9 +3,9 @@
  *		The state of a database's worker, as all processes see it.
  *
  * Only this file sets WorkerEntry.state, with one function per kind of
- * transition, while the lock of LaunchShared is held exclusively. Functions
- * marked * take the lock; callers of the others hold it. The table omits the
- * prefix worker_entry_.
+ * transition, while launch_shared->lock is held exclusively. In the table,
+ * functions marked * take this lock, and callers of the others hold it. The
+ * table omits the prefix worker_entry_ of the functions.
  *
  *		function		caller					from			to
  *		--------------	----------------------	--------------	--------------
@@ -48,12 +48,13 @@
  * (+) If look was called meanwhile (look_again), the new state is WANTED.
  *
  * After stop has set STOPPED, the worker's own catching_up, running, blocked
- * and leave do nothing. Commands that need a database without sessions keep
- * its worker from being started by a counter beside the state (hold, release).
+ * and leave do nothing. Beside its state, an entry has the number of running
+ * commands that need the database without sessions (hold, release). While it
+ * is not 0, the launcher does not start the worker.
  *
  * After a failure the launcher waits before it starts another worker ("later"
  * in the table). This pause doubles with each failure in a row (next_start()).
- * After a worker has reached RUNNING, the next pause is the shortest one again.
+ * After a worker has reached RUNNING, the pauses begin with the shortest one.
  * The postmaster never restarts a worker.
  *
  * Runs in the launcher, the workers and backends.
@@ -79,8 +80,8 @@
 #define FIRST_BACKOFF 500
 
 /*
- * In a worker that is about to exit: whether the exit is no failure, so that
- * the next worker starts without a pause.
+ * In a worker: whether its coming exit is intended, not a failure, so that the
+ * launcher starts the next worker without a pause.
  */
 static bool leaving = false;
 
@@ -167,7 +168,6 @@ worker_entry_free(WorkerEntry *entry)
 	entry->dbid = InvalidOid;
 }
 
-/* Free an entry if it is in state NOT_NEEDED and no process uses it. */
 static void
 free_unneeded(WorkerEntry *entry)
 {
@@ -386,8 +386,8 @@ worker_entry_attach(int number)
 		entry->caught_up_at = entry->started_at;
 
 		/*
-		 * The previous worker may have ended while it rested, or while it
-		 * committed the writes of a job (JOB_COMMITTING).
+		 * Reset what the previous worker has left if it ended while it rested
+		 * ("resting"), or while it committed the writes of a job ("jobs_lsn").
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
 		/*
@@ -496,10 +496,10 @@ worker_entry_leave(WorkerEntry *entry, WorkerState reason)
 
 /*
  * Have the launcher start a worker, which checks whether it is needed and
- * enabled. If a worker is running, the launcher starts the other one after its
- * end. If an open transaction has called stop_worker(), the launcher starts
- * one after the end of that transaction. The caller holds launch_shared->lock
- * exclusively.
+ * enabled. If a worker is running, the launcher starts the next one after that
+ * worker has ended. If an open transaction has called stop_worker(), the
+ * launcher starts one after the end of that transaction. The caller holds
+ * launch_shared->lock exclusively.
  */
 void
 worker_entry_look(WorkerEntry *entry)

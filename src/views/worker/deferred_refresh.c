@@ -40,7 +40,8 @@
 #define LATER 1000
 
 /*
- * In each interval, the changed counts of this many posts are applied at once.
+ * Number of posts in each blogstore.count_refresh_interval whose changed
+ * counts are applied at once.
  */
 #define FEW_COUNTS 10
 
@@ -50,9 +51,6 @@
  */
 #define COUNTS_A_TURN 200
 
-/*
- * Return how many ms are left of the current blogstore.count_refresh_interval.
- */
 static long
 interval_left(const Worker *worker)
 {
@@ -81,10 +79,11 @@ interval_over(Worker *worker)
 }
 
 /*
- * Move the changed counts in the set "dirty" to the set "counts". Then make
- * the contents of "counts" due, if "all" is true, they concern few posts, or
- * the set is full. To do so, exchange "counts" with the set "due_counts",
- * which must be empty. Returns whether the sets were exchanged.
+ * Move the changed counts of this round of the main loop from the set
+ * worker->dirty to worker->counts. If they are due, and the set
+ * worker->due_counts is empty, exchange worker->counts and worker->due_counts.
+ * The counts are due if "all" is true, they concern few posts, or the set is
+ * full. Returns whether the sets were exchanged.
  */
 static bool
 make_counts_due(Worker *worker, bool all)
@@ -104,8 +103,9 @@ make_counts_due(Worker *worker, bool all)
 }
 
 /*
- * Move the writes of other sessions to the views from the set "later" to the
- * set "dirty", if their delay is over, "later" is full, or "all" is true.
+ * Move the writes of other sessions to the views from the set worker->later to
+ * the set worker->dirty, if their delay is over, worker->later is full, or
+ * "all" is true.
  */
 static void
 move_later(Worker *worker, bool all)
@@ -125,11 +125,14 @@ move_later(Worker *worker, bool all)
 }
 
 /*
- * Called when counts were moved to the set "due_counts". Notes in due_lsn the
- * position before which all changes will be applied when that set is empty
- * again. This is the end of the decoded WAL, unless the set "later" has
- * changes; then no position is known. A process that waits for the views now
- * will be answered at that time.
+ * Called when the set worker->due_counts has got the changed counts that are
+ * due. Later rounds of the main loop apply them in parts. When the last part
+ * is applied, all changes before "position", the end of the decoded WAL, are
+ * applied, and a process that waits for the views now is answered. The
+ * position is kept in worker->due_lsn until then.
+ *
+ * If writes of other sessions to the views are still deferred, no position is
+ * known, and no process is answered.
  */
 static void
 note_due(Worker *worker, XLogRecPtr position)
@@ -145,9 +148,9 @@ note_due(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Called when a round of the worker's main loop has decoded all changes before
- * a position. Moves the changes that are not urgent out of the set "dirty",
- * and the deferred changes that are due into it.
+ * Called when a round of the main loop has decoded all WAL before a position.
+ * Moves the changes that are not urgent out of the set worker->dirty, and the
+ * deferred changes that are due into it.
  *
  * Each round moves only a part of the changed counts, so that a new post does
  * not wait until the counts of thousands of posts are applied.
@@ -159,7 +162,10 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		filled;
 
-	/* The last attempt to apply the set has failed and is repeated first. */
+	/*
+	 * worker->dirty still has the changes that the last round could not apply.
+	 * They are applied first.
+	 */
 	if (worker->must_retry)
 		return;
 	waited = dirty_waited(worker->dirty);
@@ -172,8 +178,8 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Return whether changed counts are left in due_counts for later rounds of the
- * worker's main loop.
+ * Return whether changed counts that are due are left for later rounds of the
+ * main loop.
  */
 bool
 deferred_parts_left(const Worker *worker)
@@ -181,7 +187,6 @@ deferred_parts_left(const Worker *worker)
 	return dirty_any(worker->due_counts);
 }
 
-/* Return whether any changes are deferred. */
 static bool
 any_deferred(const Worker *worker)
 {
@@ -191,13 +196,13 @@ any_deferred(const Worker *worker)
 
 /*
  * Called when the worker has applied the changes in worker->dirty. Returns the
- * WAL position before which all changes are applied, including the deferred
- * ones. Returns InvalidXLogRecPtr if this position has not changed since the
- * last call.
+ * WAL position before which all changes, deferred ones included, are applied.
+ * Returns InvalidXLogRecPtr if that position has not changed since the last
+ * call.
  *
  * position: the end of the decoded WAL
- * *turn: receives the number of the round of the worker's main loop that had
- * decoded WAL up to the returned position
+ * *turn: receives the number of the round of the main loop that had decoded
+ * WAL up to the returned position
  */
 XLogRecPtr
 deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
@@ -205,7 +210,7 @@ deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 	if (!any_deferred(worker))
 	{
 		/*
-		 * no changes are deferred, so everything that was decoded is applied
+		 * No changes are deferred, so everything that was decoded is applied.
 		 */
 		*turn = worker->turn_number;
 		worker->due_lsn = InvalidXLogRecPtr;
@@ -217,7 +222,8 @@ deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 		return InvalidXLogRecPtr;
 
 	/*
-	 * The last part of due_counts is applied. Return its position only once.
+	 * All changed counts that were due are applied. Return the position that
+	 * note_due() has kept, but only once.
 	 */
 	position = worker->due_lsn;
 	worker->due_lsn = InvalidXLogRecPtr;

@@ -37,8 +37,8 @@
 #define MANY_DELTAS 32
 
 /*
- * When a post with fewer deltas is folded: FOLD_AFTER ms after its last delta,
- * at the latest FOLD_AT_LAST ms after its first.
+ * When a post with fewer than MANY_DELTAS deltas is folded: FOLD_AFTER ms
+ * after its last delta, at the latest FOLD_AT_LAST ms after its first.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
@@ -333,8 +333,8 @@ fold_chunk(void *arg)
 
 /*
  * Called when a trigger or constraint of the owner has raised an error while
- * posts were folded. From now on, each transaction folds only one post. If it
- * fails again, that post is tried again after FAILED_PAUSE ms.
+ * posts were folded. From now on, each transaction folds only one post. A post
+ * whose own transaction fails is tried again after FAILED_PAUSE ms.
  */
 static void
 note_failed(const ErrorData *error)

@@ -67,7 +67,7 @@ views_shown(void)
 }
 
 /*
- * whether a rebuild has finished since jobs_request_rebuild() was last called
+ * Whether a rebuild has finished since jobs_request_rebuild() was last called.
  */
 static bool rebuilt = false;
 
@@ -146,8 +146,8 @@ do_step(Job *job)
 typedef struct Chunk
 {
 	Job		   *job;
-	bool		begun;			/* whether do_chunk() was called, in a
-								 * transaction that had begun */
+	bool		begun;			/* whether the transaction began, so that
+								 * do_chunk() was called */
 	bool		moved;
 } Chunk;
 
@@ -280,7 +280,7 @@ try_chunk(Job *job)
  */
 static int64 page_offset = 0;	/* number of jobs in the queue before the
 								 * current page */
-static int	page_next = 0;		/* index of the next job in the current page */
+static int	page_next = 0;
 static int	page_idle = 0;		/* number of jobs tried since a job of the
 								 * current page made progress */
 static bool any_moved = false;	/* whether a job has made progress since the
@@ -347,7 +347,7 @@ end_page(int n, JobProgress idle)
  * Do one chunk of each job in a page of the queue, for about TIME_FOR_JOBS ms.
  * The worker does not update the views meanwhile. Called outside of a
  * transaction. Allocates in the current memory context, which the caller
- * resets. Returns when the caller should call this function again.
+ * resets. The result tells the caller when to call this function again.
  */
 JobProgress
 jobs_step(void)

@@ -167,8 +167,8 @@ worker_serve_views(Worker *worker)
 
 /*
  * Called from time to time while the views are served. When every snapshot
- * sees the transaction in WorkerEntry.served, replaces it by
- * FrozenTransactionId. Otherwise its xid would seem to be in the future after
+ * sees the transaction in WorkerEntry.served, replaces its xid there by
+ * FrozenTransactionId. Otherwise the xid would seem to be in the future after
  * a wraparound.
  */
 void

@@ -447,7 +447,6 @@ worker_turn(Worker *worker)
 	CHECK_FOR_INTERRUPTS();
 }
 
-/* Allocate the local state of a worker process. */
 static Worker *
 make_worker(WorkerEntry *entry)
 {

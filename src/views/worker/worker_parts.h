@@ -56,7 +56,7 @@ typedef struct Worker
 	MemoryContext context;
 	MemoryContext turn;			/* memory context, reset after each round of
 								 * the main loop */
-	uint64		turn_number;	/* number of the main loop's current round */
+	uint64		turn_number;
 	DirtySet   *dirty;
 
 	/*
@@ -72,18 +72,22 @@ typedef struct Worker
 								 * yet */
 	TimestampTz counts_since;	/* beginning of the current
 								 * blogstore.count_refresh_interval */
-	long		counts_done;	/* number of posts whose counts were made due
-								 * in this interval */
+
+	/*
+	 * Number of posts whose counts were made due in the current
+	 * blogstore.count_refresh_interval.
+	 */
+	long		counts_done;
 
 	/*
 	 * Posts with changed counts that are due. Each round of the main loop
-	 * moves a part of them to the set "dirty".
+	 * moves a part of them to the set "dirty", to be applied.
 	 */
 	DirtySet   *due_counts;
 
 	/*
-	 * WAL position before which all changes are applied when due_counts is
-	 * empty; InvalidXLogRecPtr if it is unknown.
+	 * When the set due_counts is empty, the views show all changes before this
+	 * WAL position. InvalidXLogRecPtr if no such position is known.
 	 */
 	XLogRecPtr	due_lsn;
 	uint64		due_turn;		/* turn_number when due_counts was filled */
@@ -110,8 +114,10 @@ typedef struct Worker
 	XLogRecPtr	serve_from;
 
 	/*
-	 * End of the decoded WAL when all WAL before serve_from had first been
-	 * decoded; InvalidXLogRecPtr until then.
+	 * The views are served when all changes before this WAL position are
+	 * applied. It is the end of the decoded WAL after the first round of the
+	 * main loop that had decoded all WAL before serve_from; until then,
+	 * InvalidXLogRecPtr.
 	 */
 	XLogRecPtr	serve_at;
 	XLogRecPtr	applied_to;		/* the views show all changes before this WAL
@@ -126,8 +132,7 @@ typedef struct Worker
 	bool		must_invalidate;
 	bool		other_size;		/* whether blogstore.feed_size has changed and
 								 * the feed was not rewritten since */
-	int			failed_writes;	/* how many times in a row the worker has
-								 * failed to write the views */
+	int			failed_writes;
 	TimestampTz checked_at;
 
 	/*
@@ -143,7 +148,7 @@ typedef struct Worker
 	bool		busy;
 	TimestampTz counted_at;		/* when the worker last read
 								 * WorkerEntry.commits */
-	uint64		counted;		/* WorkerEntry.commits at that time */
+	uint64		counted;		/* WorkerEntry.commits at counted_at */
 } Worker;
 
 /* views_phase.c */
@@ -214,7 +219,7 @@ typedef enum ApplyKind
 
 typedef enum ApplyResult
 {
-	APPLY_DONE,					/* the transaction has committed */
+	APPLY_DONE,
 
 	/*
 	 * The transaction was rolled back, because a concurrent transaction

@@ -26,15 +26,16 @@
 #include "utils/timestamp.h"
 
 /*
- * The worker stores the position every ADVANCE_PAUSE ms, or earlier if
- * ADVANCE_AT_ONCE bytes of WAL have been applied.
+ * The worker stores its WAL position in the table change_feed every
+ * ADVANCE_PAUSE ms, or earlier if it has applied ADVANCE_AT_ONCE bytes of WAL.
  */
 #define ADVANCE_PAUSE 1000
 #define ADVANCE_AT_ONCE (16 * 1024 * 1024)
 
 /*
- * On an idle database, the worker stores the position only if the position, or
- * the WAL that the slot retains, has changed by more bytes than this.
+ * On an idle database, the worker stores its WAL position only if the
+ * position, or the WAL that the slot retains, has changed by more bytes than
+ * this.
  */
 #define ADVANCE_WORTHWHILE (64 * 1024)
 
@@ -75,13 +76,16 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Do what a rebuild does not do, when changes were lost with a slot.
+ * Called when changes were lost with a slot. Does what has to be done besides
+ * a rebuild of the views.
  *
  * first: there was no slot before, so nothing was lost
- * other_layout: partitions were attached or detached meanwhile
+ * other_layout: partitions were attached or detached since the worker stored
+ * its position
  *
- * Items of an attached partition may have old usernames. So a job is queued
- * that writes the current names into the items of all users.
+ * Items of an attached partition may have old usernames. So if other_layout is
+ * true, a job is queued that writes the current names into the items of all
+ * users.
  */
 static void
 follow_loss(const Worker *worker, bool first, bool other_layout)
@@ -104,7 +108,8 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
  * Replace a missing or unusable slot by a new one, and rebuild the views.
  *
  * reason: why that is necessary, as a sentence for the log
- * other_layout: partitions were attached or detached meanwhile
+ * other_layout: partitions were attached or detached since the worker stored
+ * its position
  *
  * The views are marked as incomplete before the slot is dropped, so that
  * readers do not use them after a crash in between. If an error follows, the
@@ -117,7 +122,10 @@ replace_slot(Worker *worker, const char *reason, bool other_layout)
 	bool		first = worker->position.applied_at == 0;
 
 	worker_invalidate_views(worker);
-	/* Partitions attached meanwhile may have deltas that were not decoded. */
+	/*
+	 * Partitions that were attached while there was no slot may have deltas
+	 * that were not decoded.
+	 */
 	fold_all_later();
 	apply_flush();
 	if (worker->position.applied_lsn != InvalidXLogRecPtr)
@@ -222,7 +230,10 @@ worker_check_layout(Worker *worker)
 	int64		layout;
 	uint64		loads;
 
-	/* The start of a transaction processes invalidation messages. */
+	/*
+	 * This also processes invalidation messages, so that the code below sees
+	 * partitions that were attached or detached.
+	 */
 	StartTransactionCommand();
 	(void) damage_look(worker);
 	worker->cluster = cluster_calls();
@@ -245,10 +256,10 @@ worker_check_layout(Worker *worker)
 static bool position_held = false;
 
 /*
- * Keep the stored position and the slot where they are (hold), or let them
- * advance again. A cluster keeps them while it has to act on changes that only
- * the WAL behind the position records. If the worker ends meanwhile, the next
- * worker decodes these changes again.
+ * While hold is true, keep the stored WAL position and the slot where they
+ * are. A cluster does this while it has to act on changes that only the WAL
+ * after the position records. If the worker ends meanwhile, the next worker
+ * decodes these changes again.
  */
 void
 worker_hold_position(bool hold)
@@ -257,16 +268,16 @@ worker_hold_position(bool hold)
 }
 
 /*
- * Store the position and confirm the slot up to it, about once in
- * ADVANCE_PAUSE ms.
- *
- * applied: all changes before this position are applied.
+ * Store the WAL position "applied" in the table change_feed, and confirm the
+ * slot up to it. Done about once in ADVANCE_PAUSE ms. All changes before this
+ * position are applied to the views.
  *
  * If a transaction is held back because other processes do not see its commit
- * yet (held_back.c), the stored position is before this transaction. Storing
- * the position writes WAL itself. To leave an idle server idle, the worker
- * stores the position only if it has applied changes, or if ADVANCE_WORTHWHILE
- * bytes of other WAL were written.
+ * yet (held_back.c), a position before this transaction is stored instead.
+ *
+ * Storing the position writes WAL itself. To leave an idle server idle, the
+ * worker stores the position only if it has applied changes, or if
+ * ADVANCE_WORTHWHILE bytes of other WAL were written.
  */
 void
 worker_advance(Worker *worker, XLogRecPtr applied)
