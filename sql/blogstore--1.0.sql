@@ -494,6 +494,27 @@ REVOKE ALL ON FUNCTION blogstore.stop_worker FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.stop_worker IS
 'Stop this database''s worker until start_worker().';
 
+CREATE FUNCTION blogstore.drop_slots()
+RETURNS SETOF name
+LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
+AS $body$
+DECLARE
+	slot	record;
+BEGIN
+	FOR slot IN SELECT slot_name, database, active_pid FROM pg_replication_slots WHERE plugin = 'blogstore' AND active LOOP
+		RAISE EXCEPTION USING ERRCODE = '55006', MESSAGE = format('process %s uses replication slot "%s"', slot.active_pid, slot.slot_name),
+			HINT = format('Call blogstore.stop_worker(drop_slot => true) in database "%s" first.', slot.database);
+	END LOOP;
+	FOR slot IN SELECT slot_name FROM pg_replication_slots WHERE plugin = 'blogstore' ORDER BY slot_name LOOP
+		PERFORM pg_drop_replication_slot(slot.slot_name);
+		RETURN NEXT slot.slot_name;
+	END LOOP;
+END
+$body$;
+REVOKE ALL ON FUNCTION blogstore.drop_slots FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.drop_slots IS
+'Drop all slots of blogstore on this server.';
+
 /* ------------------------------------------------------------------------
  * Monitoring
  * ------------------------------------------------------------------------ */

@@ -31,7 +31,7 @@ SQL_FUNCTION(wait_for_views);
 SQL_FUNCTION(wait_for_posts);
 SQL_FUNCTION(rebuild_views);
 SQL_FUNCTION(start_worker);
-SQL_FUNCTION(stop_worker);
+PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 
 /* Longest sleep before a waiting function tests its condition again, in ms. */
 #define LOOK_AGAIN 50
@@ -576,13 +576,20 @@ size_text(int64 bytes)
  * worker may wait for a lock on view_state while this function waits for the
  * worker to exit.
  *
- * Errors: 22004, 25001, 25006, 54000, 55000. Locks: the start-stop lock
- * (heavyweight, exclusive) until the transaction ends.
+ * The slot retains WAL even if the containers are dropped or altered, or the
+ * library is no longer preloaded. So drop_slot works in these cases, too; the
+ * function does not write to view_state then.
+ *
+ * Errors: 22004, 25001, 25006, 54000; 55000 if drop_slot is false and no
+ * worker can run; 55006 if a process that is no worker uses the slot. Locks:
+ * the start-stop lock (heavyweight, exclusive) until the transaction ends.
  */
-static Datum
-stop_worker(PG_FUNCTION_ARGS)
+Datum
+blogstore_stop_worker(PG_FUNCTION_ARGS)
 {
 	char		slot_name[NAMEDATALEN];
+	bool		drop;
+	bool		usable;
 
 	if (PG_ARGISNULL(0))
 		ereport(ERROR,
@@ -590,9 +597,20 @@ stop_worker(PG_FUNCTION_ARGS)
 				 errmsg("drop_slot must not be null"),
 				 errhint("Pass true or false."),
 				 err_fields(NULL, "drop_slot", RULE_NOT_NULL)));
+	drop = PG_GETARG_BOOL(0);
 	need_writable("stop_worker()");
+	worker_slot_name(MyDatabaseId, slot_name);
+	if (!library_preloaded && drop)
+	{
+		slot_drop(slot_name);
+		PG_RETURN_VOID();
+	}
+	need_preload();
 	need_other_process("stop_worker()");
-	container_require();
+	usable = container_usable(CONTAINER_POSTS) &&
+		container_usable(CONTAINER_USERS);
+	if (!usable && !drop)
+		container_require();
 	if (IsolationUsesXactSnapshot())
 		ereport(ERROR,
 				(errcode(ERRCODE_ACTIVE_SQL_TRANSACTION),
@@ -602,18 +620,17 @@ stop_worker(PG_FUNCTION_ARGS)
 
 	start_stop_lock();
 	end_worker();
-	worker_slot_name(MyDatabaseId, slot_name);
-	if (PG_GETARG_BOOL(0))
-	{
+	if (drop)
 		slot_drop(slot_name);
-		forget_position();
-	}
 	else if (SearchNamedReplicationSlot(slot_name, true) != NULL)
 		ereport(WARNING,
 				(errmsg("replication slot \"%s\" keeps all WAL from now on",
 						slot_name),
 				 errdetail("It keeps %s already.", size_text(slot_keeps(slot_name))),
 				 errhint("Call blogstore.start_worker() soon, or blogstore.stop_worker(drop_slot => true) to drop the slot.")));
-	set_enabled(false);
+	if (usable && drop)
+		forget_position();
+	if (usable)
+		set_enabled(false);
 	PG_RETURN_VOID();
 }

@@ -299,9 +299,7 @@ preload_hint(const Status *status)
 {
 	if (status->isnull[STATUS_SLOT])
 		return PRELOAD_HINT;
-	return psprintf("%s Until then the slot keeps all WAL; pg_drop_replication_slot('%s') drops it.",
-					PRELOAD_HINT,
-					TextDatumGetCString(status->value[STATUS_SLOT]));
+	return PRELOAD_HINT " Until then the slot keeps all WAL, and the server does not start with a lower wal_level; blogstore.stop_worker(drop_slot => true) drops the slot.";
 }
 
 static void
@@ -322,7 +320,9 @@ fill_status(Status *status)
 	if (!container_any_exists())
 	{
 		status_text(status, STATUS_STATE, "no containers");
-		status_text(status, STATUS_HINT, "Call blogstore.create_containers().");
+		status_text(status, STATUS_HINT, status->isnull[STATUS_SLOT] ?
+					"Call blogstore.create_containers()." :
+					"Call blogstore.create_containers(), or blogstore.stop_worker(drop_slot => true) to drop the slot, which keeps all WAL.");
 		return;
 	}
 	if (RecoveryInProgress())

@@ -57,6 +57,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('repair()'),
 	('start_worker()'),
 	('stop_worker()'),
+	('drop_slots()'),
 	('library_version()'),
 	('new_id()'),
 	('key_id(''post'', ''1'')'),

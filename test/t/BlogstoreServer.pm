@@ -53,9 +53,10 @@ sub new_server
 		defined $params{install_path} ? (install_path => $params{install_path}) : ());
 	my $prepared = $params{prepared} // 1;
 
+	# The template has this encoding and locale, too (scripts/check).
 	$node->init(
 		allows_streaming => $prepared ? 'logical' : 1,
-		extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]);
+		$ENV{INITDB_TEMPLATE} ? () : (extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]));
 	$node->append_conf(
 		'postgresql.conf', q{
 log_statement = none

@@ -4,17 +4,17 @@
  *		(https://html.spec.whatwg.org/entities.json). Written by
  *		scripts/html_names.
  *
- * The table is one string of records in the order of strcmp(), because each
- * process would have to relocate an array of pointers. A record is a name, a
- * comma if the name is also valid without its semicolon or else a blank, the
- * characters that it stands for in UTF-8, and a line feed. Tab and NewLine
- * stand for a blank here.
+ * The table is one string of records, sorted by strcmp(). (An array of
+ * pointers would have to be relocated in each process.) A record consists of a
+ * name, a comma or a blank, the characters in UTF-8 that the name stands for,
+ * and a line feed. The comma means that the name is valid without a semicolon,
+ * too. The characters of the names Tab and NewLine are stored as a blank.
  */
 #ifndef BLOGSTORE_HTML_NAMES_H
 #define BLOGSTORE_HTML_NAMES_H
 
 #define LONGEST_NAME 31
-#define LONGEST_SHORT_NAME 6	/* of names valid without semicolon */
+#define LONGEST_SHORT_NAME 6	/* of names valid without a semicolon */
 
 static const char html_names[] =
 	"AElig,\303\206\nAMP,&\nAacute,\303\201\nAbreve \304\202\nAcirc,\303\202\nAcy \320\220\n"

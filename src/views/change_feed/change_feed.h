@@ -158,6 +158,7 @@ extern void slot_drop(const char *name);
 extern XLogRecPtr slot_confirmed(const char *name);
 extern bool slot_is_being_made(const char *name);
 extern int64 slot_keeps(const char *name);
+extern bool slot_of_blogstore(int i, Oid *dbid, char *name);
 extern void slot_allow_plugin(void);
 
 /* decoder.c */

@@ -6,7 +6,8 @@
  * created in a transaction that has written, and its creation waits for all
  * running transactions, which would include the backend's own.
  *
- * Runs in the worker; slot_drop() also in a backend that runs stop_worker().
+ * Runs in the worker; slot_drop() also in a backend that runs stop_worker(),
+ * slot_of_blogstore() in the launcher.
  */
 #include "postgres.h"
 
@@ -142,6 +143,33 @@ slot_obstacle(const char *name, const AppliedPosition *position)
 	if (data.confirmed_flush > position->applied_lsn)
 		return "The slot was ahead of the applied position.";
 	return NULL;
+}
+
+/*
+ * Return whether a slot belongs to the worker of a database. Sets *dbid to
+ * that database, and name (NAMEDATALEN bytes) to the name of the slot.
+ *
+ * i: index of the slot in shared memory.
+ */
+bool
+slot_of_blogstore(int i, Oid *dbid, char *name)
+{
+	ReplicationSlot *slot = &ReplicationSlotCtl->replication_slots[i];
+	ReplicationSlotPersistentData data;
+	char		expected[NAMEDATALEN];
+	bool		in_use;
+
+	LWLockAcquire(ReplicationSlotControlLock, LW_SHARED);
+	in_use = slot->in_use;
+	SpinLockAcquire(&slot->mutex);
+	data = slot->data;
+	SpinLockRelease(&slot->mutex);
+	LWLockRelease(ReplicationSlotControlLock);
+	*dbid = data.database;
+	strlcpy(name, NameStr(data.name), NAMEDATALEN);
+	worker_slot_name(data.database, expected);
+	return in_use && strcmp(NameStr(data.plugin), PLUGIN_NAME) == 0 &&
+		strcmp(name, expected) == 0;
 }
 
 /*

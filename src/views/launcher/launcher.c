@@ -24,10 +24,6 @@
 #include "views/change_feed/change_feed.h"
 #include "views/launcher/worker_entries.h"
 
-#include "access/heapam.h"
-#include "access/htup_details.h"
-#include "access/table.h"
-#include "access/tableam.h"
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "libpq/pqsignal.h"
@@ -39,12 +35,12 @@
 #include "storage/proc.h"
 #include "tcop/tcopprot.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
 /*
- * Longest sleep of the launcher, in ms. If nothing wakes the launcher, it then
- * looks for dropped databases, and for stopped workers whose slots retain WAL.
+ * Longest sleep of the launcher, in ms. At this interval, and when the
+ * configuration is reloaded, the launcher looks for dropped databases and for
+ * slots that no worker uses.
  */
 #define NAP_TIME 60000
 
@@ -60,12 +56,6 @@ extern PGDLLEXPORT void blogstore_launcher_main(Datum arg);
 static BackgroundWorkerHandle *handle[MAX_DATABASES];
 static TimestampTz begun[MAX_DATABASES];	/* when the worker of each entry
 											 * was last started */
-
-/*
- * For each entry: how many bytes of WAL the slot of the stopped worker
- * retained when warn_of_stopped() last warned; 0 if it has not warned.
- */
-static int64 warned[MAX_DATABASES];
 
 /*
  * Database whose worker found no free background worker slot, until
@@ -117,39 +107,27 @@ launcher_detach(int code, Datum arg)
 	launch_shared->launcher = NULL;
 }
 
-/*
- * Return a list of the OIDs of all databases in which a worker may run. They
- * are valid, accept connections and are no templates. The list is in
- * TopMemoryContext.
- */
-static List *
-list_databases(void)
+static bool
+may_have_worker(const Database *database)
 {
-	List	   *result = NIL;
-	Relation	rel;
-	TableScanDesc scan;
-	HeapTuple	tuple;
+	return database->accepts && !database->is_template;
+}
 
-	StartTransactionCommand();
-	(void) GetTransactionSnapshot();
-	rel = table_open(DatabaseRelationId, AccessShareLock);
-	scan = table_beginscan_catalog(rel, 0, NULL);
-	while ((tuple = heap_getnext(scan, ForwardScanDirection)) != NULL)
+/* Add all databases in which a worker may run to the list "to_probe". */
+static void
+probe_all(void)
+{
+	List	   *databases = list_databases();
+	ListCell   *lc;
+
+	foreach(lc, databases)
 	{
-		Form_pg_database db = (Form_pg_database) GETSTRUCT(tuple);
-		MemoryContext old;
+		const Database *database = lfirst(lc);
 
-		if (!db->datallowconn || db->datistemplate ||
-			compat_database_is_invalid(db))
-			continue;
-		old = MemoryContextSwitchTo(TopMemoryContext);
-		result = lappend_oid(result, db->oid);
-		MemoryContextSwitchTo(old);
+		if (may_have_worker(database))
+			to_probe = lappend_oid(to_probe, database->oid);
 	}
-	table_endscan(scan);
-	table_close(rel, AccessShareLock);
-	CommitTransactionCommand();
-	return result;
+	list_free_deep(databases);
 }
 
 /*
@@ -175,21 +153,22 @@ want_probes(void)
  * connections, unless a process still uses the entry.
  */
 static void
-forget_dropped(void)
+forget_dropped(List *databases)
 {
-	List	   *databases = list_databases();
-
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
 		WorkerEntry *entry = &launch_shared->entry[i];
+		const Database *database;
 
-		if (OidIsValid(entry->dbid) && !worker_entry_in_use(entry) &&
-			handle[i] == NULL && !list_member_oid(databases, entry->dbid))
+		if (!OidIsValid(entry->dbid) || worker_entry_in_use(entry) ||
+			handle[i] != NULL)
+			continue;
+		database = find_database(databases, entry->dbid);
+		if (database == NULL || !may_have_worker(database))
 			worker_entry_free(entry);
 	}
 	LWLockRelease(launch_shared->lock);
-	list_free(databases);
 }
 
 /*
@@ -325,41 +304,15 @@ tend_entries(void)
 	return to_probe != NIL ? Min(sleep, 1000) : sleep;
 }
 
-/*
- * Log a warning for each stopped worker whose slot retains more WAL than
- * max_wal_size. The warning is repeated when the amount of WAL has doubled.
- */
+/* Look at what may have changed without waking the launcher. */
 static void
-warn_of_stopped(void)
+tend_server(void)
 {
-	for (int i = 0; i < MAX_DATABASES; i++)
-	{
-		WorkerEntry *entry = &launch_shared->entry[i];
-		char		name[NAMEDATALEN];
-		Oid			dbid;
-		bool		stopped;
-		int64		kept;
+	List	   *databases = list_databases();
 
-		LWLockAcquire(launch_shared->lock, LW_SHARED);
-		dbid = entry->dbid;
-		stopped = entry->state == WORKER_STOPPED;
-		LWLockRelease(launch_shared->lock);
-		if (!OidIsValid(dbid) || !stopped)
-		{
-			warned[i] = 0;
-			continue;
-		}
-		worker_slot_name(dbid, name);
-		kept = slot_keeps(name);
-		if (kept < (int64) max_wal_size_mb * 1024 * 1024 ||
-			kept < 2 * warned[i])
-			continue;
-		warned[i] = kept;
-		ereport(WARNING,
-				(errmsg("replication slot \"%s\" of a stopped blogstore worker keeps %lld MB of WAL",
-						name, (long long) (kept / (1024 * 1024))),
-				 errhint("In its database, call blogstore.start_worker(), or drop the slot with blogstore.stop_worker(drop_slot => true).")));
-	}
+	forget_dropped(databases);
+	tend_unused_slots(databases);
+	list_free_deep(databases);
 }
 
 /*
@@ -386,6 +339,9 @@ launcher_attach(void)
 void
 blogstore_launcher_main(Datum arg)
 {
+	TimestampTz tended = GetCurrentTimestamp();	/* when tend_server() was
+												 * last called */
+
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	BackgroundWorkerUnblockSignals();
@@ -393,26 +349,28 @@ blogstore_launcher_main(Datum arg)
 
 	launcher_attach();
 	before_shmem_exit(launcher_detach, (Datum) 0);
-	to_probe = list_databases();
+	MemoryContextSwitchTo(TopMemoryContext);
+	probe_all();
 
 	for (;;)
 	{
-		long		sleep = tend_entries();
-		int			rc;
+		bool		reloaded = false;
 
-		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					   sleep, PG_WAIT_EXTENSION);
+		(void) WaitLatch(MyLatch,
+						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+						 tend_entries(), PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
+			reloaded = true;
 		}
-		if (rc & WL_TIMEOUT)
+		if (reloaded || clock_passed(tended, GetCurrentTimestamp(), NAP_TIME))
 		{
-			forget_dropped();
-			warn_of_stopped();
+			tend_server();
+			tended = GetCurrentTimestamp();
 		}
 	}
 }

@@ -10,6 +10,7 @@
 
 #include "views/launcher/launcher.h"
 
+#include "nodes/pg_list.h"
 #include "storage/lwlock.h"
 
 typedef struct LaunchShared
@@ -64,8 +65,25 @@ extern void worker_entry_end(WorkerEntry *entry);
 /* start_stop_lock.c */
 extern bool start_stop_locked(void);
 
+/* A database of the server. */
+typedef struct Database
+{
+	Oid			oid;
+	NameData	name;
+	bool		accepts;		/* whether it is valid and accepts
+								 * connections */
+	bool		is_template;
+} Database;
+
+/* databases.c */
+extern List *list_databases(void);
+extern const Database *find_database(List *databases, Oid oid);
+
 /* launcher.c */
 extern void launcher_register(void);
+
+/* unused_slots.c */
+extern void tend_unused_slots(List *databases);
 
 /* transaction_callbacks.c, ddl_hook.c */
 extern void transaction_callbacks_init(void);

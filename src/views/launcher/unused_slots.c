@@ -1,0 +1,116 @@
+/*
+ * unused_slots.c
+ *		Looks for replication slots of blogstore that no worker uses.
+ *
+ * Such a slot retains WAL. It belongs to a stopped worker, or it was left
+ * behind: the containers (blogstore's tables) of a stopped worker were
+ * dropped, or its database became a template or accepts no connections any
+ * more. The launcher has a worker started in the database of each such slot.
+ * That worker drops the slot if it finds no containers; otherwise it finds
+ * that it is stopped, and exits. No worker can run in a database that accepts
+ * no connections, so the launcher logs a warning.
+ *
+ * Runs in the launcher.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "views/launcher/worker_entries.h"
+
+#include "access/xlog.h"
+#include "utils/memutils.h"
+
+/*
+ * For each replication slot of the server: how many bytes of WAL it retained
+ * when the launcher last warned of it; 0 if the launcher has not warned.
+ */
+static int64 *warned = NULL;
+
+/*
+ * Have a worker started in a database in which none is running or wanted.
+ * Returns false if one is, or if a command keeps it from starting.
+ */
+static bool
+start_unneeded(Oid dbid)
+{
+	WorkerEntry *entry;
+	bool		unused;
+
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry = worker_entry_find(dbid);
+	unused = entry == NULL ||
+		(entry->state == WORKER_STOPPED && !worker_entry_in_use(entry));
+	if (entry == NULL)
+		(void) worker_entry_create(dbid);
+	else if (unused)
+		worker_entry_look(entry);
+	LWLockRelease(launch_shared->lock);
+	return unused;
+}
+
+static void
+warn_of_stopped(const char *slot, const Database *database, int64 kept)
+{
+	ereport(WARNING,
+			(errmsg("replication slot \"%s\" of a stopped blogstore worker keeps %lld MB of WAL",
+					slot, (long long) (kept / (1024 * 1024))),
+			 errhint("In database \"%s\", call blogstore.start_worker(), or drop the slot with blogstore.stop_worker(drop_slot => true).",
+					 NameStr(database->name))));
+}
+
+static void
+warn_of_closed(const char *slot, const Database *database, int64 kept)
+{
+	ereport(WARNING,
+			(errmsg("replication slot \"%s\" of database \"%s\" keeps %lld MB of WAL",
+					slot, NameStr(database->name),
+					(long long) (kept / (1024 * 1024))),
+			 errdetail("No blogstore worker can run in the database, because it accepts no connections."),
+			 errhint("Let the database accept connections again, or drop the slot with pg_drop_replication_slot('%s').",
+					 slot)));
+}
+
+/*
+ * Look at a slot, if it is a slot of blogstore that no worker uses. Logs a
+ * warning if the slot retains more WAL than max_wal_size. If the database
+ * accepts no connections, logs the warning in any case. The warning is
+ * repeated when the amount of WAL has doubled.
+ *
+ * i: index of the slot in shared memory.
+ */
+static void
+tend_slot(int i, List *databases)
+{
+	const int64 limit = (int64) max_wal_size_mb * 1024 * 1024;
+	const Database *database = NULL;
+	char		name[NAMEDATALEN];
+	Oid			dbid;
+	int64		kept;
+
+	if (slot_of_blogstore(i, &dbid, name))
+		database = find_database(databases, dbid);
+	if (database == NULL || (database->accepts && !start_unneeded(dbid)))
+	{
+		warned[i] = 0;
+		return;
+	}
+	kept = slot_keeps(name);
+	if (warned[i] > 0 ? kept < 2 * warned[i] : database->accepts && kept < limit)
+		return;
+	warned[i] = Max(kept, limit);
+	if (database->accepts)
+		warn_of_stopped(name, database, kept);
+	else
+		warn_of_closed(name, database, kept);
+}
+
+/* Look at all slots of the server. databases: all databases of the server. */
+void
+tend_unused_slots(List *databases)
+{
+	if (warned == NULL)
+		warned = MemoryContextAllocZero(TopMemoryContext,
+										max_replication_slots * sizeof(int64));
+	for (int i = 0; i < max_replication_slots; i++)
+		tend_slot(i, databases);
+}

@@ -1,0 +1,153 @@
+
+# No slot is left behind for good. The launcher drops the slot of a stopped
+# worker when its containers are gone, and warns of a slot whose database it
+# cannot look into. stop_worker(drop_slot => true) works in every state.
+# drop_slots() drops all slots. A server without the library starts with a
+# lower wal_level after the steps that the manual names.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('slots');
+$node->start;
+
+my $quiet = 'SET client_min_messages = error;';
+
+sub create_stopped
+{
+	my ($dbname, $owner) = @_;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname");
+	$node->safe_psql($dbname, 'CREATE EXTENSION blogstore; SELECT blogstore.create_containers(4' . ($owner ? ", owner => '$owner'" : '') . ')');
+	is($node->safe_psql($dbname, "SELECT blogstore.wait_for_views('10 min')"), 't', "$dbname: the worker runs");
+	$node->safe_psql($dbname, "$quiet SELECT blogstore.stop_worker()");
+	is(slots("database = '$dbname'"), 1, "$dbname: stopped, with a slot");
+	return;
+}
+
+sub slots
+{
+	my ($condition) = @_;
+
+	return $node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots WHERE plugin = 'blogstore' AND $condition");
+}
+
+sub refused
+{
+	my ($dbname, $sql) = @_;
+	my $told = ($node->psql($dbname, $sql, extra_params => [ '-v', 'VERBOSITY=sqlstate' ]))[2];
+
+	return $told =~ /ERROR:  (\w+)/ ? $1 : 'ok';
+}
+
+# The launcher looks once a minute, and when the configuration is reloaded.
+sub slot_goes
+{
+	my ($dbname, $name) = @_;
+
+	$node->reload;
+	wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_replication_slots WHERE database = '$dbname'");
+	pass("$name: the launcher has the slot dropped");
+	return;
+}
+
+# ---- The containers of a stopped worker are gone
+
+$node->safe_psql('postgres', 'CREATE ROLE blog');
+create_stopped('owned', 'blog');
+create_stopped('dropped');
+create_stopped('stays');
+$node->safe_psql('owned', 'DROP OWNED BY blog');
+$node->safe_psql('dropped', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+like($node->safe_psql('dropped', 'SELECT state, hint FROM blogstore.stat_worker'),
+	qr/^no containers\|.*stop_worker\(drop_slot => true\) to drop the slot/, 'stat_worker says that a slot was left behind');
+slot_goes('owned', 'DROP OWNED');
+slot_goes('dropped', 'DROP TABLE');
+# The launcher has looked into this database as well: it began with the slots
+# above, or has seen this one before them.
+$node->reload;
+wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
+is(slots("database = 'stays'"), 1, 'a stopped worker with containers keeps its slot');
+is($node->safe_psql('stays', 'SELECT state FROM blogstore.stat_worker'), 'stopped', '... and stays stopped');
+
+# A rolled back DROP drops no slot.
+my $session = $node->background_psql('stays');
+$session->query_safe('BEGIN; DROP TABLE blogstore.feed CASCADE');
+$node->reload;
+$session->query_safe('ROLLBACK');
+$session->quit;
+$node->safe_psql('stays', 'SELECT blogstore.start_worker()');
+is($node->safe_psql('stays', "SELECT blogstore.wait_for_views('10 min')"), 't', '... until it is started');
+$node->safe_psql('stays', "$quiet SELECT blogstore.stop_worker()");
+
+# ---- A template, and a database that accepts no connections
+
+create_stopped('pattern');
+$node->safe_psql('postgres', 'ALTER DATABASE pattern IS_TEMPLATE true');
+slot_goes('pattern', 'IS_TEMPLATE');
+$node->safe_psql('postgres', 'ALTER DATABASE pattern IS_TEMPLATE false');
+$node->safe_psql('pattern', 'SELECT blogstore.start_worker()');
+is($node->safe_psql('pattern', "SELECT blogstore.wait_for_views('10 min')"), 't', 'it has a worker again once it is no template');
+$node->safe_psql('pattern', 'SELECT blogstore.stop_worker(drop_slot => true)');
+
+create_stopped('closed');
+my $log = -s $node->logfile;
+$node->safe_psql('postgres', 'ALTER DATABASE closed ALLOW_CONNECTIONS false');
+$node->reload;
+my $closed = qr/WARNING:.*replication slot "blogstore_[0-9]+" of database "closed" keeps [0-9]+ MB of WAL/;
+$node->wait_for_log($closed, $log);
+like(slurp_file($node->logfile, $log), qr/$closed.*?HINT:[^\n]*pg_drop_replication_slot\('blogstore_[0-9]+'\)/s,
+	'the launcher warns of a slot in a database that accepts no connections');
+is(slots("database = 'closed'"), 1, '... and leaves it');
+
+# ---- stop_worker() and drop_slots() in odd states
+
+create_stopped('bare');
+$node->safe_psql('bare', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+like(($node->psql('bare', 'SELECT blogstore.stop_worker()'))[2], qr/containers/, 'without containers there is nothing to stop');
+$node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
+is(slots("database = 'bare'"), 0, '... but the slot can be dropped');
+$node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
+$node->safe_psql('bare', 'SELECT blogstore.create_containers(4)');
+is($node->safe_psql('bare', "SELECT blogstore.wait_for_views('10 min')"), 't', 'new containers have a worker');
+
+my ($status, $out, $told) = $node->psql('bare', 'SELECT blogstore.drop_slots()', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
+like($told, qr/ERROR:  55006: process [0-9]+ uses replication slot.*HINT:  Call blogstore.stop_worker\(drop_slot => true\) in database "bare" first/s,
+	'drop_slots() drops no slot beside a running worker');
+cmp_ok(slots('true'), '>=', 3, '... and none of the others');
+$node->safe_psql('postgres', 'CREATE ROLE visitor');
+is(refused('bare', 'SET ROLE visitor; SELECT blogstore.drop_slots()'), '42501', 'drop_slots() is for superusers');
+$node->safe_psql('bare', "$quiet SELECT blogstore.stop_worker()");
+like(($node->psql('bare', "BEGIN; DROP SCHEMA blogstore CASCADE; ROLLBACK; SELECT count(*) FROM blogstore.drop_slots()"))[1],
+	qr/^3$/m, 'drop_slots() drops the slots of all databases');
+is(slots('true'), 0, '... and none is left');
+
+# ---- The library is removed first
+
+$node->safe_psql($_, 'SELECT blogstore.start_worker()') foreach 'bare', 'stays';
+is($node->safe_psql($_, "SELECT blogstore.wait_for_views('10 min')"), 't', "$_: a worker again") foreach 'bare', 'stays';
+$node->stop;
+$node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
+$node->start;
+like($node->safe_psql('bare', 'SELECT state, hint FROM blogstore.stat_worker'),
+	qr/^disabled\|.*does not start with a lower wal_level; blogstore.stop_worker\(drop_slot => true\)/, 'stat_worker names the danger and the call');
+$node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
+is(slots("database = 'bare'"), 0, 'stop_worker() drops the slot without the library');
+is(refused('bare', 'SELECT blogstore.stop_worker()'), '55000', '... and without drop_slot asks for the library');
+$node->safe_psql('stays', 'DROP EXTENSION blogstore');
+is(slots('true'), 1, 'DROP EXTENSION leaves the slot then');
+is($node->safe_psql('bare', 'SELECT count(*) FROM blogstore.drop_slots()'), '1', 'drop_slots() drops it');
+$node->stop;
+$node->append_conf('postgresql.conf', "wal_level = replica\n");
+$node->start;
+is($node->safe_psql('postgres', 'SELECT 1'), '1', 'the server starts with a lower wal_level');
+$node->stop;
+
+done_testing();
