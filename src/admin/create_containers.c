@@ -162,8 +162,8 @@ create_container(const Creation *creation, Container container)
 }
 
 /*
- * Return whether the view posts_with_counts is missing, but no table. Creating
- * the view alone does not affect the contents of the tables.
+ * Return whether the view posts_with_counts is missing and all tables exist.
+ * Creating only the view does not affect the contents of the tables.
  */
 static bool
 view_alone(const Creation *creation)
@@ -173,8 +173,8 @@ view_alone(const Creation *creation)
 
 /*
  * Raise a NOTICE for each table that was created beside existing tables. If
- * users or posts is one of them, also raise a WARNING, because the other
- * containers refer to items that were lost with it.
+ * the container users or posts was created, also raise a WARNING, because the
+ * other containers may still refer to items of the dropped container.
  */
 static void
 tell_made(const Creation *creation)
@@ -245,8 +245,8 @@ all_is_new(const Creation *creation)
 }
 
 /*
- * Fill the new registry of usernames with the names of all users. The registry
- * has one row for each key (the case-folded name). If the names of two users
+ * Fill the new table usernames with the names of all users. The table has one
+ * row for each key of a name (the case-folded name). If the names of two users
  * have the same key, the row is that of the user who was created first.
  */
 static void
@@ -268,8 +268,9 @@ register_names(void)
 
 /*
  * After some of the tables were created, adapt the contents of the tables that
- * existed before. For example, delete usernames and jobs if all users are
- * lost. The caller has called SPI_connect().
+ * existed before. For example, if the container users had been dropped, delete
+ * the rows of the tables usernames and jobs. The caller has called
+ * SPI_connect().
  */
 void
 create_join_parts(const Creation *creation)
@@ -302,9 +303,9 @@ create_join_parts(const Creation *creation)
 			register_names();
 
 		/*
-		 * If the table jobs was lost, it may have held unfinished jobs that
-		 * rename or delete users. Queue jobs that write all names and views
-		 * anew.
+		 * If the table jobs had been dropped, it may have held unfinished jobs
+		 * that rename or delete users. Queue jobs that write all names and
+		 * views anew.
 		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);

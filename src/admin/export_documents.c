@@ -34,9 +34,10 @@ SQL_FUNCTION(export_documents);
 
 /*
  * FROM and WHERE clauses that return the comments or likes (i) with their
- * authors (a). An author's own row has the current username. Like the
- * requests, they leave out comments and likes of users who are being deleted,
- * whose rows in users do not exist any more, and those on posts of such users.
+ * authors (a). The current username comes from the author's row in the
+ * container users. As in the results of requests, comments and likes by users
+ * who are being deleted are left out (these users have no row in the container
+ * users any more), and so are comments and likes on posts by such users.
  */
 #define HANGS_ON(type) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \

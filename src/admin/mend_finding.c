@@ -135,8 +135,8 @@ in_view(const Finding *f)
 }
 
 /*
- * Return whether a value that is null, and is reported by a finding, can be
- * computed from other values.
+ * Return whether the null value that a finding reports can be computed from
+ * other values.
  */
 static bool
 is_mendable(const Finding *f)

@@ -40,8 +40,8 @@
 SQL_FUNCTION(repair);
 
 /*
- * Correct the counts of the post that a finding is about. Returns whether the
- * post exists.
+ * Count the comments and likes of the post that a finding is about, and
+ * correct its counts. Returns whether the post exists.
  */
 static bool
 mend_count(const Finding *f)
@@ -86,7 +86,9 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/* only findings about posts have the key of a copy */
+		/*
+		 * only findings about posts have the columns by which a copy is found
+		 */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;

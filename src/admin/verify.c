@@ -90,7 +90,8 @@ SQL_FUNCTION(verify);
 #define NO_UUID_SQL "'00000000-0000-0000-0000-000000000000'::uuid"
 
 /*
- * Part of a UNION that reports each required value of an item that is null.
+ * Part of a UNION that returns a finding for each value that an item must have
+ * but that is null.
  *
  * container, type, id, post_id, user_id, date: expressions for these columns
  *     of the finding
@@ -145,7 +146,7 @@ SQL_FUNCTION(verify);
  *	$3	the setting blogstore.short_form_length
  *	$4	whether the short form keeps all custom properties
  *	$5	if not, the keys of the custom properties that it keeps
- *	$6	VerifySource.argument
+ *	$6	on a cluster, the rows of the feeds of all nodes, as jsonb; else unused
  *
  * fill_in() replaces the names in braces. {users}, {tally}, {feed} and {nodes}
  * come from a VerifySource, because they differ on a cluster. {content} and
@@ -506,9 +507,9 @@ verify_run(bool with_views)
 	bool		ascii = GetDatabaseEncoding() == PG_SQL_ASCII;
 
 	/*
-	 * With the format "text", C code computes the short forms. So it does in a
-	 * database with encoding SQL_ASCII, where SQL cannot cut a content to a
-	 * number of characters.
+	 * C code computes the short forms in two cases: if the format is "text",
+	 * and in a database with encoding SQL_ASCII, where SQL cannot cut a
+	 * content to a number of characters.
 	 */
 	ShortFormFormat format = !with_views ? SHORT_FORM_RAW :
 		ascii ? SHORT_FORM_TEXT : blogstore_short_form_format;
@@ -644,9 +645,9 @@ is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
  *
  * findings: the findings to add
  * results: the findings of all statements, as a list of SPITupleTable
- * look: state of the comparison of the views, by which findings that
- *     is_discrepancy() rejects are left out; NULL if the views were not
- *     compared
+ * look: NULL if the views were not compared; else the state of their
+ *     comparison, from which is_discrepancy() decides which findings to leave
+ *     out
  */
 static void
 put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,

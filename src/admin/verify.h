@@ -46,8 +46,9 @@ typedef enum FindingColumn
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
 /*
- * A query for the users in a table, with their names. The receiver of
- * keyed_names_begin() adds the keys of the names to the result rows.
+ * A query for the users in a table, with their names. It is run with the
+ * DestReceiver that keyed_names_begin() returns, which adds the keys of the
+ * names to the result rows.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
@@ -128,8 +129,9 @@ typedef struct ViewsLook
 	ViewsKnown	known;
 
 	/*
-	 * On a cluster: the "applied" of each node's worker, as the text of a
-	 * jsonb. NULL on a server that is not part of a cluster.
+	 * On a cluster: for each node, the last round of its worker's main loop
+	 * whose changes were in the views, as the text of a jsonb. NULL on a
+	 * server that is not part of a cluster.
 	 */
 	char	   *nodes;
 

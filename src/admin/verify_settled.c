@@ -4,29 +4,31 @@
  *		not settled if the worker is about to change the rows in question.
  *
  * The views follow the posts with a delay. A comparison during traffic
- * therefore also finds copies that are merely late. The worker numbers its
- * turns (the rounds of its main loop), and notes in which turn it last decoded
- * a change of a post (views/change_feed/told_posts.c).
+ * therefore also finds copies that are merely late. The worker numbers the
+ * rounds of its main loop, and notes in which round it last decoded a change
+ * of a post (views/change_feed/told_posts.c).
  *
- *	1	views_look_begin() notes turn A, up to which all changes are applied.
- *	2	The comparison then takes its snapshot, which sees in the views all
- *		changes that were decoded up to A.
- *	3	views_look_end() waits for the end of a turn that began after the
- *		snapshot. By then the worker has decoded all changes that the snapshot
- *		sees.
- *	4	If the worker has decoded no change of a finding's post after A, the
- *		snapshot sees no change of that post that the views do not show yet.
- *		The finding is settled.
+ *	1	views_look_begin() notes A, the last round whose changes are all
+ *		applied to the views.
+ *	2	The comparison takes its snapshot. The snapshot sees in the views all
+ *		changes that were decoded up to round A.
+ *	3	views_look_end() waits for the end of a round that began after the
+ *		snapshot. At this end the worker has decoded all changes that the
+ *		snapshot sees.
+ *	4	If the worker has decoded no change of a finding's post after round A,
+ *		the snapshot sees no change of that post that the views do not show
+ *		yet. The finding is settled.
  *
- * A post can also be missing in the feed, or be there in excess, because
- * another post came or went. Such a finding is settled only if all changes
- * that were decoded after A were changes of counts.
+ * The feed can also lack a post, or have one too many, because another post
+ * was created or deleted. Such a finding is settled only if all changes that
+ * were decoded after round A were changes of counts.
  *
- * On a cluster the nodes are asked for all this
- * (cluster/operations/cluster_settled.c).
+ * On a cluster, each node finds out which findings are settled by its own
+ * worker (cluster/operations/cluster_settled.c).
  *
- * verify() drops a finding that is not settled. Either the worker corrects the
- * rows in its next turns, or the next call of verify() finds them again.
+ * verify() does not return a finding that is not settled. Either the worker
+ * corrects the rows in its next rounds, or the next call of verify() finds
+ * them again.
  *
  * Runs in backends.
  */

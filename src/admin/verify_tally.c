@@ -21,7 +21,8 @@
  *
  * type: "comment" or "like"
  * also_valid: further condition on valid items
- * column, carried, counted: how to count only comments that are not hidden
+ * column, carried, counted: for likes, ""; for comments, parts of the SELECT
+ *     lists and a FILTER clause, by which hidden comments are not counted
  */
 #define SUMS_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \

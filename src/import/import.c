@@ -8,8 +8,8 @@
  *
  *	1.	check and write users
  *	2.	check posts, comments and likes
- *	3.	count the new items of each post, and lock the posts that already
- *		existed
+ *	3.	count the new comments and likes of each post, and take row locks (FOR
+ *		KEY SHARE) on posts that already existed
  *	4.	write posts with their counts, then comments and likes
  *	5.	for posts that already existed, write the counts as deltas, rows that
  *		are added to a post's counts (model/post_counts/count_delta.c)
@@ -64,11 +64,11 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Insert the rejected items (@rejected) into the table that the caller of
- * import() passed for them. Runs with the caller's rights.
+ * Insert the rejected items, from a temporary table, into the table that the
+ * caller of import() passed for them. Runs with the rights of this SQL role.
  *
  * "rehearse": insert no row. The statement then only raises an error, at the
- * beginning of the import, if the caller has no right to insert.
+ * beginning of the import, if the role has no right to insert.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -82,9 +82,10 @@ write_rejected(const Import *import, bool rehearse)
 }
 
 /*
- * Begin an import: create its temporary tables. On return, the caller is the
- * current user, and SPI is connected. Errors: 25006, 42501, 55000. Locks:
- * those of tables_lock_for_import(), to the end of the transaction.
+ * Begin an import: create its temporary tables as the containers' owner. On
+ * return, SPI is connected, and the current user is again the role that has
+ * called import(). Errors: 25006, 42501, 55000. Locks: those of
+ * tables_lock_for_import(), to the end of the transaction.
  */
 void
 import_begin(Import *import, const char *command)
@@ -275,9 +276,10 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * Since the check, other transactions may have created and deleted a user
-	 * with the id of a new one. None can from here on, because this
-	 * transaction has inserted the user's item.
+	 * Since the import checked its users, another transaction may have created
+	 * and deleted a user with the same id as one of the new users. From here
+	 * on this cannot happen, because this transaction has inserted the new
+	 * user items.
 	 */
 	if (n == 0)
 		return;
@@ -306,17 +308,15 @@ edit_items(Import *import, ItemType type)
 }
 
 /*
- * Count the new comments and likes of each post, and lock (FOR KEY SHARE)
- * those of the posts that existed before the import. Returns how many of the
- * existing posts get visible comments or likes, and so a delta.
+ * Count the new comments and likes of each post. Take a row lock (FOR KEY
+ * SHARE) on each existing post that gets comments or likes, or of which the
+ * import edits, hides or shows a comment. Returns how many existing posts get
+ * visible comments or likes, and therefore a delta.
  */
 static int64
 lock_others(const Import *import)
 {
-	/*
-	 * Existing posts that get comments or likes, or of which the import edits,
-	 * hides or shows a comment.
-	 */
+	/* the number of existing posts to lock */
 	int64		others;
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
@@ -366,7 +366,8 @@ import_staged(Import *import)
 
 	import_phase_begin(&phase);
 	/*
-	 * Triggers and other code of the containers' owner can run from here on.
+	 * Until guard_leave(), triggers and other code of the containers' owner
+	 * can run. The guard keeps this code from harming the caller of import().
 	 */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)

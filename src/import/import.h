@@ -1,9 +1,7 @@
 /*
- * import.h
- *		Bulk import: declarations for this folder and src/cluster/ only.
- *
- * A row is what the caller's table says of an item. An item is what the
- * containers, blogstore's partitioned tables, have of it.
+ * In this folder, a row is a row of a source, which is a table or view that
+ * the caller of import() passes. An item is a row of a container. The import
+ * makes items from rows.
  */
 #ifndef BLOGSTORE_IMPORT_H
 #define BLOGSTORE_IMPORT_H
@@ -41,18 +39,25 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * The tables that the caller of ImportTarget.learn needs next. #posts and
- * #deleting are names that import_sql.c uses in statements.
+ * Says which tables ImportTarget.learn() must make readable for the next
+ * statements. The statements in import_sql.c read the containers under names
+ * with #, because on a cluster they read copies.
  */
 typedef enum ImportLearn
 {
-	LEARN_DELETING,				/* #deleting */
-	/* #posts, with at least the posts whose ids are in the source of posts */
+	/* Make #deleting readable: the users who are being deleted. */
+	LEARN_DELETING,
+
+	/*
+	 * Make #posts readable. It must have the existing posts whose ids are in
+	 * the source of posts.
+	 */
 	LEARN_POSTS,
 
 	/*
-	 * #posts, with at least the posts of LEARN_POSTS and those to which the
-	 * sources' comments and likes belong
+	 * Make #posts readable. It must have the existing posts whose ids are in
+	 * the source of posts, and the existing posts to which comments and likes
+	 * in the sources belong.
 	 */
 	LEARN_PARENTS
 } ImportLearn;
@@ -78,9 +83,10 @@ typedef struct ImportTarget
 	void		(*lock) (Import *import);
 
 	/*
-	 * Make the tables that "what" names readable for the next statements. On a
-	 * cluster, this copies rows from the other nodes. On one machine, it does
-	 * nothing, because statements read the containers themselves.
+	 * Make a table readable for the next statements; "what" says which. On a
+	 * cluster, this copies rows from the other nodes into a local table. On
+	 * one machine, it does nothing, because statements read the containers
+	 * themselves.
 	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
@@ -90,9 +96,9 @@ typedef struct ImportTarget
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
 	/*
-	 * Lock (FOR KEY SHARE) the existing posts that are in the import's
-	 * temporary table @count, so that none is deleted before the import
-	 * commits.
+	 * Take a row lock (FOR KEY SHARE) on each existing post in the temporary
+	 * table @count, which has the posts that get comments or likes. So none of
+	 * these posts is deleted before the import commits.
 	 *
 	 * "posts": the number of these posts. Errors: 40001 if one was deleted.
 	 */

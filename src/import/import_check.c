@@ -11,8 +11,8 @@
  * keeps the new ones in a tuplestore, in the order in which they will be
  * written, and counts them for their posts.
  *
- * A count is written to the temporary table @part as one or more partial
- * counts of a post. import_sql.c adds them up.
+ * The temporary table @part has one or more rows for each post, with numbers
+ * of its new comments and likes. A statement of import_sql.c adds them up.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -44,11 +44,11 @@ typedef struct CheckReceiver
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* writes to @part */
+	TempWriter *part;			/* writes to the temporary table @part */
 	/*
-	 * The comments or likes of one post are counted here until the next post
-	 * comes: the post's id, whether the import creates this post, and the
-	 * number of its new rows that are not in @part yet.
+	 * The post whose comments or likes are being counted, if n > 0. "fresh" is
+	 * whether the import creates this post. n is how many comments or likes
+	 * were counted that are not in the temporary table @part yet.
 	 */
 	pg_uuid_t	counted;
 
@@ -56,8 +56,9 @@ typedef struct CheckReceiver
 	int64		n;
 
 	/*
-	 * The post that note_uncounted() wrote to @part last, if "noted" is true.
-	 * Rows of one post arrive together, so this avoids repeated rows.
+	 * The last post for which note_uncounted() has inserted a row into the
+	 * temporary table @part, if "noted" is true. It is remembered because the
+	 * rows of one post arrive together, and one row in @part is enough.
 	 */
 	pg_uuid_t	uncounted;
 
@@ -72,7 +73,8 @@ enum
 };
 
 /*
- * Insert a row into @part: n new comments or likes for a post.
+ * Insert a row into the temporary table @part: n new comments or likes for a
+ * post.
  *
  * "fresh": whether the import creates the post.
  */
@@ -90,7 +92,10 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
-/* Insert the comments or likes counted so far for one post into @part. */
+/*
+ * Insert the number of comments or likes that were counted for the current
+ * post into the temporary table @part.
+ */
 static void
 write_part(CheckReceiver *receiver)
 {
@@ -101,8 +106,9 @@ write_part(CheckReceiver *receiver)
 }
 
 /*
- * Count a new comment or like for its post. Rows arrive sorted by post, so the
- * previous post's count is written to @part as soon as the post changes.
+ * Count a new comment or like for its post. Rows arrive sorted by post. When
+ * the first row of another post arrives, the previous post's count is written
+ * to the temporary table @part.
  */
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -118,9 +124,10 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Insert a row with the count 0 into @part, for a post that gets a hidden
- * comment, or of which a comment is edited. The post's counts stay unchanged,
- * but the import locks all existing posts in @part.
+ * Insert a row with the count 0 into the temporary table @part, for a post
+ * that gets a hidden comment, or of which a comment is edited. The row does
+ * not change the post's counts. It makes the import take a row lock on the
+ * post, as on all existing posts in @part.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -134,8 +141,8 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Insert a rejected comment or like into @checked_comment or @checked_like,
- * with the reason.
+ * Insert a rejected comment or like, with the reason, into the temporary table
+ * of rejected comments or likes.
  */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
@@ -275,8 +282,9 @@ check_names(const Import *import)
 }
 
 /*
- * Set the tally of users who got another name than their source rows have.
- * Reads the result of import_tally_sql[ITEM_USER], which must be SPI's last.
+ * Set the tally of users who get another name than their source rows have. The
+ * last statement that SPI has run must be import_tally_sql[ITEM_USER], whose
+ * result is read.
  */
 static void
 tally_renamed(ImportTally *renamed)

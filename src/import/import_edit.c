@@ -47,8 +47,8 @@ typedef struct EditReceiver
 	int64		edited;
 
 	/*
-	 * Set by edit_comment(): the comment must also be hidden or shown, which
-	 * hide_comment() does.
+	 * Whether the comment of the current row must also be hidden or shown,
+	 * which hide_comment() does. Set by edit_comment().
 	 */
 	bool		flips;
 
@@ -174,8 +174,8 @@ static const Property user_columns[] = {
 };
 
 /*
- * The edit_user() of import_release_names(): check that the user was not
- * renamed after the source was checked. Changes nothing.
+ * The callback EditReceiver.edit_user that import_release_names() uses. Checks
+ * that the user was not renamed after the source was checked. Changes nothing.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -186,8 +186,9 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 }
 
 /*
- * The edit_user() of import_edit_users(): write the properties and the name of
- * the user's source row. A new name must be claimed in the registry before.
+ * The callback EditReceiver.edit_user that import_edit_users() uses. Writes
+ * the properties and the name of the user's source row into the user item. The
+ * caller has already inserted a new name into the registry.
  */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -234,10 +235,10 @@ release_row(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Lock the existing users whose names change, and delete their old names from
- * the registry. After that, new names can be claimed, also by two users who
- * exchange their names. Errors: 40001. Locks: row locks (FOR NO KEY UPDATE) on
- * the user items.
+ * Take row locks (FOR NO KEY UPDATE) on the items of existing users whose
+ * names change, and delete their old names from the registry. Afterwards new
+ * names can be inserted into the registry, also those of two users who
+ * exchange their names. Errors: 40001.
  */
 void
 import_release_names(const Import *import)
@@ -297,13 +298,13 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * The edit() of posts: write a post as its source row says. If a hidden post
- * is shown, it also gets the row's creation date, if the row has one. Returns
- * false if the post no longer differs from the row.
+ * The callback EditReceiver.edit for posts: write a post as its source row
+ * says. If a hidden post is shown and its row has a creation date, the post
+ * gets this date. Returns false if the post no longer differs from the row.
  *
- * A post that becomes hidden is only added to receiver->hidden. Removing it
- * from the views takes the views' lock, which must come after all locks on
- * posts. So import_hide_posts() does that at the end of the import.
+ * If the post becomes hidden, this function only adds it to receiver->hidden.
+ * import_hide_posts() removes it from the views at the end of the import,
+ * because it takes views_lock(), which must come after all locks on posts.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -335,9 +336,9 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 }
 
 /*
- * The edit() of comments: write a comment as its source row says, except that
- * hide_comment() hides or shows it. Returns false if the comment's contents no
- * longer differ from the row.
+ * The callback EditReceiver.edit for comments: write a comment as its source
+ * row says, except that hide_comment() hides or shows it. Returns false if the
+ * comment's contents no longer differ from the row.
  */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
@@ -439,8 +440,8 @@ import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 
 /*
  * Remove the posts that this import has hidden from the views. Errors: those
- * of views_hide(). Locks: the views' lock. The caller must not lock anything
- * else after this call.
+ * of views_hide(). Locks: the lock that all writers of views take
+ * (views_lock()). The caller must not lock anything else after this call.
  */
 void
 import_hide_posts(const Import *import)

@@ -115,7 +115,7 @@ typedef struct PostCounters
 {
 	Tuplestorestate *posts;
 
-	/* for reading and writing rows of "posts" */
+	/* slot for reading and writing rows of the tuplestore "posts" */
 	TupleTableSlot *post;
 } PostCounters;
 

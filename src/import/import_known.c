@@ -74,11 +74,12 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 
 /*
  * Return whether a comment's row and the existing comment have different
- * contents. NULL in the row never differs.
+ * contents. NULL in the row never counts as a difference.
  *
- * If the import edits comments, "hidden" is compared too, and the properties
- * {} in the row differ from any others. If it rejects rows, {} in the row
- * equals NULL.
+ * If the import edits comments, the values of "hidden" are compared too, and
+ * empty properties ({}) in the row differ from the properties of an existing
+ * comment that has some. If the import rejects rows that differ, {} in the row
+ * never counts as a difference.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)

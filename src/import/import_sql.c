@@ -5,8 +5,9 @@
  * The statements use these names and parameters:
  *
  *	@name	a temporary table of the import
- *	#name	a table of the containers, or the copy of it that the
- *			ImportTarget has made (import.h)
+ *	#name	a container, the table usernames, or (#deleting) the users who are
+ *			being deleted; on a cluster, possibly a temporary copy of the rows
+ *			(ImportTarget.learn in import.h)
  *	$1		the current time
  *	$2		whether existing items are updated; the planner knows the value
  *
@@ -14,8 +15,10 @@
  * (import/sources/staging.c). Each check is one pass over such a table, which
  * joins the rows with existing items. It finds duplicates by sorting; for
  * comments and likes, import_known.c finds them. Accepted rows are stored
- * together with the author's name. The names are read once, while the import
- * holds the lock on the leaves of posts for which renames wait
+ * together with the author's name. Before the names are read, the import locks
+ * all leaves of posts (RowExclusiveLock). The worker, when it renames a user,
+ * waits for the end of transactions that have such a lock, and then corrects
+ * the items that they have written with the old name
  * (model/user_changes/user_items_sweep.c). Comments and likes are sorted by
  * leaf and post, and later written in this order.
  */
@@ -86,8 +89,8 @@ const char *const import_tables_sql[] = {
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
 	/*
-	 * @part: numbers of new comments and likes, with one or more rows for a
-	 * post. @count: the sums of these, with one row for each post.
+	 * @part: numbers of new comments and likes, with one or more rows for each
+	 * post. @count: the sums of these numbers, with one row for each post.
 	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
@@ -152,10 +155,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * SQL: the source rows of a type, each with the user item of its author.
  *
  * No query joins two containers directly. Each container is read in a
- * subquery, and OFFSET 0 keeps the planner from pulling the subquery up. For a
- * join of two containers, the planner would try every index of every leaf with
- * the leaves of both, and planning time would grow with more than the square
- * of the number of partitions.
+ * subquery, and OFFSET 0 keeps the planner from pulling the subquery up. If
+ * two containers were joined directly, the planner would consider the indexes
+ * of each leaf of one for each leaf of the other. Planning time would grow
+ * with more than the square of the number of partitions.
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
@@ -205,9 +208,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS looked_up ORDER BY partition, post_id, " other ", reason IS NULL, " order
 
 /*
- * SQL: compares each row of @user with the existing user. This is the
- * innermost of the three nested queries that check users. "dated" is the
- * creation date that a new user gets.
+ * SQL: compares each row of the temporary table @user, which holds the source
+ * rows of users, with the existing user. "dated" is the creation date that a
+ * new user gets. This is the innermost of three nested queries that check
+ * users.
  */
 #define USERS_COMPARED \
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
@@ -226,7 +230,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" AND " SAME_DATE("s.author_date") ") THEN " TAKEN_REASON("") " END AS reason" \
 	" FROM " WITH_AUTHOR("user") " AS s"
 
-/* SQL: around USERS_COMPARED, rejects all rows of a user but one. */
+/*
+ * SQL: the second of three nested queries that check users. Of the rows with
+ * the same user_id, it rejects all but one.
+ */
 #define USERS_ONCE \
 	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed," \
 	" creation_date, properties, dated, present, old_name, changed," \
@@ -236,10 +243,13 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	USERS_COMPARED ") AS looked_up"
 
 /*
- * SQL: around USERS_ONCE, adds to each row which user has the row's name in
- * the registry. "holder" is that user. "own" is true if the holder is this
- * row's existing user, whose new name has the same key as the old one.
- * "claimed" is true if the holder is another user.
+ * SQL: the outermost of three nested queries that check users. It adds these
+ * columns to each row:
+ *
+ * holder: the user who has the name of the row in the registry
+ * own: true if the holder is the existing user of this row, whose new name has
+ *     the same key as the old one
+ * claimed: true if the holder is another user
  */
 #define USERS_WITH_HOLDERS \
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
@@ -250,11 +260,12 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS o"
 
 /*
- * The checks of the source rows of each type.
+ * For each type of item: the statement that checks the source rows.
  *
- * A user's row is rejected here if another user has its name, or another row
- * gets the name. If that other user may get another name in this import,
- * import_refuse_names_sql and import_pass_names_sql decide later.
+ * The row of a user is rejected in two cases: another user has the name, or
+ * another row of the source gets the name. If the user who has the name may
+ * get another name in this import, the row is not rejected yet.
+ * import_refuse_names_sql and import_pass_names_sql decide about it later.
  */
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
@@ -308,9 +319,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Fills @there with the existing posts to which the sources' comments and
- * likes belong. In most imports, all these posts are new, and #posts is not
- * read.
+ * Fills the temporary table @there with the existing posts to which comments
+ * and likes in the sources belong. In most imports, all these posts are new,
+ * and the container of posts (#posts) is not read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -364,7 +375,10 @@ const char *const import_other_names_sql =
 " AND NOT EXISTS (SELECT 1 FROM @checked_user AS h WHERE h.other_key = c.other_key"
 " AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
 
-/* SQL: counts the rows of @checked_user or @checked_post by result. */
+/*
+ * SQL: counts the checked rows of users or posts: all rows, the rejected ones,
+ * those whose item exists, and those whose existing item differs from the row.
+ */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
 	" count(*) FILTER (WHERE reason IS NULL AND present)," \
@@ -430,12 +444,16 @@ const char *const import_reject_sql[N_IMPORTED] = {
 
 /*
  * Locks the container of posts with all its leaves. The import takes this lock
- * before it reads users' names.
+ * before it reads users' names, because a rename of a user waits for
+ * transactions that have it.
  */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* Sums up the counts in @part for each post, and stores them in @count. */
+/*
+ * Sums up the numbers in the temporary table @part for each post, and stores
+ * the sums in the temporary table @count.
+ */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
@@ -453,8 +471,9 @@ const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
 /*
- * Locks the posts that import_to_lock_sql counts (FOR KEY SHARE), so that none
- * is deleted before the transaction ends, and returns their number.
+ * Takes a row lock (FOR KEY SHARE) on each existing post that gets comments or
+ * likes, or of which a comment is edited. So none of these posts is deleted
+ * before the transaction ends. Returns the number of locked posts.
  */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
@@ -467,9 +486,9 @@ const char *const import_lock_posts_sql =
  * ------------------------------------------------------------------------ */
 
 /*
- * SQL: true for users whose names must be inserted into the registry. If the
- * registry has the name for another user, import_released_names_sql releases
- * it first.
+ * SQL: true for users whose names must be inserted into the registry. If
+ * another user has such a name in the registry, that row is deleted first
+ * (import_released_names_sql).
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
@@ -505,10 +524,12 @@ const char *const import_changed_users_sql =
  * Selects the names to be deleted from the registry. These are the old names
  * of existing users whose names change.
  *
- * The registry can have a wrong row for such a user, whose key is not that of
- * the user's name (repair() would delete it). If another user of this import
- * gets a name with that key, the row is deleted too. The query then returns
- * the key as a name, which works because the key of a key is the key itself.
+ * The registry can also have a wrong row for such a user, whose key is not
+ * that of the user's name (repair() would delete the row). If another user of
+ * this import gets a name with this key, the wrong row must be deleted too.
+ * The query returns the key of the row in place of a name. This works because
+ * the caller computes the key of the name, and the key of a key is the key
+ * itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -531,9 +552,9 @@ const char *const import_changed_posts_sql =
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
 /*
- * Counts the new users whose ids belong to a user who is being deleted. Other
- * transactions have created and deleted that user since the import checked its
- * users.
+ * Counts the new users with the same id as a user who is being deleted. Such a
+ * user was created and deleted by other transactions after the import checked
+ * its users.
  */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW

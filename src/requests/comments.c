@@ -161,10 +161,10 @@ edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *ed
  * author: who must have written the comment; NULL accepts any author
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
- * lock (FOR NO KEY UPDATE) on the comment. If the edit changes the comment,
- * before that the post lock (heavyweight, model/post_counts/post_count.c) in
- * share mode, until the post cannot be deleted before this transaction ends
- * (post_keep()).
+ * lock (FOR NO KEY UPDATE) on the comment. An edit that changes the comment
+ * first calls post_keep(). This takes the post lock (heavyweight,
+ * model/post_counts/post_count.c) in share mode, releases it, and keeps other
+ * transactions from deleting the post before this one ends.
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

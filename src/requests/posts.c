@@ -62,10 +62,10 @@ discount_post(BlogItem *post)
 }
 
 /*
- * Set the exact counts of a post. The caller has locked the post and read the
- * counts in the post item. Add the post's deltas
- * (model/post_counts/count_delta.c), and subtract comments and likes of users
- * who are being deleted. Reads with the transaction's snapshot.
+ * Set the exact counts of a post: the counts that the caller has read from the
+ * post item, plus the post's deltas (model/post_counts/count_delta.c), minus
+ * comments and likes of users who are being deleted. The caller has a row lock
+ * (FOR NO KEY UPDATE) on the post item. Reads with the transaction's snapshot.
  */
 void
 add_up_now(BlogItem *post)

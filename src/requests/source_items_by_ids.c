@@ -45,8 +45,8 @@ typedef struct IdList
 								 * array */
 	int			given;			/* how many of the last nread ids the source is
 								 * done with */
-	int			leaves;			/* number of leaves visited for ids before
-								 * those in "read" */
+	int			leaves;			/* number of leaves read for ids that were
+								 * taken before the last nread ids */
 } IdList;
 
 /*

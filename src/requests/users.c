@@ -93,7 +93,7 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 /*
  * create_user() (C1): register the username, and insert the user. If two
  * transactions register the same name, the second one waits for the first one,
- * and fails if that commits.
+ * and fails if the first one commits.
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
  * the table usernames and on the leaf of users (the table of users in one
@@ -150,8 +150,9 @@ change_names(const BlogItem *found, const BlogItem *user)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * If the name is taken, but by the same user, continue. The registry
-	 * should not have such a row, but it does no harm.
+	 * If the registry already has the new name for this user, continue. The
+	 * registry should have only one row for each user, but a second one does
+	 * no harm.
 	 */
 	if (!registry_claim(username, id) &&
 		!(registry_lookup(username, &holder) &&

@@ -120,13 +120,13 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * Return an SQL expression that selects the extra columns of a source, which
- * the statement names s, as the text of one JSON object. Returns NULL if the
- * source has no extra columns.
+ * Return an SQL expression for the extra columns of a source, as the text of
+ * one JSON object. Returns NULL if the source has no extra columns. In the
+ * statement that contains the expression, the source has the alias s.
  *
- * "SELECT e" would select a column named e, if there is one, so the expression
- * uses e.*. The result is text that extra_columns_add() parses, because a
- * column of type json may contain values that jsonb does not accept.
+ * The expression contains e.* and not e, because e would mean a column of that
+ * name if there is one. The result is text, which extra_columns_add() parses,
+ * because a column of type json may contain values that jsonb does not accept.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
@@ -169,8 +169,9 @@ push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
 
 /*
  * Add the extra columns to a row's properties, except those that are NULL.
- * Returns what is wrong with them, or NULL. If the row's properties are not an
- * object, they stay as they are, and row_problem() rejects the row.
+ * Returns the reason for rejecting the row if they are invalid, else NULL. If
+ * the row's properties are not an object, they stay as they are, and
+ * row_problem() rejects the row.
  *
  * "extra": the text that extra_columns_select() selects.
  */

@@ -62,7 +62,10 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* The names that stand for blogstore's tables in statements. */
+/*
+ * The names with # by which the statements in import_sql.c refer to tables and
+ * queries. expand() replaces them.
+ */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -71,8 +74,8 @@ static const char *const read_name[N_IMPORT_READS] = {
 };
 
 /*
- * The tables for which the names in read_name[] stand, unless import->reads[]
- * names other tables.
+ * What replaces #users, #usernames, #posts and #deleting in a statement,
+ * unless import->reads[] names a copy. A cluster uses copies.
  */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
@@ -82,8 +85,10 @@ static const char *const read_table[N_IMPORT_READS] = {
 };
 
 /*
- * Append the table for which a name like #users stands. The name is at the
- * beginning of the given text. Returns the name's length.
+ * Append the table or query that a name with #, such as #users, stands for.
+ *
+ * "name": text of the statement, which begins with the name. Returns the
+ * length of the name.
  */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
@@ -102,7 +107,11 @@ append_read(const Import *import, StringInfo out, const char *name)
 	elog(ERROR, "no table is called \"%s\"", name);
 }
 
-/* Return a statement with the names @name and #name replaced by tables. */
+/*
+ * Return a statement in which @name (a temporary table of the import) and
+ * #name (a table that may be replaced by a copy) are replaced by names of
+ * tables.
+ */
 static char *
 expand(const Import *import, const char *sql)
 {
@@ -166,9 +175,9 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement whose names @name and #name are already replaced by tables.
- * Its rows go to the receiver, or to SPI_tuptable if the receiver is NULL.
- * Returns the number of rows processed.
+ * Run a statement in which expand() has already replaced @name and #name. Its
+ * rows go to the receiver, or to SPI_tuptable if the receiver is NULL. Returns
+ * the number of rows processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -216,8 +225,9 @@ import_run_query(const Import *import, const char *sql,
 
 /*
  * Run a statement that is given in three parts, "before", "name" and "after".
- * "name" is a quoted name that the caller of import() has given, and may
- * contain @ or #. In the other parts, @name and #name are replaced by tables.
+ * "name" is a quoted name that the caller of import() has given. It may
+ * contain @ or #, so expand() replaces @name and #name only in the other
+ * parts.
  */
 void
 import_run_named(const Import *import, const char *before, const char *name,

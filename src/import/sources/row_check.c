@@ -77,9 +77,10 @@ is_empty(Datum text)
 }
 
 /*
- * Return that a text with this number of bytes is too long for a column, or
- * NULL. If it exceeds the limit of all texts, and the caller of import() has
- * given no table for rejects, raise an error. Errors: 54000.
+ * Return the reason for rejecting a row with a text of this number of bytes,
+ * if the text is too long for its column; else NULL. Errors: 54000 if the text
+ * exceeds the limit of all texts, and the caller of import() has passed no
+ * table for rejected items.
  *
  * A username is not limited to the length of valid usernames, because
  * row_cut_texts() removes blanks at its ends later.
@@ -119,8 +120,9 @@ text_beginning(Datum value)
 
 /*
  * Cut those texts of a row that are too long, and remove blanks at the ends of
- * a username. Returns which text is too long, or NULL. A username that is too
- * long is not reported, because the user gets another name. Errors: 54000.
+ * a username. Returns the reason for rejecting the row if a text is too long,
+ * else NULL. A username that is too long is no such reason, because the user
+ * gets another name. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -187,7 +189,7 @@ row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)
 	return !item_same(&given, there, prop);
 }
 
-/* Return what is wrong with the values of a row, or NULL. */
+/* Return the reason for rejecting a row because of its values, or NULL. */
 const char *
 row_problem(ItemType type, const StagedRow *row)
 {

@@ -198,9 +198,11 @@ read_type(Jsonb *document)
 }
 
 /*
- * Set the user_id of a user's row, or the post_id of a post's row, to the id,
- * if the document has only the id. "key" is the column. Returns that the two
- * differ, if the document has both, or NULL.
+ * If the document of a user has no userId, or that of a post no postId, set
+ * the column in the row to the document's id. Returns an error message if the
+ * document has both and they differ, else NULL.
+ *
+ * "key": STAGED_USER_ID for a user, STAGED_POST_ID for a post
  */
 static const char *
 unite_ids(StagedRow *row, StagedColumn key)

@@ -55,9 +55,10 @@ is_key_type(Oid type)
 }
 
 /*
- * Return an SQL expression that selects a key as text from a source, which the
- * statement names s. Equal numbers give the same text, and so do equal values
- * of citext. The cast of char(n) to text removes trailing spaces.
+ * Return an SQL expression for a key as text. In the statement that contains
+ * the expression, the source has the alias s. Equal numbers give the same
+ * text, and so do equal values of citext. The cast of char(n) to text removes
+ * trailing spaces.
  */
 char *
 source_key_select(ItemType type, Oid source, StagedColumn column)

@@ -73,7 +73,10 @@ typedef enum StagedColumn
 #define N_STAGED (STAGED_RENAMED + 1)
 /* The number of columns that are read from a source. */
 #define N_READ STAGED_PARTITION
-/* The columns before this one are required, the others optional. */
+/*
+ * The number of columns that a source must have. All columns from this one on
+ * are optional.
+ */
 #define N_NEEDED STAGED_PROPERTIES
 
 /* A source row, with the columns of the temporary tables. */
@@ -83,13 +86,14 @@ typedef struct StagedRow
 	bool		isnull[N_STAGED];
 } StagedRow;
 
-/* The numbers of the rows of a source, by result. */
+/* How many rows of a source the import has read, and with which results. */
 typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* the item exists with the row's values */
-	int64		updated;		/* the item exists with other values */
+	int64		present;		/* rows whose items exist with the same values */
+	int64		updated;		/* rows whose items exist with other values,
+								 * and are edited */
 	int64		written;
 } ImportTally;
 
@@ -109,7 +113,8 @@ struct ImportTarget;			/* defined in import/import.h */
 typedef struct Import
 {
 	const char *command;		/* the SQL function's name, for messages */
-	char		prefix[NAMEDATALEN];	/* of names of temporary tables */
+	char		prefix[NAMEDATALEN];	/* the names of the import's temporary
+										 * tables begin with this */
 	TimestampTz now;
 
 	/* the caller's table for rejected items, or InvalidOid */
@@ -175,10 +180,11 @@ typedef struct Import
 	List	   *hidden;
 
 	ImportTally tally[N_IMPORTED];
-	ImportTally untyped;		/* for documents without a known type */
+	ImportTally untyped;		/* tally of documents without a known type */
 
 	/*
-	 * For users who get, or already have, another name than the source gives.
+	 * Tally of users who get, or already have, another name than the source
+	 * gives.
 	 */
 	ImportTally renamed;
 } Import;

@@ -90,8 +90,8 @@ quoted_relation(Oid relid)
 }
 
 /*
- * Check that a relation is a table or view that has the columns in columns[],
- * of which NULLs are ignored. Errors: 42703, 42809, 42P01.
+ * Check that a relation is a table or view that has the columns in columns[]
+ * (NULL elements are ignored). Errors: 42703, 42809, 42P01.
  *
  * "role": the argument of import() that names the relation, for messages
  */
@@ -252,9 +252,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * Set the author of a row without one to the guest, the user whom the caller
- * of import() names for this. Likes get no such author. Returns that there is
- * no guest, or NULL.
+ * Set the author of a row of a post or comment without an author to the guest,
+ * the user whom the caller of import() names for this purpose. Returns an
+ * error message if there is no guest, else NULL. Other rows are not changed.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -465,9 +465,10 @@ date_is_text(Oid of)
 }
 
 /*
- * Return an SQL expression that selects a column from a source, which the
- * statement names s. Sets receiver->json[] or receiver->date[] if the column
- * is read as text and must be parsed.
+ * Return an SQL expression for a column of a source. In the statement that
+ * contains the expression, the source has the alias s. Sets receiver->json[]
+ * or receiver->date[] to true if the column is read as text and must be
+ * parsed.
  */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
