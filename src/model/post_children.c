@@ -120,10 +120,10 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * The post is hidden. Accept the command only if the comment or like exists
- * already: the command then repeats one that succeeded before the post was
- * hidden. Errors: 23514 if the comment or like does not exist; 23503 if the
- * post is hidden from the acting user.
+ * Called if the post is hidden. Return only if the comment or like exists
+ * already, which means that this request repeats one that succeeded before the
+ * post was hidden. Otherwise raise an error: 23503, as for a missing post, if
+ * the acting user may not know of the post; 23514 if the user may.
  */
 static void
 require_repetition(const ChildInsert *insert)

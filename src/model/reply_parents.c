@@ -31,8 +31,9 @@ typedef enum ParentState
 	PARENT_IS_REPLY,			/* the parent is a reply to the new comment,
 								 * directly or through other comments */
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* the parent is hidden, and by another user;
-								 * for the caller it must look absent */
+	PARENT_WITHHELD,			/* the parent is hidden, and another user has
+								 * written it; to the acting user it must look
+								 * absent */
 	PARENT_GONE					/* no such comment, or the comment's author is
 								 * being deleted */
 } ParentState;
@@ -71,9 +72,10 @@ id_text(const pg_uuid_t *id)
 /*
  * Look up a parent with the active snapshot.
  *
- * author: the acting user, who may see a hidden parent only if it is the
- *		user's own: the result is then PARENT_HIDDEN, otherwise
- *		PARENT_WITHHELD. NULL: the caller may see all comments.
+ * author: the acting user. If the parent is hidden, the result is
+ *		PARENT_HIDDEN if the acting user has written the parent, and
+ *		PARENT_WITHHELD if another user has. NULL: the caller may see all
+ *		comments, so a hidden parent is always PARENT_HIDDEN.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -321,7 +323,10 @@ replies_to_itself(const BlogItem *comment)
 	return result;
 }
 
-/* Raise the error for a reply that its parent forbids. */
+/*
+ * Raise the error for a reply that must not be written, because its parent is
+ * absent, hidden, or a reply to the new comment.
+ */
 static COMPAT_NORETURN void
 refuse_reply(const BlogItem *reply, ParentState state)
 {
@@ -350,9 +355,9 @@ refuse_reply(const BlogItem *reply, ParentState state)
  * itself a reply to the new comment.
  *
  * id_is_new: whether blogstore has generated the comment's id. If the client
- *		has chosen the id instead, the command may be a repetition of an
- *		earlier one. If the parent then forbids the reply, but a comment with
- *		this id exists, the result is REPLY_EXISTS.
+ *		has chosen the id, the request may repeat an earlier one. The result is
+ *		REPLY_EXISTS if a comment with this id exists already and the reply
+ *		could not be written now, for example because its parent was deleted.
  * author: the acting user; NULL: the caller may see all comments.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no

@@ -59,7 +59,10 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 	child->lock = NULL;
 }
 
-/* PostPartAct callback: delete the locked item, if child->author wrote it. */
+/*
+ * Callback of post_part_lock(), which has locked the row of an item: delete
+ * the item, if child->author wrote it.
+ */
 static ItemResult
 delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -84,7 +87,8 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 }
 
 /*
- * PostPartAct callback: hide or show the locked comment, as child->hide says.
+ * Callback of post_part_lock(), which has locked the row of a comment: hide
+ * the comment if child->hide is true; show it if child->hide is false.
  */
 static ItemResult
 hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)

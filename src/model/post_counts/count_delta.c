@@ -54,8 +54,8 @@ const pg_uuid_t counter_id = {{0}};
 
 /*
  * Set *id to the id of this process's stripe, which is the same on all posts:
- * a UUID of version 8 that contains the process's number. No other delta has a
- * UUID of this version.
+ * a UUID of version 8 that contains the number of the process in the server's
+ * array of processes. No other delta has a UUID of this version.
  */
 static void
 stripe_id(pg_uuid_t *id)

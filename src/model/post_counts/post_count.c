@@ -315,8 +315,8 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 /*
  * Take the post lock in the mode KEY_LOCK_SHARED_FIRST, which allows changing
  * the post's counter. If another process holds the lock in a conflicting mode,
- * do not wait, and leave lock->locked false. Does nothing if the post is
- * locked or safe already.
+ * do not wait, and leave lock->locked false. Does nothing if lock->locked or
+ * lock->safe is true already.
  */
 void
 post_try_lock_counter(PostLock *lock)
@@ -448,9 +448,9 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * Write the delta to the stripe, not to the counter. If this transaction
-	 * updated the counter, no other transaction could do so until this one
-	 * ends.
+	 * Add the amounts of zero to the stripe, not to the counter. If this
+	 * transaction updated the counter, no other transaction could update it
+	 * before this one ends.
 	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);

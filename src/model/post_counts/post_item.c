@@ -106,7 +106,10 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
-/* ManyTake callback: add the sum of a post's deltas to the post's counts. */
+/*
+ * Callback of posts_add_up() for each post: add the sum of the deltas that the
+ * scan finds to the post's counts.
+ */
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 {

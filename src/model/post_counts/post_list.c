@@ -3,8 +3,8 @@
  *		Lists of posts over all partitions, ordered by (creation_date, id).
  *
  * Each partition's posts are read in order from its index, and the scans are
- * merged. Reading a page costs the posts on it and one index descent for each
- * partition. Runs in any process.
+ * merged. Reading the first n posts of a list costs n index entries and one
+ * index descent for each partition. Runs in any process.
  */
 #include "postgres.h"
 
@@ -25,8 +25,10 @@ struct PostList
 /*
  * Begin a list of the posts that the query finds in all partitions. Posts are
  * listed from the oldest, or, if query->backward is set, from the newest.
- * Takes a lock on the container, which keeps the partitions from changing,
- * other than by DETACH PARTITION CONCURRENTLY.
+ *
+ * Locks: AccessShareLock on the container's root table until the transaction
+ * ends. While it is held, partitions can be detached only by DETACH PARTITION
+ * CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)

@@ -6,8 +6,8 @@
  * and if the text in it is too short, a slice that is four times as long, and
  * so on. Each slice starts at the beginning of the value. All slices together
  * are at most a third longer than the last one. Nothing beyond MOST_BYTES is
- * read. Otherwise each like of a post that contains a video in an attribute
- * would read the whole video.
+ * read. Without this limit, each refresh of a post's copy, for example after a
+ * like, would read a video that an attribute contains as a whole.
  *
  * Runs in any process.
  */

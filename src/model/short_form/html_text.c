@@ -32,11 +32,12 @@
 
 typedef enum ElementKind
 {
-	UNKNOWN,					/* not in elements[]; the tags do not separate
+	UNKNOWN,					/* any other element; its tags do not separate
 								 * words */
-	BLOCK,						/* the tags separate words, because they begin
-								 * a new line or box */
-	SILENT						/* everything up to the end tag is not shown */
+	BLOCK,						/* an element whose tags separate words,
+								 * because they begin a new line or box */
+	SILENT						/* an element whose content is not shown, such
+								 * as a script */
 } ElementKind;
 
 typedef struct Element
@@ -125,7 +126,7 @@ find(const HtmlText *html, const char *from, char c)
  * ------------------------------------------------------------------------ */
 
 /*
- * Move html->at to the position behind the next ">", or to the end of the
+ * Move html->at to the position after the next ">", or to the end of the
  * source.
  */
 static void
@@ -137,8 +138,8 @@ skip_declaration(HtmlText *html)
 }
 
 /*
- * Skip the rest of a comment: move html->at, which points behind "<!--", to
- * the position behind the comment, or to the end of the source.
+ * Skip the rest of a comment: move html->at, which points after "<!--", to
+ * the position after the comment, or to the end of the source.
  */
 static void
 skip_comment(HtmlText *html)
@@ -161,8 +162,9 @@ skip_comment(HtmlText *html)
 }
 
 /*
- * Return whether a "<" begins the end tag of the named element. "after" points
- * behind the "<".
+ * Return whether a "<" begins the end tag of the named element.
+ *
+ * after: the position after the "<".
  */
 static bool
 ends_element(const HtmlText *html, const char *after, const char *name)
@@ -198,7 +200,7 @@ skip_content(HtmlText *html, const char *name)
 }
 
 /*
- * Move html->at, which points behind the name in a tag, to the position behind
+ * Move html->at, which points after the name in a tag, to the position after
  * the tag's ">", or to the end of the source. A ">" inside quotes does not end
  * the tag.
  */
@@ -249,7 +251,7 @@ compare_elements(const void *a, const void *b)
 
 /*
  * Skip a tag: move html->at, which points to the name in the tag, to the
- * position behind the tag. After the start tag of a SILENT element, skip the
+ * position after the tag. After the start tag of a SILENT element, skip the
  * element's content too. Returns whether the tag separates words.
  *
  * is_end: whether this is an end tag.
@@ -297,7 +299,7 @@ typedef enum Markup
 
 /*
  * Tell what the "<" at html->at begins. If it begins markup, move html->at to
- * the position behind the markup.
+ * the position after the markup.
  */
 static Markup
 skip_markup(HtmlText *html)
@@ -379,9 +381,9 @@ take_character(HtmlText *html, uint32_t c)
 
 /*
  * Read a numeric character reference. Sets html->text to the character, and
- * moves html->at to the position behind the reference.
+ * moves html->at to the position after the reference.
  *
- * at: the position behind "&#".
+ * at: the position after "&#".
  */
 static Reference
 read_number(HtmlText *html, const char *at)
@@ -444,10 +446,10 @@ find_name(const char *name, size_t length, bool has_semicolon)
 
 /*
  * Read a named character reference. Sets html->text to the characters that the
- * reference stands for, and moves html->at to the position behind it. If
+ * reference stands for, and moves html->at to the position after it. If
  * several names match, the longest is taken.
  *
- * name: the position behind the "&".
+ * name: the position after the "&".
  */
 static Reference
 read_name(HtmlText *html, const char *name)
@@ -514,11 +516,11 @@ refers_to_space(const HtmlText *html)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the position of the next character c behind html->at, or the end of
+ * Return the position of the next character c after html->at, or the end of
  * the source.
  *
- * known: the last result for this c. It is used again while it lies behind
- *		html->at, so that no byte is searched twice.
+ * known: the last result for this c. It is returned again as long as it lies
+ *		after html->at, so that no byte is searched twice.
  */
 static const char *
 next_such(const HtmlText *html, const char **known, char c)
@@ -533,7 +535,7 @@ next_such(const HtmlText *html, const char **known, char c)
 }
 
 /*
- * Read text up to the next "<" or "&" behind html->at. A "<" or "&" at
+ * Read text up to the next "<" or "&" after html->at. A "<" or "&" at
  * html->at itself is part of the text.
  */
 static HtmlToken

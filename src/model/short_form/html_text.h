@@ -30,7 +30,7 @@ typedef enum HtmlToken
 typedef struct HtmlText
 {
 	const char *at;
-	const char *end;			/* the position behind the last byte of the
+	const char *end;			/* the position after the last byte of the
 								 * source */
 	bool		cut;			/* whether the source is only the beginning of
 								 * a longer value */
@@ -38,8 +38,8 @@ typedef struct HtmlText
 								 * an HTML_TEXT (a part of the source) or an
 								 * HTML_REFERENCE (in UTF-8) */
 	size_t		bytes;
-	char		character[4];	/* buffer for a numeric reference; text then
-								 * points here */
+	char		character[4];	/* the character of the last numeric
+								 * reference, to which the field text points */
 	const char *next_open;		/* position of the next "<"; NULL: not searched
 								 * yet */
 	const char *next_ampersand; /* position of the next "&"; NULL: not searched

@@ -32,8 +32,9 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/*
-	 * Fetch room for two more characters. characters_clip() then never reads a
-	 * character that the end of the slice has cut off.
+	 * Make the slice long enough for two more characters, so that
+	 * characters_clip() never reads a character that the end of the slice has
+	 * cut off.
 	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
@@ -72,9 +73,9 @@ shorten_properties(BlogItem *item)
 		return;
 	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))
-		return;					/* Only SQL statements of the owner, run on the
-								 * table itself, can have stored such a
-								 * value. */
+		return;					/* Only a statement of the owner on the table
+								 * itself can store a value that is not an
+								 * object. */
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);

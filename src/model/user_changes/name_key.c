@@ -182,7 +182,7 @@ name_key(Datum text)
 
 /*
  * Return whether a key is at most as long as the longest key of a username,
- * and so fits into an index entry of the registry.
+ * and so fits into an index entry of blogstore.usernames.
  */
 bool
 name_key_fits(Datum key)

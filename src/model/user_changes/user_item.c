@@ -29,8 +29,8 @@ is_being_deleted(const pg_uuid_t *user_id)
 
 	/*
 	 * The insert of the new user may have waited for the transaction that
-	 * deletes the earlier one. Receive the invalidation for that deletion's
-	 * job.
+	 * deletes the earlier one. Process the invalidation message of that
+	 * transaction, so that deleted_users() reads its job.
 	 */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());

@@ -50,8 +50,10 @@ typedef struct Visitor
 	int			partition;
 	Datum		username;		/* the name to write on each item; 0: the
 								 * current name of the item's author */
-	MemoryContext context;		/* lives until the end of the step */
-	ItemWriter *writer;			/* NULL until walk_writer() opens it */
+	MemoryContext context;		/* where walk_writer() opens the writer; lives
+								 * until the end of the step */
+	ItemWriter *writer;			/* writer for the leaf; NULL until the step
+								 * changes its first item */
 } Visitor;
 
 /*

@@ -82,8 +82,8 @@ typedef struct SweepWork
 								 * of all users */
 	Datum		username;
 	int64		chunk;
-	bool		one_partition;	/* whether to sweep only over the partition
-								 * given below */
+	bool		one_partition;	/* whether to sweep only over one partition,
+								 * the one in the field partition */
 	int			partition;
 	bool		nobodys_too;	/* whether to delete items whose author does
 								 * not exist */

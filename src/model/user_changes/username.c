@@ -34,7 +34,7 @@ username_fits(int64 bytes)
 	return bytes <= MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
 }
 
-/* Return the code point of the character at *at, and move *at behind it. */
+/* Return the code point of the character at *at, and move *at past it. */
 static pg_wchar
 next_point(const char **at, const char *end)
 {

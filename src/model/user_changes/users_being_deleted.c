@@ -55,8 +55,8 @@ struct DeletedUsers
  */
 typedef struct Seen
 {
-	uint64		stamp;			/* worker_hooks.user_deletions() before the
-								 * list was read */
+	uint64		stamp;			/* how often the list had changed when it was
+								 * read (worker_hooks.user_deletions()) */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
@@ -65,7 +65,7 @@ typedef struct Seen
 
 /* "memory" tells whether the list in "remembered" is still valid. */
 static Remembered memory;
-static Seen remembered;			/* its list of users is in TopMemoryContext */
+static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
 /* The last transaction of this process that has called deleted_changed(). */
 static TransactionId changed_by = InvalidTransactionId;
@@ -327,7 +327,7 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 
 /*
  * Return how many comments or likes on a post are by users in the list
- * "deleted", and so are hidden from readers. See FEW.
+ * "deleted", and so are not shown to readers. See FEW.
  *
  * total: the number of all comments or likes on the post.
  */

@@ -79,27 +79,31 @@ typedef struct CountedPost
  */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* number of the current round, or between
-								 * rounds of the last one */
+	pg_atomic_uint64 turn;		/* number of the current round of the worker's
+								 * main loop; between two rounds, number of the
+								 * last one */
 	pg_atomic_uint64 ended;
-	pg_atomic_uint64 complete;	/* number of the last round that decoded all
-								 * WAL flushed before this round began */
+	pg_atomic_uint64 complete;	/* number of the last round of the worker's
+								 * main loop that decoded all WAL which was
+								 * flushed when the round began */
 
 	/*
-	 * Number of a round: the views show all changes that were reported up to
-	 * this round.
+	 * Number of a round of the worker's main loop. The views show all changes
+	 * that the change feed reported in this round and before.
 	 */
 	pg_atomic_uint64 applied;
 
 	/*
-	 * Number of the last round in which a change was reported that can add a
-	 * post to a list, remove it or move it.
+	 * Number of the last round of the worker's main loop in which the change
+	 * feed reported a change that can add a post to a list of posts, remove it
+	 * or move it.
 	 */
 	pg_atomic_uint64 listed;
 
 	/*
-	 * For each hash value of a post_id: number of the last round in which a
-	 * change was reported to a post whose post_id has this hash value.
+	 * For each hash value of a post_id: number of the last round of the
+	 * worker's main loop in which the change feed reported a change to a post
+	 * with this hash value.
 	 */
 	pg_atomic_uint64 post[TOLD_PLACES];
 } ToldPosts;

@@ -140,12 +140,15 @@ note_invalidations(Decoder *decoder)
 /*
  * Acquire the slot, and start decoding at its confirmed position. The decoder
  * lives in the current memory context. It adds each decoded change to one of
- * three sets, and records it in "told".
+ * three sets:
  *
  * dirty: receives the changes to be applied at once
  * later: receives writes of other sessions to the views
  * held: receives the changes of transactions that other processes do not see
  * yet
+ *
+ * told: receives the round of the worker's main loop in which each change was
+ * decoded (told_posts.c)
  *
  * Errors: those of ReplicationSlotAcquire() and CreateDecodingContext().
  *

@@ -52,8 +52,8 @@ struct DirtySet
 	bool		anything;
 
 	/*
-	 * Whether posts were deleted or moved to another node whose keys are
-	 * unknown. The table "gone" is empty then.
+	 * Whether any posts may have been deleted or moved to another node. The
+	 * keys of such posts are unknown, and the table "gone" is empty.
 	 */
 	bool		any_gone;
 	bool		all_users;		/* Whether the name of any user may have
@@ -132,8 +132,8 @@ add_anything(DirtySet *dirty)
 }
 
 /*
- * Note that posts whose keys are unknown were deleted or moved to another
- * node.
+ * Note that any posts may have been deleted or moved to another node. Their
+ * keys are unknown, or too many for the table "gone".
  */
 static void
 add_any_gone(DirtySet *dirty)
@@ -202,8 +202,9 @@ dirty_add(DirtySet *dirty, const Change *change)
 }
 
 /*
- * Add all posts of the table "posts", which belongs to another set.
+ * Add the posts of another set to the set "dirty".
  *
+ * posts: table of the other set, whose posts are to be added.
  * gone: whether these posts were deleted or moved to another node.
  */
 static void
@@ -366,8 +367,9 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * The set does not know how many changes each post had. Count one for each
-	 * moved post; the remainder moves with the last posts.
+	 * A set knows only the number of changes of all its posts together. So
+	 * count one change for each moved post. When the last posts of "counts"
+	 * are moved, dirty_merge() moves the remaining number.
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;
@@ -409,7 +411,7 @@ dirty_writes(const DirtySet *dirty)
 }
 
 /*
- * Return whether the worker has to look at the job queue: jobs were queued, or
+ * Return whether the worker has to read the job queue: jobs were queued, or
  * applying the set will queue renames.
  */
 bool
@@ -425,8 +427,8 @@ dirty_feed_view(const DirtySet *dirty)
 }
 
 /*
- * Return whether a process waits for the views, and dirty_answered() was not
- * called since that process began to wait.
+ * Return whether a process waits for the views that was not waiting yet when
+ * dirty_answered() was last called.
  */
 bool
 dirty_waited(const DirtySet *dirty)
@@ -442,8 +444,8 @@ dirty_await(DirtySet *dirty)
 
 /*
  * Note that no process waits for the views any more. The worker has applied
- * all changes that a process waited for, or has made them due
- * (deferred_refresh.c).
+ * all changes that a process waited for, or is about to apply them
+ * (note_due()).
  */
 void
 dirty_answered(DirtySet *dirty)
@@ -462,8 +464,8 @@ dirty_anything(const DirtySet *dirty)
 }
 
 /*
- * Return whether posts were deleted or moved to another node whose keys are
- * unknown, so that dirty_gone() does not list them.
+ * Return whether any posts may have been deleted or moved to another node. The
+ * keys of such posts are unknown, so dirty_gone() does not list them.
  */
 bool
 dirty_any_gone(const DirtySet *dirty)

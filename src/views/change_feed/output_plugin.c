@@ -37,9 +37,10 @@
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
 /*
- * The user of the last rename job that the transaction being decoded has
- * queued. One user is enough, because edit_user() queues the job just before
- * it writes the user.
+ * State of the output plugin: whether the transaction being decoded has queued
+ * a rename job ("renaming"), and for which user ("renamed"). Only the last
+ * such job is kept, because edit_user() queues the job just before it writes
+ * the user.
  */
 typedef struct PluginState
 {
@@ -121,9 +122,9 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	if (no_id || no_user || no_date)
 	{
 		/*
-		 * An old tuple lacks these columns if the owner has changed the
-		 * replica identity of the table. A new tuple that lacks them is not a
-		 * valid item, and queries do not show it.
+		 * An old tuple lacks its id, author or date if the owner has changed
+		 * the replica identity of the table. A new tuple in which one of these
+		 * is null is not a valid item, and queries do not show it.
 		 */
 		if (!whole)
 			send_anything(ctx, role->role);
@@ -132,7 +133,10 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
-	/* a session may have written a copy of another node's post */
+
+	/*
+	 * A changed copy counts as gone, because its post may be on another node.
+	 */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);

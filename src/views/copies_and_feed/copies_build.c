@@ -6,7 +6,7 @@
  * A chunk reads posts and copies side by side, in the order of the copies' key
  * and with one snapshot. If the views were up to date, nearly all copies agree
  * with their posts and are skipped. Missing copies are collected, and then
- * inserted a page at a time, in key order for each leaf. A copy that differs
+ * inserted in bulk, in key order for each leaf. A copy that differs
  * from its post, has no post, or is being changed by another transaction is
  * refreshed individually (copies.c).
  *
@@ -98,7 +98,7 @@ key_of(PostKey *key, const BlogItem *item)
 }
 
 /*
- * Set *place to the place in key order just behind an item, which is a post or
+ * Set *place to the place in key order just after an item, which is a post or
  * a copy.
  */
 static void
@@ -111,8 +111,8 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /*
- * Begin to read posts (CONTAINER_POSTS) or copies (CONTAINER_USERS) behind a
- * place, in the order of the copies' key.
+ * Begin to read posts (CONTAINER_POSTS) or copies (CONTAINER_USERS) that come
+ * after a place in the order of the copies' key.
  *
  * limit: how many items the caller will read at most.
  */
@@ -168,8 +168,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	if (partition == NO_PARTITION)
 	{
 		/*
-		 * On a cluster, another node may have the copies of this user.
-		 * Otherwise the partition is missing, and the refresh raises an error.
+		 * Leave the copy to the refresh. It does nothing if another node of a
+		 * cluster has the copies of this user's posts, and raises an error if
+		 * the partition is missing.
 		 */
 		add_differing(build, post);
 		return;
@@ -212,7 +213,7 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 }
 
 /*
- * Compare the post and the copy at the next key, and move *place behind that
+ * Compare the post and the copy at the next key, and move *place past that
  * key. Returns false if there is no next key. Adds the number of items read or
  * to be inserted to *done.
  */

@@ -14,9 +14,9 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 
 /*
- * Return whether the feed holds all posts that lists show, so that the site
- * has no older ones. Reads view_state with the active snapshot. This row is
- * always written in the same transaction as the feed.
+ * Return whether the feed holds all posts of the site that lists show. Reads
+ * the row of view_state with the active snapshot. That row always agrees with
+ * the feed, because one transaction writes both.
  */
 bool
 feed_is_whole(void)
@@ -28,9 +28,8 @@ feed_is_whole(void)
 }
 
 /*
- * Return whether the oldest row of the feed is at or behind "place" in the
- * list of posts, newest first. If so, the feed holds all posts that are newer
- * than the place.
+ * Return whether the oldest row of the feed is as old as the post at "place",
+ * or older. If so, the feed holds all posts that are newer than "place".
  */
 bool
 feed_reaches(const Cursor *place)

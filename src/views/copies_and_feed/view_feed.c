@@ -246,9 +246,10 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
  * Put the current state of a post into the list of wanted rows: in place of
  * the post's old row, or at the end.
  *
- * Returns false if the post has left the feed, or its date has changed. The
- * last wanted row is unknown then, because the feed does not have the post
- * that moves up into it.
+ * Returns false if the post has a row in the feed but was deleted or hidden
+ * since, or if its date has changed. Another post then takes the last wanted
+ * row. The feed does not have that post, so the caller reads the container
+ * posts.
  */
 static bool
 take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)

@@ -27,8 +27,8 @@ typedef struct FeedList
 	const BlogItem **rows;
 	int			n;
 	int			room;
-	bool		whole;			/* whether the list has all posts that a feed
-								 * could show */
+	bool		whole;			/* whether the list has all posts of the site
+								 * that lists show, not only the newest */
 } FeedList;
 
 typedef enum RowChange

@@ -210,8 +210,9 @@ database_moved(const AlterDatabaseStmt *stmt)
  * runs. Returns InvalidOid if there is no such database or the command will
  * fail.
  *
- * Of these commands, only RENAME may run in a transaction block, and only
- * CREATE DATABASE may name the database of its own session.
+ * The commands are DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE, and
+ * CREATE DATABASE with a template. Only RENAME may run in a transaction block,
+ * and only CREATE DATABASE may name the database of its own session.
  */
 static pg_noinline Oid
 database_needed(Node *stmt, ProcessUtilityContext context)
@@ -312,7 +313,7 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 
 	/*
 	 * Whether a worker has to check, after this COMMIT PREPARED, that it is
-	 * needed. The prepared transaction then holds the lock of
+	 * needed. It has to if the prepared transaction holds the lock of
 	 * start_stop_lock().
 	 */
 	bool		decides = prepared && start_stop_locked();

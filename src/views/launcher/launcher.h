@@ -103,8 +103,9 @@ typedef struct WorkerEntry
 								 * WAL */
 
 	/*
-	 * Xid of a transaction. A reader uses the views only if its snapshot sees
-	 * this transaction. If the xid is invalid, no reader uses the views.
+	 * Xid of the transaction that the worker committed to let readers use the
+	 * views (serve_from_now()). A reader uses the views only if its snapshot
+	 * sees this transaction. If the xid is invalid, no reader uses the views.
 	 */
 	pg_atomic_uint32 served;
 	pg_atomic_uint32 unsent;	/* on a cluster: 1 while changes have to be

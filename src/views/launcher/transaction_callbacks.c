@@ -12,8 +12,9 @@
  *		flag						at commit				at rollback
  *		--------------------------	----------------------	------------------
  *		posts_written_in			cleared					cleared
- *		items_written				wakes the worker,		cleared
- *									unless it rests
+ *		items_written				wakes the worker, or	cleared
+ *									lets it end a pause
+ *									(worker_pause.c)
  *		worker_missing				asks the launcher for	kept
  *									a worker
  *		look_wanted					a worker checks			cleared
@@ -257,13 +258,14 @@ worker_look(void)
 }
 
 /*
- * Wake the worker after a commit, unless the worker rests (worker_pause.c).
+ * Wake the worker after a commit, except from a sleep that commits must not
+ * end (worker_pause.c).
  *
  * lsn: the end of the commit record.
  *
  * This function raises wake_lsn before it reads the flag "resting". The worker
  * clears that flag before it reads wake_lsn. So if this function finds the
- * worker resting, the worker will decode this commit after the rest.
+ * flag set, the worker will decode this commit after its sleep.
  */
 void
 worker_wake(XLogRecPtr lsn)

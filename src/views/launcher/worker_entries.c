@@ -254,8 +254,8 @@ worker_entry_error(WorkerEntry *entry, const char *message)
 }
 
 /*
- * Wake the worker for a process that waits for it, even if the worker rests
- * (worker_pause.c).
+ * Wake the worker for a process that waits for it, even from a sleep that
+ * commits do not end (worker_pause.c).
  */
 void
 worker_wake_at_once(WorkerEntry *entry)

@@ -206,8 +206,8 @@ start_again(WorkerEntry *entry, bool failed)
 	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
 
 		/*
-		 * The worker had reached its work, so count failures anew. The next
-		 * pause is the shortest one.
+		 * The worker had started without a failure, so count failures anew.
+		 * The next pause is the shortest one.
 		 */
 		entry->failures = 0;
 	if (failed)
@@ -386,12 +386,14 @@ worker_entry_attach(int number)
 		entry->caught_up_at = entry->started_at;
 
 		/*
-		 * Reset what the previous worker has left if it ended while it rested
-		 * ("resting"), or while it committed the writes of a job ("jobs_lsn").
+		 * Reset what the previous worker has left if it ended during a sleep
+		 * (the flag "resting"), or while it committed the writes of a job
+		 * (jobs_lsn).
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
 		/*
-		 * On a cluster, the worker sets this flag before it serves the views.
+		 * On a cluster, the worker sets the flag "unsent" again before it
+		 * serves the views.
 		 */
 		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());

@@ -59,8 +59,8 @@
 
 /*
  * Throw an error if a bookkeeping table is damaged. A table that another
- * transaction has locked is skipped. BOOK_UNSENT is used only on clusters, and
- * the code for clusters checks it.
+ * transaction has locked is skipped. So is the table BOOK_UNSENT, which only
+ * clusters use, and which the code for clusters checks.
  */
 static void
 check_bookkeeping(void)
@@ -307,9 +307,10 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 }
 
 /*
- * Called after the rollback of an error that the owner seems to have caused
- * (CAUSE_OWNER). If a table is damaged, gives up the views, waits until the
- * damage is repaired, and exits. Returns only if nothing is damaged.
+ * Called when an error that the owner seems to have caused (CAUSE_OWNER) has
+ * ended a transaction of the worker. If a table is damaged, stops serving the
+ * views, waits until the damage is repaired, and exits. Returns only if
+ * nothing is damaged.
  *
  * error: must live as long as the worker, as must the current memory context.
  */

@@ -80,10 +80,12 @@ interval_over(Worker *worker)
 
 /*
  * Move the changed counts of this round of the main loop from the set
- * worker->dirty to worker->counts. If they are due, and the set
- * worker->due_counts is empty, exchange worker->counts and worker->due_counts.
- * The counts are due if "all" is true, they concern few posts, or the set is
- * full. Returns whether the sets were exchanged.
+ * worker->dirty to the set worker->counts. If the counts in worker->counts are
+ * due, and the set worker->due_counts is empty, exchange these two sets, and
+ * return true.
+ *
+ * The counts are due if "all" is true, if they concern few posts (FEW_COUNTS),
+ * or if worker->counts is full.
  */
 static bool
 make_counts_due(Worker *worker, bool all)
@@ -126,13 +128,15 @@ move_later(Worker *worker, bool all)
 
 /*
  * Called when the set worker->due_counts has got the changed counts that are
- * due. Later rounds of the main loop apply them in parts. When the last part
- * is applied, all changes before "position", the end of the decoded WAL, are
- * applied, and a process that waits for the views now is answered. The
- * position is kept in worker->due_lsn until then.
+ * due. The rounds of the main loop apply them in parts.
  *
- * If writes of other sessions to the views are still deferred, no position is
- * known, and no process is answered.
+ * If no other changes are deferred, the views show all changes before
+ * "position" once the last part is applied. So keep the position in
+ * worker->due_lsn, to be published then for the processes that wait for the
+ * views now. If writes of other sessions to the views are still deferred, no
+ * such position is known.
+ *
+ * position: the end of the decoded WAL.
  */
 static void
 note_due(Worker *worker, XLogRecPtr position)

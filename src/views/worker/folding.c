@@ -116,9 +116,9 @@ after(int ms)
 }
 
 /*
- * Return whether a point in time, "due", has come. A time more than
- * FAILED_PAUSE ahead has also come, because the clock was set back after it
- * was computed.
+ * Return whether a point in time, "due", has come. This is also true if "due"
+ * lies more than FAILED_PAUSE in the future, which happens only if the clock
+ * was set back.
  */
 static bool
 is_due(TimestampTz due, TimestampTz now)
@@ -290,9 +290,9 @@ fold_post(PendingPost *post)
 }
 
 /*
- * The posts that the current transaction has tried to fold. at_once is the
- * limit on their number. After a failure the limit is 1, until the post that
- * fails is found.
+ * tried: the posts that the current transaction has tried to fold.
+ * at_once: how many posts one transaction may fold. It is 1 after a failure,
+ * until the post that fails is found.
  */
 static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
@@ -408,8 +408,8 @@ fold_step(void)
 }
 
 /*
- * Find the next post behind *place that has deltas besides its counter, with
- * the active snapshot. Moves *place behind all deltas of that post. Returns
+ * Find the next post after *place that has deltas besides its counter, with
+ * the active snapshot. Moves *place past all deltas of that post. Returns
  * false if there is no such post.
  */
 static bool
@@ -429,7 +429,7 @@ next_counted(int partition, ItemPlace *place)
 	if (found)
 	{
 		item_scan_place(scan, place);
-		/* With the largest id, *place is behind all deltas of this post. */
+		/* With the largest id, *place is after all deltas of this post. */
 		memset(&place->last, 0xff, sizeof(place->last));
 	}
 	item_scan_end(scan);

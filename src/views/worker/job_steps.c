@@ -25,7 +25,7 @@
 #include "utils/timestamp.h"
 
 /*
- * JOBS_AT_ONCE: number of jobs in a page, as jobs_step() reads the queue.
+ * JOBS_AT_ONCE: number of jobs that jobs_step() reads from the queue at once.
  * MAX_FAILED: number of failed jobs that the worker remembers.
  */
 #define JOBS_AT_ONCE 100
@@ -152,8 +152,9 @@ typedef struct Chunk
 } Chunk;
 
 /*
- * Do one chunk of a job, in the current transaction. To avoid deadlocks, locks
- * the job before any item, as all code does that locks both.
+ * Do one chunk of a job, in the current transaction. Locks the job's row
+ * before any item. Other code that locks both does the same, so no deadlock is
+ * possible.
  */
 static void
 do_chunk(void *arg)
@@ -274,17 +275,18 @@ try_chunk(Job *job)
 }
 
 /*
- * Where jobs_step() continues. It reads the queue in pages of JOBS_AT_ONCE
- * jobs. When no job of a page can continue, jobs_step() goes to the next page,
- * so that these jobs do not block the others.
+ * Where jobs_step() continues in the job queue. It reads the queue in pages of
+ * JOBS_AT_ONCE jobs. When no job of a page can continue, jobs_step() goes to
+ * the next page, so that these jobs do not block the others.
  */
-static int64 page_offset = 0;	/* number of jobs in the queue before the
-								 * current page */
+static int64 page_offset = 0;	/* how many jobs of the queue precede the page
+								 * that jobs_step() reads next */
 static int	page_next = 0;
-static int	page_idle = 0;		/* number of jobs tried since a job of the
-								 * current page made progress */
-static bool any_moved = false;	/* whether a job has made progress since the
-								 * first page was begun */
+static int	page_idle = 0;		/* how many jobs in a row jobs_step() has tried
+								 * without progress */
+static bool any_moved = false;	/* whether a job has made progress since
+								 * jobs_step() began at the front of the
+								 * queue */
 
 /*
  * Read the current page of the job queue: up to JOBS_AT_ONCE jobs from
@@ -303,13 +305,14 @@ list_jobs(int *n)
 }
 
 /*
- * Return what jobs_step() returns if none of the n jobs in the current page
- * can continue.
+ * Return what jobs_step() returns if no job of the queue can continue.
+ *
+ * jobs: the n jobs of the page that jobs_step() has read from the queue
  */
 static JobProgress
 idle_progress(const Job *jobs, int n)
 {
-	/* Some jobs of earlier pages may not be parked. */
+	/* Jobs of earlier pages are not in "jobs". They may wait, not be parked. */
 	if (page_offset > 0)
 		return JOBS_WAITING;
 	if (n == 0)

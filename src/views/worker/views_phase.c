@@ -117,8 +117,9 @@ worker_keep_views(Worker *worker)
 }
 
 /*
- * On a cluster: return from VIEWS_SERVED to VIEWS_KEPT. Readers must not use
- * the views, because recent changes to posts of other nodes may be missing.
+ * Change the phase from VIEWS_SERVED back to VIEWS_KEPT, on a cluster. From
+ * now on readers do not use the views, because recent changes to posts of
+ * other nodes may be missing.
  */
 void
 worker_await_others(Worker *worker)

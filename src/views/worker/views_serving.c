@@ -138,8 +138,9 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
- * Return whether all changes before worker->serve_from are applied. This is
- * the end of WAL when the worker started or a rebuild ended.
+ * Return whether all changes before worker->serve_from are applied. The field
+ * serve_from is the position where WAL ended when the worker started or a
+ * rebuild ended.
  *
  * serve_from may lie within a record. So the WAL before it counts as decoded
  * when a round of the main loop has read to the end of WAL, at or after

@@ -248,14 +248,15 @@ publish_posts(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep for at most "nap" ms, until WAL is flushed beyond the position
- * "flushed" or a process wakes the worker. On a busy site, rest instead
- * (worker_pause.c).
+ * Sleep after a round of the main loop, for at most "nap" ms. On a busy site,
+ * commits do not end this sleep (worker_rest()). Otherwise the sleep ends when
+ * a process wakes the worker. If there is WAL to read already, does not sleep.
  *
  * flushed: the end of the WAL that this round of the main loop has read.
  *
- * The conditions are checked before the sleep. A wait earlier in this round,
- * such as one for a lock, may have reset the latch after a commit had set it.
+ * Before the sleep, the function compares the end of WAL with "flushed",
+ * although a commit sets the latch. A wait earlier in this round, such as one
+ * for a lock, may have reset the latch.
  */
 static void
 worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
@@ -274,8 +275,8 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 
 /*
  * Return how many ms the worker may sleep after a round of the main loop; 0 if
- * it must not sleep. After NAP_SOON, the worker tries again what a concurrent
- * transaction has prevented.
+ * it must not sleep. The sleep is short (NAP_SOON) if a concurrent transaction
+ * has prevented something that the worker has to try again.
  *
  * behind: the round has not reached the end of WAL
  * progress: result of jobs_step()
@@ -344,8 +345,8 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 		worker->applied_to = position;
 
 		/*
-		 * Before VIEWS_KEPT, the views may lack changes that an earlier worker
-		 * has decoded but not applied.
+		 * Before the phase VIEWS_KEPT, the views may lack changes that an
+		 * earlier worker has decoded but not applied.
 		 */
 		if (worker->views >= VIEWS_KEPT)
 			told_applied(&worker->entry->told, turn);

@@ -99,12 +99,14 @@ typedef struct Worker
 								 * position was last stored */
 
 	/*
-	 * Value of layout_loads() when the worker last compared the partitions
-	 * with those from which the views were built.
+	 * How often the layout had been read (layout_loads()) when the worker last
+	 * compared the partitions with those from which the views were built. The
+	 * worker compares them again only if this number has grown.
 	 */
 	uint64		loads;
-	uint64		checked;		/* value of layout_stamp() when the worker last
-								 * found no table damaged */
+	uint64		checked;		/* the state of the layout (layout_stamp())
+								 * when the worker last found no table
+								 * damaged */
 	ViewsPhase	views;
 
 	/*
@@ -142,13 +144,14 @@ typedef struct Worker
 	const ClusterCalls *cluster;
 
 	/*
-	 * Whether the site has many commits per second, so that the worker rests
+	 * Whether the site has many commits per second, so that the worker pauses
 	 * between the rounds of its main loop (worker_pause.c).
 	 */
 	bool		busy;
 	TimestampTz counted_at;		/* when the worker last read
 								 * WorkerEntry.commits */
-	uint64		counted;		/* WorkerEntry.commits at counted_at */
+	uint64		counted;		/* the value of WorkerEntry.commits that the
+								 * worker last read */
 } Worker;
 
 /* views_phase.c */
@@ -279,11 +282,11 @@ typedef enum JobProgress
 	JOBS_PARKED,				/* all jobs wait until the owner repairs a
 								 * table */
 	JOBS_WAITING,				/* no job can continue now; call jobs_step()
-								 * again after a nap */
+								 * again after a sleep (NAP_JOB) */
 
 	/*
-	 * The time is up, and no job has made progress. Other jobs may; call
-	 * jobs_step() again after a short nap.
+	 * The jobs tried so far have made no progress, but jobs later in the queue
+	 * may. Call jobs_step() again after a short sleep (NAP_SOON).
 	 */
 	JOBS_SOON,
 	JOBS_MORE					/* a job has made progress; call jobs_step()

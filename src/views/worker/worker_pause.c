@@ -5,11 +5,14 @@
  * Each round has a fixed cost: the worker is woken, starts transactions,
  * checks its tables and commits. With few commits, a round for each commit is
  * affordable, and the views show the commit at once. With many commits per
- * second, the worker rests after a round for blogstore.view_refresh_delay, and
- * the next round applies everything that was committed meanwhile. Commits do
- * not wake a resting worker, which saves each commit a system call. A process
- * that waits for the worker does wake it (worker_wake_at_once()). A rest is
- * never longer than the sleep that the worker would have taken otherwise.
+ * second, the worker pauses after a round for blogstore.view_refresh_delay,
+ * and the next round applies everything that was committed meanwhile. Commits
+ * do not wake the worker from a pause, which saves each commit a system call.
+ * A process that waits for the worker does wake it (worker_wake_at_once()). A
+ * pause is never longer than the sleep that would take its place on a site
+ * that is not busy.
+ *
+ * Identifiers call a pause a rest, and the sleep after a round a nap.
  *
  * Runs in the worker.
  */
@@ -99,8 +102,9 @@ worker_sleep_between_looks(Worker *worker, long ms)
 }
 
 /*
- * If the site is busy and the views are up to date, rest for at most "nap" ms
- * and return true. Otherwise return false without sleeping.
+ * If the site is busy and the views are up to date, pause for at most "nap"
+ * ms, during which commits do not wake the worker, and return true. Otherwise
+ * return false without sleeping.
  */
 bool
 worker_rest(Worker *worker, long nap)

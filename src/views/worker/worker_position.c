@@ -76,10 +76,11 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Called when changes were lost with a slot. Does what has to be done besides
- * a rebuild of the views.
+ * Called when the worker creates a slot, because changes may have been lost.
+ * Has everything corrected that a rebuild of the views does not correct: items
+ * with old usernames, and what the other nodes of a cluster have received.
  *
- * first: there was no slot before, so nothing was lost
+ * first: there was no slot before, so no changes were lost
  * other_layout: partitions were attached or detached since the worker stored
  * its position
  *
