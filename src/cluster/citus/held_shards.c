@@ -288,8 +288,9 @@ container_let_go_all(Container container, int n)
 
 /*
  * If this is a transaction block, make Citus use one connection to each node
- * for the following statements. Later statements of the block have to use the
- * same connections as these. The caller's GUC nest level restores the setting.
+ * for the statements that follow, so that later statements of the block can
+ * use that connection, too. The setting is undone when the caller's GUC nest
+ * level ends.
  */
 void
 cluster_one_connection(void)

@@ -85,9 +85,14 @@ spread_copy(Spread *spread, Snapshot snapshot)
 typedef struct Pending
 {
 	MemoryContext context;
-	ChangedKeys *gone;			/* the keys to delete, of all leaves */
 
-	/* The keys to insert: a list of ChangedKeys, one for each leaf. */
+	/* The keys of the rows to delete, collected from all leaves. */
+	ChangedKeys *gone;
+
+	/*
+	 * The keys of the rows to insert: a list of ChangedKeys, one for each
+	 * leaf.
+	 */
 	List	   *come;
 
 	int64		n;
@@ -131,8 +136,9 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 }
 
 /*
- * Return the SQL condition that the key of a row of table "o" equals the key
- * in a row of "c" (UNNEST()).
+ * Return a condition for a join of the table alias "o" (the old or the new
+ * table) with the alias "c" (the array arguments, unnested by UNNEST()): both
+ * rows have the same key.
  */
 static char *
 same_key(const SpreadSource *source)
@@ -146,8 +152,8 @@ same_key(const SpreadSource *source)
 	 "unnest($1, $2) AS c (first, second)")
 
 /*
- * Delete from the new table the rows with n of the keys in "gone". If the new
- * table is distributed, all of these keys must belong to one shard.
+ * Delete rows from the new table, given by n of the keys in "gone". If the new
+ * table is distributed, all n keys must belong to one shard.
  *
  * which: the indexes of the n keys in "gone"; NULL for the first n
  */
@@ -199,8 +205,9 @@ delete_gone(const ChangedKeys *gone)
 }
 
 /*
- * Insert into the new table the rows of a leaf that have the keys in "come",
- * as the snapshot "now" shows them.
+ * Copy rows of a leaf to the new table. The keys of these rows are in "come".
+ * Rows are copied as the snapshot "now" shows them. Returns the number of
+ * rows.
  */
 static int64
 copy_come(const ChangedKeys *come, Snapshot now)

@@ -74,8 +74,10 @@ extern int64 spread_repeat(Spread *spread, Snapshot before, Snapshot now);
 
 /*
  * The keys of n rows. The rows are in one leaf, or in several leaves that are
- * copied to the same new table. key[i] is an array of the values of the key's
- * column i; it has room for "room" values.
+ * copied to the same new table.
+ *
+ * key: for each column of the key, an array of its n values
+ * room: the allocated length of each of these arrays
  */
 typedef struct ChangedKeys
 {

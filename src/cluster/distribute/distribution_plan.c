@@ -80,8 +80,9 @@ refuse_any(const char *sql)
 }
 
 /*
- * Begins a query. It defines t, the OIDs of the containers "posts" and
- * "users", of their partitions, and of the table "usernames".
+ * A WITH clause, to be put before a query. It defines the relation "t": the
+ * OIDs of the containers "posts" and "users", of their partitions, and of the
+ * table "usernames".
  */
 #define OLD_TABLES \
 	"WITH t AS (SELECT relid FROM pg_partition_tree('" POSTS_SQL "')" \
@@ -203,8 +204,9 @@ spread_refuse_obstacles(void)
 }
 
 /*
- * Add to the new tables the columns that the owner has added to the old ones,
- * and the CHECK constraints of posts.
+ * Add to the new tables the columns that the owner has added to the old
+ * tables. Also add to the new table of posts the CHECK constraints of the old
+ * one.
  */
 void
 spread_carry_columns(void)
@@ -228,8 +230,9 @@ spread_carry_columns(void)
 }
 
 /*
- * Begins a query. It defines o, the indexes of the old leaves that the new
- * tables lack. The column o.target is the name of the new table.
+ * A WITH clause, to be put before a query. It defines the relation "o": the
+ * indexes of the old leaves that the new tables lack. The column o.target is
+ * the name of the new table.
  */
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \

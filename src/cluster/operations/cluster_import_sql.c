@@ -44,8 +44,10 @@ const char *const import_there_keys_sql =
 " ORDER BY partition, post_id";
 
 /*
- * Selects the keys of imported comments and likes, sorted as CHECK_CHILD
- * (import_sql.c) sorts them. The nodes are asked which of these items exist.
+ * Selects the keys of imported comments and likes. The nodes are asked which
+ * of these items exist. The rows are sorted by shard, by post, and by the
+ * comment's id or the like's user_id. The import later looks the items up in
+ * the same order (CHECK_CHILD in import_sql.c).
  */
 const char *const import_child_keys_sql[N_IMPORTED] = {
 	[ITEM_COMMENT] =

@@ -9,7 +9,7 @@
  *	findings about			mended by
  *	--------------------	------------------------------------------------
  *	a node's own items		that node
- *	names and the registry	statements of the calling node, which Citus runs
+ *	usernames				statements of the calling node, which Citus runs
  *	copies of posts			the node of the post says what the copy should be,
  *							and keeps its worker from refreshing copies; the
  *							node of the author's shard writes it

@@ -41,17 +41,18 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
 /*
- * Selects a JSON object with an element for each node: the result of
- * views_look() on that node. The object is NULL if some node does not answer,
- * or returns NULL.
+ * Selects a JSON object that has, for each node's id, the round of the main
+ * loop that views_look() returns on that node. The object is NULL if some node
+ * does not answer, or returns NULL.
  */
 #define LOOKS_SQL \
 	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
 	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
 
 /*
- * Selects the sorted ids that views_unsettled() returns on all nodes. The
- * result is NULL if some node does not answer, or returns NULL.
+ * Selects an array of the ids of posts that views_unsettled() returns on all
+ * nodes, sorted. The array is NULL if some node does not answer, or returns
+ * NULL.
  */
 #define UNSETTLED_SQL \
 	"WITH told AS MATERIALIZED (SELECT success, result" \
@@ -103,9 +104,10 @@ cluster_views_look_begin(ViewsLook *look)
  * cluster_views_look_begin() has stored for the node. Findings about these
  * posts are not settled.
  *
- * Returns a sorted array of the ids of these posts. It contains an id of zeros
- * if posts may have entered or left a list of posts meanwhile. Returns NULL if
- * no finding is settled. Called as the containers' owner, after SPI_connect().
+ * Returns a sorted array of the ids of these posts. The array also contains an
+ * id of zeros if a post may have been added to a list (the feed or a user's
+ * posts), removed from it or moved in it since that round. Returns NULL if no
+ * finding is settled. Called as the containers' owner, after SPI_connect().
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -143,9 +145,10 @@ views_look(PG_FUNCTION_ARGS)
 /*
  * blogstore.views_unsettled(applied, post_ids): return those of the given
  * posts that have changed after the round "applied" of the main loop of this
- * node's worker. The result contains an id of zeros if posts may have entered
- * or left a list of posts after that round. It is NULL if the changes are not
- * known. Errors: 55000.
+ * node's worker. The result also contains an id of zeros if a post may have
+ * been added to a list (the feed or a user's posts), removed from it or moved
+ * in it after that round. The result is NULL if the changes are not known.
+ * Errors: 55000.
  */
 static Datum
 views_unsettled(PG_FUNCTION_ARGS)

@@ -9,7 +9,8 @@
  *				runs each subquery with a snapshot of its own. A like
  *				inserted between two such snapshots would be counted but
  *				not found
- *	registry	is compared with this node's users, by another statement
+ *	usernames	a separate statement compares this node's copy of the table
+ *				"usernames" with this node's users
  *	feed		each node has a feed. Citus reads all of them through
  *				separate connections, as the containers' owner. The
  *				newest blogstore.feed_size rows must be the same
@@ -83,10 +84,11 @@ static const char tally_sql[] =
 	" GROUP BY s.post_id)";
 
 /*
- * Two statements that compare users with the registry of names.
- * cluster_verify_source() fills in their SQL. They read this node's placements
- * (shards) of the two tables, because Citus cannot plan statements that read
- * KEYED_NAMES (admin/verify.h).
+ * Two statements that compare the users with the table "usernames".
+ * cluster_verify_source() fills in their SQL. The statements read this node's
+ * own copies of these reference tables. They cannot name the reference tables,
+ * because they also read KEYED_NAMES (admin/verify.h), a relation that C code
+ * fills and that Citus cannot plan.
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};

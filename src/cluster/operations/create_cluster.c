@@ -350,7 +350,7 @@ create_node_tables(PG_FUNCTION_ARGS)
 		if (t != BOOK_USERNAMES)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
-	/* Count posts and users as missing. The coordinator creates them. */
+	/* Mark "posts" and "users" as missing. The coordinator creates them. */
 	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
 	nest = create_begin();
 	make_own_tables(&creation);
@@ -361,15 +361,15 @@ create_node_tables(PG_FUNCTION_ARGS)
 	SPI_finish();
 
 	/*
-	 * If "posts" does not exist yet, the coordinator is about to create it.
-	 * This node's worker learns of "posts" when the coordinator's transaction
-	 * commits.
+	 * If "posts" exists, tell this node's worker that the containers are
+	 * complete. If not, the coordinator is about to create it, and the worker
+	 * learns that from the commit of the coordinator's transaction.
 	 */
 	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
 		worker_hooks.containers_created();
 	else
 	{
-		/* Count "usernames" as missing, too. The coordinator creates it. */
+		/* The coordinator is about to create "usernames", too. */
 		creation.table[BOOK_USERNAMES] = true;
 		SPI_connect();
 		create_join_parts(&creation);

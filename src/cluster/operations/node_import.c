@@ -233,13 +233,13 @@ import_count_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_same_names(ids, names): return whether this node's user
- * items have the given names.
+ * items have the given names. If not, the import fails.
  *
  * The import has written names into items, as the calling node has read them.
- * A rename that commits on this node after this check queues a job that finds
- * these items and renames them. A rename that has committed on this node
- * before may have finished its job already, while the calling node still read
- * the old name. So if names differ, the import must fail.
+ * If a rename commits on this node after this check, its job finds these items
+ * and renames them. If a rename has committed on this node before this check,
+ * its job may already be finished, and would not find these items. In that
+ * case this check finds that the names differ.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)

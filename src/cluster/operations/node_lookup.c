@@ -2,9 +2,10 @@
  * node_lookup.c
  *		Bulk import on a cluster: looks up comments or likes on the nodes.
  *
- * node_lookup_begin() asks the nodes which of all imported comments or likes
- * exist. The answers have the same order as the rows of the import, so that
- * node_lookup_find() reads them only once, from the first to the last.
+ * node_lookup_begin() asks each node which of the imported comments or likes
+ * are on it. The nodes return the existing items in the order in which the
+ * import looks them up. So node_lookup_find() reads the returned items only
+ * once, from the first to the last.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -32,7 +33,7 @@ typedef struct NodeLookup
 
 	TupleTableSlot *slot;
 	BlogItem	next;
-	/* whether "next" is set; false after the last row */
+	/* True if "next" contains an item; false once all items are read. */
 	bool		more;
 } NodeLookup;
 

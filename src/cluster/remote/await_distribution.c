@@ -67,7 +67,7 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
-	/* the 32 bits of a much older xid may now stand for a newer transaction */
+	/* exclude an old xid, whose 32 bits may stand for a newer transaction */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
 

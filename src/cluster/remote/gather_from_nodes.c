@@ -30,7 +30,9 @@ typedef enum GatherOrder
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
 	ORDER_BY_POST,
-	/* in the order of the query's argument that lists ids */
+	/*
+	 * The items are returned in the order of the ids in the query's argument.
+	 */
 	ORDER_AS_ASKED
 } GatherOrder;
 
@@ -53,12 +55,12 @@ typedef struct Gathering
 	int64		limit;			/* the page size; -1: no limit */
 
 	/*
-	 * The index of an argument of the query; -1 if the query has no such
-	 * argument.
+	 * The indexes of three arguments of the query; -1 for an argument that the
+	 * query does not have.
 	 *
-	 * size_at: the page size
-	 * cursor_at: the date of the cursor; the cursor's id is the next argument
-	 * ids_at: the list of ids
+	 * size_at: index of the page size
+	 * cursor_at: index of the cursor's date; the cursor's id follows it
+	 * ids_at: index of the list of ids
 	 */
 	int			size_at;
 	int			cursor_at;
@@ -74,8 +76,9 @@ typedef struct Gathering
 	bool		full;
 
 	/*
-	 * True if some node has returned as many rows as it was asked for, and the
-	 * date of the last one is in the cursor's millisecond (first_of_page()).
+	 * True if some node has returned as many rows as it was asked for, and its
+	 * last row has a date in the same millisecond as the cursor's. Rows after
+	 * that one may belong to the page, too (see first_of_page()).
 	 */
 	bool		full_of_ties;
 
@@ -97,8 +100,9 @@ typedef struct Gathering
 } Gathering;
 
 /*
- * Return which column of the composite type for items of a type has the given
- * property, counted from 1.
+ * Return the number, counted from 1, of a column in the composite type for
+ * items of a type: the column that contains the given Property, a field of
+ * BlogItem.
  */
 static int
 column_of(ItemType type, Property prop)
@@ -185,7 +189,7 @@ remote_key_of_group(int group, pg_uuid_t *key)
 
 	/*
 	 * Each shard has more than a thousandth of all keys. So if the group has a
-	 * shard, one of so many random keys belongs to it.
+	 * shard, one of 100000 random keys belongs to it.
 	 */
 	for (int tries = 0; tries < 100000; tries++)
 	{

@@ -44,7 +44,10 @@ typedef struct RemoteCall
 	 */
 	bool		part;
 
-	/* True if the request only reads, and only items of this key. */
+	/*
+	 * True if the request writes nothing, and reads only items of
+	 * RemoteCall.key.
+	 */
 	bool		reads;
 
 	int			nargs;
@@ -53,7 +56,9 @@ typedef struct RemoteCall
 } RemoteCall;
 
 /*
- * The function of a command, as the catalogs describe it. Commands are cached.
+ * The SQL function of a command (a request that writes), such as
+ * create_post(), with what the system catalogs say about it.
+ * remote_command_of() looks it up and caches it.
  */
 typedef struct Command
 {

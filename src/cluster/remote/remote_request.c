@@ -47,8 +47,9 @@
 #include "utils/uuid.h"
 
 /*
- * How long, in ms, calls are repeated that no node accepts, because the shard
- * is being moved. A move blocks writers for a few seconds only.
+ * While a shard is being moved, no node accepts calls for its items, and a
+ * call is repeated. After this time, in ms, the call fails. A move blocks writers
+ * for a few seconds only.
  */
 #define GIVE_UP_AFTER 120000
 
@@ -85,10 +86,11 @@ arguments_array(const RemoteCall *call)
 }
 
 /*
- * Return what serve_...() has to compare with its own catalogs: the id of the
- * key's shard or, for a part of a request, the shards_number() of the group
- * that is asked. Returns 0 if no shard has the key. A node that finds another
- * number refuses the call.
+ * Return a number for the last argument of serve_...(). The other node
+ * computes it as well, from its own catalogs, and refuses the call if the two
+ * differ. The number is the id of the key's shard or, if every node runs a
+ * part of the request, the shards_number() of the node group that is called.
+ * Returns 0 if no shard has the key.
  */
 static int64
 where(const RemoteCall *call)
@@ -280,8 +282,9 @@ remote_begin_snapshot(void)
  * Run a command on this node, which has the command's post. The caller has
  * locked the post's shard (container_hold()).
  *
- * call: the arguments with which to call the function "here"
- * outer: the call of the SQL function, whose isnull is set
+ * call: the arguments for the C function "here"
+ * outer: the call of the SQL function; outer->isnull is set to whether the
+ *	result is NULL
  */
 static Datum
 serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)

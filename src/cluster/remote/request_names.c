@@ -256,8 +256,9 @@ look_up_command(Oid function, Command *command)
 }
 
 /*
- * Set *command to what the catalogs say about the function of a command. The
- * answer is cached.
+ * Set *command to what the system catalogs say about the SQL function of a
+ * command (a request that writes), such as create_post(). What was looked up
+ * is cached.
  */
 void
 remote_command_of(Oid function, Command *command)

@@ -212,8 +212,9 @@ is_shard(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Do the same as is_shard(), but if the result would be false, wait until no
- * move or split is in progress, and look again. After a split, the sending
+ * Return whether this node has the shard of a key, and that shard has the
+ * given id (0 for any id). Before returning false, wait until no move or split
+ * of the shard is in progress, and test once more. After a split, the sending
  * node may already see the new shards while this node does not. A write to the
  * old shard would be lost.
  */

@@ -40,8 +40,8 @@
 #define ARRIVAL_CHUNK 500
 
 /*
- * The tables of the shards that were on this node when the worker last looked,
- * in TopMemoryContext; NULL if the worker has not looked yet.
+ * The tables of the shards that are remembered as being on this node, in
+ * TopMemoryContext; NULL if none are remembered yet.
  */
 static Oid *known = NULL;
 static int	n_known = 0;
@@ -73,11 +73,12 @@ note(Oid *here, int n)
 }
 
 /*
- * If the worker does not know yet which shards were on this node, remember the
- * shards that are here now. Do nothing if they are not those from which the
- * views were built. Then all shards will count as arrived.
+ * Remember which shards are on this node, if that is not remembered yet and
+ * the views were built from these shards. If the views were built from other
+ * shards, remember nothing, so that queue_arrivals() will treat all shards as
+ * arrived.
  *
- * layout: stands for the partitions from which the views were built
+ * layout: the value of container_layout() for which the views were built
  *
  * The worker calls this in each round of its main loop, outside of a
  * transaction.
@@ -94,8 +95,8 @@ arrivals_note(int64 layout)
 	apply_begin(&scope, APPLY_STATE);
 	here = list_here(&n);
 	/*
-	 * If a shard arrives after this test, the next test of the layout finds
-	 * that.
+	 * If a shard arrives after this test, container_layout() changes. The
+	 * worker compares it with "layout" again in its next round.
 	 */
 	if (container_layout() == layout)
 		note(here, n);
@@ -114,10 +115,9 @@ is_known(Oid shard)
 }
 
 /*
- * Queue a job for each shard that has arrived since the worker last looked,
- * and one job without a shard, which rewrites the feed without the posts of
- * shards that have left. If the worker has not looked yet, all shards count as
- * arrived. Then remember which shards are on this node.
+ * Queue a job for each shard on this node that is not remembered from before,
+ * and one job without a shard. The latter rewrites the feed without the posts
+ * of shards that have left. Then remember which shards are on this node.
  */
 static void
 queue_arrivals(void)

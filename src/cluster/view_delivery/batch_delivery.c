@@ -35,9 +35,10 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * The posts in gone[] are normally in the list of changed posts, too, for
-	 * which deliver_batch() calls copies_deliver(). If too many posts have
-	 * changed (dirty_anything()), there is no such list.
+	 * If the dirty set lists all changed posts, the deleted and moved ones in
+	 * gone[] are among them, and deliver_batch() refreshes their copies. If
+	 * dirty_anything() is true, the list is incomplete. So refresh the copies
+	 * here.
 	 */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);

@@ -53,17 +53,19 @@ NODE_FUNCTION(touch_copies, "The worker of another node");
 
 typedef enum Sending
 {
-	/* copies, to the node that has the author's shard of "users" */
+	/* Copies are sent to the node that has the author's shard of "users". */
 	SEND_COPIES,
 
-	/* keys of copies, to the node of the post's shard */
+	/* Keys of copies are sent to the node that has the post's shard. */
 	SEND_KEYS
 } Sending;
 
 /* The most copies or keys that are sent in one call. */
 #define COPIES_A_CALL 200
 
-/* A key, and the node group to which the key or the copy is sent. */
+/*
+ * The key of a copy, and the node group to which the copy or its key is sent.
+ */
 typedef struct KeyElsewhere
 {
 	int			group;
@@ -114,11 +116,12 @@ count_of_call(const KeyElsewhere *keys, int n)
 }
 
 /*
- * Return a row of blogstore.post_item for put_copies() or touch_copies().
+ * Return a row of blogstore.post_item, to be sent by put_copies() or
+ * touch_copies().
  *
- * many: the source of the post. The row is what the copy should be; it has no
- *	title if there should be no copy. If "many" is NULL, the row is for
- *	touch_copies(), and has only the columns of the key.
+ * many: for put_copies(): where to read the post. The row is what the copy
+ *	should be; it has no title if there should be no copy. For touch_copies():
+ *	NULL. The row has only the columns of the key.
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -203,9 +206,10 @@ send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int 
 }
 
 /*
- * Send copies or keys to one node, that of keys[0].group.
+ * Send copies or keys of copies to one node. All n elements of keys[] have the
+ * same node group.
  *
- * many: the source of the posts from which copies are made; NULL to send keys
+ * many: where to read the posts from which copies are made; NULL to send keys
  */
 static void
 send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
@@ -334,9 +338,10 @@ copies_pass_on(const PostKey *keys, int n)
 }
 
 /*
- * Send to a node the next copies of those that it lacks (unsent_take()).
- * Copies that the node refuses are stored again. The caller has taken the
- * views' lock (views_lock()).
+ * Send to a node some of the copies that it lacks: those whose keys
+ * unsent_take() takes from the table "unsent". If the node refuses a copy, the
+ * key is stored in that table again. The caller has taken the views' lock
+ * (views_lock()).
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -349,14 +354,14 @@ copies_send_unsent(OtherNode *other)
 }
 
 /*
- * Ask another node which posts exist. Store in gone[] the keys of copies that
- * have no post, and return their number.
+ * Ask another node whether the posts of given copies exist. Store the keys of
+ * copies without a post in gone[], and return their number.
  *
  * keys: n keys of copies. The shards of their posts are all on that node.
  *
- * If the worker cannot reach the node, all keys are stored in gone[].
- * send_from_worker() then sends them to the node later, and that node
- * refreshes the copies whether their posts exist or not.
+ * If the worker cannot reach the node, all n keys are stored in gone[]. The
+ * caller sends the keys in gone[] to the node, later if necessary, and that
+ * node refreshes the copies whether their posts exist or not.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -461,9 +466,13 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 }
 
 /*
- * Take in one row of another node. SEND_COPIES: write the copy. SEND_KEYS: log
- * the key for this node's worker. Returns the end of the log message;
- * InvalidXLogRecPtr for a copy.
+ * Process one row that another node has sent.
+ *
+ * what: SEND_COPIES to write the copy; SEND_KEYS to write the key to WAL in a
+ *	logical message, which this node's worker decodes
+ *
+ * Returns the WAL position of the message's end; InvalidXLogRecPtr if a copy
+ * was written.
  */
 static XLogRecPtr
 take_in(Sending what, const PostKey *key, const BlogItem *post)

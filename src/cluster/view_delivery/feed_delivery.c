@@ -48,8 +48,8 @@ shards_here_hold(void)
 			if (OidIsValid(map.shard[i].table))
 				here[n++] = i;
 		/*
-		 * Locking processes invalidations, which free the array map.shard. So
-		 * the shards to lock were collected before.
+		 * The loop above has collected the shards to lock, because taking a
+		 * lock accepts invalidation messages, which free the array map.shard.
 		 */
 		for (int i = 0; i < n; i++)
 			shard_hold(&map, here[i]);
@@ -69,7 +69,9 @@ is_own(const pg_uuid_t *post_id)
 
 /*
  * Posts on this node that are older than this date do not belong in the feed.
- * The date is valid only while oldest_stamp equals nodes_stamp().
+ *
+ * oldest_stamp: the value of nodes_stamp() when the date was computed. If
+ *	nodes_stamp() returns another value now, the date is not valid.
  */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;

@@ -76,8 +76,10 @@ static int	n_others = 0;
 static TimestampTz looked_at = 0;
 
 /*
- * The last question that this node asks the other nodes (see the head of this
- * file), and the last one that was sent to all of them.
+ * A question is a number that asks a node to send all its feed rows.
+ *
+ * question: the last question of this node to all other nodes
+ * asked: the last question that nodes_tell() has sent to the other nodes
  */
 static int64 question = 0;
 static int64 asked = 0;
@@ -89,15 +91,17 @@ static uint64 unsure = 1;
 static bool sending = false;
 
 /*
- * asking: whether to ask a new question when this transaction commits
+ * asking: whether to ask all nodes for all their feed rows when this
+ *	transaction commits
  * losing: whether the commit may lose feed rows that other nodes have sent
  */
 static bool asking = false;
 static bool losing = false;
 
 /*
- * Ask all other nodes a new question (see the head of this file). Readers do
- * not use this node's views until all nodes have answered it.
+ * Ask all other nodes to send all their feed rows, by a new number in
+ * "question", which the next report contains. Readers do not use this node's
+ * views until all nodes have sent these rows.
  */
 static void
 ask(void)
@@ -126,7 +130,7 @@ ask_anew(bool rows_lost)
  * React to the end of a transaction. If the transaction has sent feed rows and
  * rolls back, send all feed rows again, because the other nodes have committed
  * rows that this node has not. If nodes_ask_on_commit() was called and the
- * transaction commits, ask a new question.
+ * transaction commits, ask all other nodes to send all their feed rows.
  */
 static void
 transaction_end(XactEvent event, void *arg)
@@ -422,9 +426,10 @@ node_answers(OtherNode *other)
 }
 
 /*
- * Return whether the worker has to contact other nodes now, because this node
- * or another one has a new question, because a node that could not be reached
- * has reported, or because a backend has called feed_ask_worker().
+ * Return whether the worker has to contact other nodes now, for one of these
+ * reasons: this node needs all feed rows of the other nodes; another node
+ * needs all feed rows of this node; a node that could not be reached has
+ * reported; a backend needs all feed rows to be sent (feed_ask_worker()).
  */
 bool
 nodes_have_asked(void)
@@ -459,8 +464,8 @@ try_again(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * If a node's report contains a new question, note that all feed rows have to
- * be sent to that node.
+ * If the number in a node's report that asks for all feed rows (NodeNews.asks)
+ * is a new one, note that all feed rows have to be sent to that node.
  */
 static void
 take_question(OtherNode *other, const NodeNews *news)
@@ -472,10 +477,10 @@ take_question(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * Read the questions of other nodes from their last reports. Try those nodes
- * again that could not be reached. Send LOOK to nodes whose must_look is true.
- * Returns whether some node that can be reached lacks feed rows. Called in a
- * transaction.
+ * Note which other nodes have asked for all feed rows in their last reports.
+ * Contact those nodes again that could not be reached. Send the statement LOOK
+ * to nodes whose must_look is true. Returns whether some node that can be
+ * reached lacks feed rows. Called in a transaction.
  */
 bool
 nodes_look(void)
@@ -525,7 +530,7 @@ nodes_lacking(void)
 }
 
 /*
- * Send this node's report and question to all other nodes. Called in a
+ * Send a report to all other nodes, by calling tell_node() there. Called in a
  * transaction.
  *
  * kept: whether this node's worker has applied all changes of this node's

@@ -176,7 +176,10 @@ node_news_of(int group, NodeNews *news)
 	return found;
 }
 
-/* Ask the worker to send all feed rows to all nodes. */
+/*
+ * Make the worker send all feed rows of this node to all nodes, by setting
+ * NewsOfWorker.resend. Called in backends.
+ */
 void
 feed_ask_worker(void)
 {
@@ -187,9 +190,10 @@ feed_ask_worker(void)
 }
 
 /*
- * Return whether a backend has called feed_ask_worker().
+ * Return whether a backend has asked the worker to send all feed rows to all
+ * nodes (feed_ask_worker() sets a flag in shared memory).
  *
- * take: whether to reset the flag that feed_ask_worker() has set
+ * take: whether to reset that flag
  */
 bool
 feed_is_asked_for(bool take)

@@ -16,7 +16,8 @@
  */
 typedef struct OtherNode
 {
-	ClusterNode node;			/* node.host is NULL; see "host" */
+	/* The address node.host is NULL here. OtherNode.host contains it. */
+	ClusterNode node;
 	char		host[256];
 	bool		has_shards;
 
@@ -53,7 +54,8 @@ typedef struct OtherNode
 	int			keeps;
 
 	/*
-	 * The question in the last report of the other node (see node_contact.c).
+	 * The number by which the other node asks for all feed rows of this node,
+	 * as in the other node's last report. It is a new number each time.
 	 */
 	int64		question;
 
@@ -102,8 +104,9 @@ extern bool nodes_confirm(void);
 #define MAX_OTHER_NODES 63
 
 /*
- * The last report of another node to this one. A question is a number that
- * asks a node to send all its feed rows; see node_contact.c.
+ * The last report of another node to this one. A node that needs all feed rows
+ * of the other nodes puts a new number into its reports ("asks"). A node that
+ * has sent its feed rows puts the same number into its own report ("answers").
  */
 typedef struct NodeNews
 {
@@ -111,12 +114,13 @@ typedef struct NodeNews
 	int			group;			/* the node group of the reporting node */
 
 	/*
-	 * The last question (see node_contact.c) of this node that the reporting
-	 * node has answered.
+	 * The number by which this node has asked for all feed rows, if the
+	 * reporting node has sent them since; 0 if it has not.
 	 */
 	int64		answers;
 
-	int64		asks;			/* last question of the reporting node */
+	/* The number by which the reporting node asks for all feed rows. */
+	int64		asks;
 
 	/*
 	 * How many of its newest posts the reporting node keeps in the feed of

@@ -112,8 +112,8 @@ nodes_turn(Worker *worker)
  * Queue jobs that check the names of authors in all items on this node.
  * Renames and deletions of users may have been lost with the replication slot.
  *
- * first: whether there was no slot before. All users are then treated as
- *	renamed. Otherwise all shards are treated as just arrived.
+ * first: true if there was no slot before: all users are treated as renamed.
+ *	False if there was one: all shards are treated as just arrived.
  */
 static void
 look_at_all_names(bool first)
