@@ -7,8 +7,9 @@
  * name: a form that is the same for names that differ only in case. There are
  * two kinds of findings. If the column "actual" of a finding is not null, the
  * registry has a row whose key is not that of its user's name. If the column
- * is null, the registry has no row with the key of the user's name. Wrong rows are deleted before missing rows are inserted, because a
- * missing row may need the key of a wrong one.
+ * is null, the registry has no row with the key of the user's name. Wrong rows
+ * are deleted before missing rows are inserted, because a missing row may need
+ * the key of a wrong one.
  *
  * The names of two users can have the same key, for example if the owner has
  * written them directly. It is not known which user should keep the name. In

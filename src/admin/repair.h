@@ -10,8 +10,8 @@
 #include "storage/bookkeeping/bookkeeping.h"
 
 /*
- * The most warnings of one kind. If there are more, one last warning gives the
- * number of the rest.
+ * The most warnings of one kind that a call of repair() raises one by one. If
+ * there are more, one last warning gives the number of the rest.
  */
 #define MAX_WARNINGS 20
 

@@ -53,10 +53,11 @@
 #include "utils/wait_event.h"
 
 /*
- * Timeouts in ms. Before the comparison, verify() waits at most FIRST_WAIT for
- * the worker; in a transaction that has written, which may itself block the
- * worker, at most FIRST_WAIT_OF_WRITER. After the comparison it waits at most
- * LONGEST_WAIT. It tests the condition again every LOOK_AGAIN.
+ * Timeouts in ms. Before the comparison, verify() waits for the worker, at
+ * most FIRST_WAIT; at most FIRST_WAIT_OF_WRITER if its own transaction has
+ * written, and may therefore block the worker. After the comparison, it waits
+ * for the worker again, at most LONGEST_WAIT. While it waits, it looks every
+ * LOOK_AGAIN ms how far the worker is.
  */
 #define FIRST_WAIT 5000
 #define FIRST_WAIT_OF_WRITER 1500

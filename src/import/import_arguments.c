@@ -61,8 +61,9 @@ enum
 };
 
 /*
- * Do what import() does after its other arguments were read into *import: read
- * the sources that arguments 0 to 3 name, import them, and return the result.
+ * The second half of import(). The caller has stored the arguments after
+ * "rejects" in *import. Reads the sources that arguments 0 to 3 name, imports
+ * them, and returns the result.
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)

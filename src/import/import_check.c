@@ -28,8 +28,9 @@
 #include "utils/builtins.h"
 
 /*
- * Receives the rows of comments or likes that a query of import_sql.c returns
- * (CHECK_CHILD), and compares each with the existing item.
+ * A DestReceiver for the rows of comments or likes that CHECK_CHILD
+ * (import_sql.c) selects. It compares each row with the existing item that has
+ * the same key.
  */
 typedef struct CheckReceiver
 {
@@ -261,13 +262,13 @@ check_children(Import *import, ItemType type, int64 *rejected)
 
 /*
  * Decide which users get a name that another user has in the registry (the
- * table of usernames). The name's current holder must get another name in the
- * same import.
+ * table of usernames). A user gets such a name only if the other user gets
+ * another name in the same import.
  *
  * Such users form chains, and rings in which users exchange their names. If
  * the last user of a chain cannot give up the name, all users of the chain are
- * rejected. Each pass over @checked_user halves the lengths of the chains, so
- * log2(n) passes resolve all.
+ * rejected. Each pass over @checked_user, the temporary table of checked
+ * users, halves the lengths of the chains, so log2(n) passes resolve all.
  */
 static void
 check_names(const Import *import)

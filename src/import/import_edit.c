@@ -30,8 +30,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Receives the source rows whose existing items differ from them, and edits
- * these items.
+ * A DestReceiver for the source rows whose existing items differ from them. It
+ * edits these items.
  */
 typedef struct EditReceiver
 {
@@ -204,8 +204,9 @@ write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wan
 }
 
 /*
- * Call edit() for each user that a query returns, and return the number of
- * users. The query's columns are the first nprops of user_columns[].
+ * Call the callback edit() for each user that a query returns, and return the
+ * number of users. The columns of the query are the first nprops of
+ * user_columns[].
  */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,

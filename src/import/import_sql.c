@@ -128,8 +128,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
 /*
- * SQL: true if the existing post i is hidden and its source row s shows it.
- * Such a post gets the row's creation date.
+ * SQL: true if the import edits existing items, and the existing post i is
+ * hidden, but not according to its source row s. Such a post gets the row's
+ * creation date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
@@ -331,7 +332,8 @@ const char *const import_there_sql =
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
 /*
- * Rejects the rows of users whose name belongs to another user who keeps it.
+ * Rejects the row of a user in @checked_user if another user has the name of
+ * the row and keeps it.
  */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"

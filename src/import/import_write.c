@@ -20,8 +20,8 @@
 #include "utils/tuplestore.h"
 
 /*
- * Receives rows of new items, makes an item from each, and calls take() for
- * it.
+ * A DestReceiver for rows of new items. It makes an item from each row, and
+ * calls take() for the item.
  */
 typedef struct NewItems
 {

@@ -42,8 +42,9 @@ typedef struct ListPage
 {
 	int64		size;			/* maximum number of items to return; -1 for no
 								 * limit */
-	Cursor		before;			/* the page begins after this position, if it
-								 * is valid */
+	Cursor		before;			/* the page begins after this position; if
+								 * "valid" in it is false, with the list's
+								 * first item */
 	bool		oldest_first;
 } ListPage;
 
@@ -107,7 +108,10 @@ typedef struct ItemSource
 	 * source whose items were read on another node of the cluster.
 	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
-	/* Stop reading, and free scan->state. Also called before the end. */
+	/*
+	 * Stop reading, and free scan->state. Called even if the query is
+	 * abandoned before "next" has returned false.
+	 */
 	void		(*close) (struct RequestScan *scan);
 } ItemSource;
 

@@ -278,7 +278,7 @@ import_outdated(const Import *import, const char *what)
 			 errhint("Call %s again.", import->command)));
 }
 
-/* Stores the rows of a query in a tuplestore. */
+/* A DestReceiver that stores the rows of a query in a tuplestore. */
 typedef struct KeepReceiver
 {
 	DestReceiver pub;

@@ -91,9 +91,10 @@ typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* rows whose items exist with the same values */
-	int64		updated;		/* rows whose items exist with other values,
-								 * and are edited */
+	int64		present;		/* rows whose items exist and do not
+								 * differ */
+	int64		updated;		/* rows whose items exist and are edited,
+								 * because they differ */
 	int64		written;
 } ImportTally;
 

@@ -32,7 +32,7 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-/* Receives the rows of a source, and writes them to the temporary tables. */
+/* A DestReceiver that writes the rows of a source to the temporary tables. */
 typedef struct StageReceiver
 {
 	DestReceiver pub;

@@ -104,8 +104,8 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
  * ------------------------------------------------------------------------ */
 
 /*
- * Add the leaves that the query has read since the previous call to
- * state->reads, for EXPLAIN ANALYZE.
+ * Add to state->reads, for EXPLAIN ANALYZE, the leaves that the query has read
+ * since the previous call of this function.
  */
 static void
 note_reads(QueryScanState *state)

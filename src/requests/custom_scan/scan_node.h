@@ -41,7 +41,8 @@ typedef struct ScanReads
 								 * the page begins with posts older than those
 								 * in the feed */
 	int			leaves;			/* how often a leaf was read, in all loops */
-	int			leaves_noted;	/* how often a leaf was read in this loop */
+	int			leaves_noted;	/* how many of this loop's reads of a leaf are
+								 * in "leaves" already */
 } ScanReads;
 
 typedef struct QueryScanState
