@@ -220,8 +220,9 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 }
 
 /*
- * CompatIndexes tells in which indexes a new row version needs entries.
- * table_tuple_update() sets a variable of this type; 0 means: in none.
+ * The type of the variable in which table_tuple_update() tells which indexes
+ * need entries for the new row version. The value 0 means that no index needs
+ * one.
  */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatIndexes;
@@ -381,11 +382,9 @@ compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
 }
 
 /*
- * CompatOrigin is the type of a replication origin's id.
- *
- * COMPAT_NO_ORIGIN: the id that means "no origin".
- * compat_write_origin: the origin that WAL records of the current transaction
- *     get.
+ * CompatOrigin is the type of a replication origin's id. COMPAT_NO_ORIGIN
+ * means "no origin". The server writes the origin in compat_write_origin to
+ * the WAL records of the current transaction.
  */
 #if PG_VERSION_NUM >= 190000
 typedef ReplOriginId CompatOrigin;

@@ -21,7 +21,7 @@
 #define RULE_FINITE "finite"
 #define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-/* a list's start position must fit the requested order of the list */
+/* arguments that set a list's order and its start must fit each other */
 #define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
 #define RULE_KEYS "keys"	/* a JSON object must not have blogstore's keys */
@@ -38,7 +38,7 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-/* an import must not reject any item */
+/* every row passed to import() must be valid, unless rejects is passed */
 #define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */

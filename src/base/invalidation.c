@@ -34,8 +34,8 @@ tell_listeners(Datum arg, Oid relid)
 /*
  * Suppress calls of the listeners for relcache invalidations (spare = true),
  * or allow these calls again (spare = false). The decoder of WAL suppresses
- * them while it resets all system caches for its own purposes: no relation has
- * changed then.
+ * them while it resets all system caches, which calls every relcache callback
+ * though no relation has changed.
  */
 void
 invalidation_spare(bool spare)

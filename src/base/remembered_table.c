@@ -3,10 +3,11 @@
  *		Tells a process when a cache of information about a table is no longer
  *		valid.
  *
- * A cache is marked invalid before a caller reads the information for it, and
- * valid afterwards, unless an invalidation has arrived in between. So a change
- * during the reading is not lost, and an error leaves the cache invalid.
- * Reading may nest.
+ * To fill a cache, its owner calls remembered_begin(), reads the information,
+ * and calls remembered_end(). remembered_begin() marks the cache as invalid.
+ * remembered_end() marks it as valid, unless an invalidation has arrived in
+ * between. So a change during the reading is not lost, and an error leaves the
+ * cache invalid.
  *
  * Invalidations arrive as relcache invalidations (invalidation.c), also on
  * standbys. The server sends one when a table's definition changes. A
@@ -35,10 +36,6 @@ remembered_invalidate(Oid relid)
 			remembered_forget(one);
 }
 
-/*
- * Add a cache to the list "all", which remembered_invalidate() goes through.
- * The cache stays in the list for the life of the process.
- */
 static void
 remembered_list(Remembered *remembered)
 {
@@ -80,8 +77,8 @@ remembered_end(Remembered *remembered, uint64 began)
 }
 
 /*
- * Mark a cache as invalid. If a caller is reading the information for the
- * cache at this moment, remembered_end() leaves the cache invalid.
+ * Mark a cache as invalid. If another function is filling the cache at this
+ * moment, remembered_end() leaves the cache invalid.
  */
 void
 remembered_forget(Remembered *remembered)

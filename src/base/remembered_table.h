@@ -28,7 +28,6 @@ typedef struct Remembered
 	 */
 	Oid			relid;
 	uint64		changes;		/* how often this cache was invalidated */
-	/* true if the cache is in the list of all caches */
 	bool		listed;
 	struct Remembered *next;	/* next cache in the list of all caches */
 } Remembered;

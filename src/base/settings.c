@@ -60,9 +60,10 @@ check_current_user(char **value, void **extra, GucSource source)
 }
 
 /*
- * The parsed value of blogstore.short_form_properties. "key" contains the n
- * keys one after another, each with a terminating zero byte. "all" is true if
- * one of the keys is *.
+ * The parsed value of blogstore.short_form_properties: a list of keys of the
+ * JSON column "properties". The field "key" contains the keys of the list one
+ * after another, each with a terminating zero byte, and "n" is their number.
+ * "all" is true if one of the keys is *.
  */
 typedef struct ShortFormKeys
 {
@@ -118,7 +119,10 @@ assign_keys(const char *value, void *extra)
 	keys = extra;
 }
 
-/* Return whether posts in short form keep all keys of their properties. */
+/*
+ * Return whether a post's short form keeps all keys of the JSON column
+ * "properties".
+ */
 bool
 short_form_keeps_all(void)
 {
@@ -126,8 +130,10 @@ short_form_keeps_all(void)
 }
 
 /*
- * Return whether posts in short form keep one key of their properties. length:
- * the length of the key in bytes.
+ * Return whether a post's short form keeps the given key of the JSON column
+ * "properties".
+ *
+ * length: the length of the key in bytes
  */
 bool
 short_form_keeps(const char *key, int length)

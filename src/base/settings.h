@@ -9,9 +9,8 @@
 #define MAX_DATABASES 64		/* the most databases that can use blogstore */
 
 /*
- * The values of blogstore.short_form_format: from which text
- * blogstore.short_form_length characters are taken for the short form of a
- * post.
+ * The values of blogstore.short_form_format. They say from which text the
+ * short form of a post takes its first blogstore.short_form_length characters.
  */
 typedef enum ShortFormFormat
 {
@@ -34,9 +33,10 @@ extern const char *short_form_key(int n);
 extern int64 short_form_stamp(void);
 
 /*
- * A search_path for blogstore's own statements: unqualified names find only
- * objects of the server. pg_temp is listed last because the server searches it
- * first if it is not listed. Temporary tables could then hide system catalogs.
+ * A search_path for blogstore's own statements. With it, unqualified names
+ * find only objects of the server. If pg_temp were not listed, the server
+ * would search it first, and temporary tables could take the place of system
+ * catalogs.
  */
 #define SAFE_SEARCH_PATH "pg_catalog, pg_temp"
 

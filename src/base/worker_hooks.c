@@ -1,7 +1,7 @@
 /*
  * worker_hooks.c
- *		The function pointers through which files in storage/ and model/ call
- *		views/launcher/.
+ *		Function pointers through which storage/ and model/ call functions of
+ *		views/launcher/, a higher layer.
  *
  * Runs in any process.
  */

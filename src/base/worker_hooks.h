@@ -13,8 +13,8 @@
 #define BLOGSTORE_WORKER_HOOKS_H
 
 /*
- * views/launcher/transaction_callbacks.c sets these pointers when the library
- * is loaded.
+ * Functions of views/launcher/transaction_callbacks.c. That file sets these
+ * pointers when the library is loaded.
  */
 typedef struct WorkerHooks
 {
@@ -35,10 +35,11 @@ typedef struct WorkerHooks
 	 */
 	void		(*item_written) (bool posts);
 	/*
-	 * Return the id of the transaction in which the worker recorded that the
-	 * views are up to date. They have been up to date ever since. A snapshot
-	 * may read the views only if it shows that transaction. Returns
-	 * InvalidTransactionId if no worker keeps the views up to date.
+	 * Return the id of a transaction in which the worker recorded that the
+	 * views are up to date. The worker has kept them so since. A snapshot that
+	 * does not show this transaction's writes must not be used to read the
+	 * views. Returns InvalidTransactionId if no worker keeps the views up to
+	 * date.
 	 */
 	TransactionId (*views_served) (void);
 	/*

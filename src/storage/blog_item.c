@@ -40,10 +40,10 @@ typedef struct TypeProperties
 } TypeProperties;
 
 /*
- * The properties of each item type, in the order of the row types that the SQL
- * functions return. The properties of the article "Model and partition data
- * using a real-world example" (Azure Cosmos DB) come first, in the article's
- * order. blogstore's own properties follow.
+ * The properties (columns) of each item type, in the order of the row types
+ * that the SQL functions return. The properties of the article "Model and
+ * partition data using a real-world example" (Azure Cosmos DB) come first.
+ * blogstore's own properties follow.
  */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
@@ -282,8 +282,8 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 }
 
 /*
- * Arguments of err_fields() for the errors that concern the id of a user, post
- * or comment.
+ * What the fields of an error (err_fields()) contain if the error concerns the
+ * id of a user, post or comment.
  */
 typedef struct IdFields
 {

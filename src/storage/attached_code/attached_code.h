@@ -12,8 +12,9 @@
 #include "utils/relcache.h"
 
 /*
- * A guard protects the caller while attached code runs. This struct holds the
- * settings that guard_leave() restores.
+ * The state that guard_enter() saves and guard_leave() restores. Between these
+ * calls, attached code can run without harming the role whose request it runs
+ * in.
  */
 typedef struct Guard Guard;
 

@@ -59,8 +59,9 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the column number if the predicate of an index is just (column IS NOT
- * NULL). Return 0 if the index has another predicate or none.
+ * Return the number of the column for which the predicate of an index is
+ * (column IS NOT NULL), with no further condition. Return 0 if the index has
+ * another predicate, or none.
  */
 AttrNumber
 index_leaves_out_nulls_of(Relation index)
@@ -168,8 +169,8 @@ attached_stamp(void)
 }
 
 /*
- * Register the invalidation callbacks that increment the number of
- * attached_stamp(). Called once, when the library is loaded.
+ * Register the invalidation callbacks that increment the number that
+ * attached_stamp() returns. Called once, when the library is loaded.
  */
 void
 attached_init(void)
@@ -285,9 +286,10 @@ function_name(Oid function)
 }
 
 /*
- * Return an ALTER FUNCTION statement that fixes a function's search_path, for
- * a hint. The path in it contains only the function's own schema, so the
- * function's owner may have to add others.
+ * Return an ALTER FUNCTION statement that fixes a function's search_path. It
+ * is shown as the hint of an error. Its search_path names only the function's
+ * own schema and pg_temp, so the function's owner may have to add other
+ * schemas.
  */
 char *
 function_pin_statement(Oid function)
@@ -301,9 +303,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function to the struct Search that context points to, unless the
- * function is the server's. A callback of check_functions_in_node(), which
- * goes on to the next function because the result is always false.
+ * Add a function to the functions that a search has found, unless it belongs
+ * to the server. Serves as the callback of check_functions_in_node(); the
+ * result false lets that function continue.
  */
 static bool
 add_function(Oid function, void *context)
@@ -342,8 +344,8 @@ search_family(Search *search, Oid family)
 }
 
 /*
- * Search the CHECK constraints of a domain for functions. Those of its base
- * type are not included; search_type() searches the base type, too.
+ * Find the functions in the CHECK constraints of a domain, but not in those of
+ * its base type; search_type() searches the base type, too.
  */
 static void
 search_domain_checks(Search *search, Oid domain)
@@ -400,8 +402,8 @@ search_range(Search *search, Oid range)
 }
 
 /*
- * Search a type for the functions that the server can call when a value of the
- * type is made, for example by the CHECK constraints of a domain.
+ * Find the functions that the server can call when it makes a value of a type,
+ * for example those in the CHECK constraints of a domain.
  */
 static void
 search_type(Search *search, Oid type)
@@ -449,8 +451,8 @@ search_type(Search *search, Oid type)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search a node of an expression tree, the nodes below it, and the result
- * types of all these nodes for functions.
+ * Find the functions in an expression tree, and those of the result types of
+ * its nodes.
  */
 static bool
 search_node(Node *node, void *context)
@@ -468,7 +470,11 @@ search_node(Node *node, void *context)
 	return expression_tree_walker(node, search_node, search);
 }
 
-/* Search an expression tree for functions. tree: its text in the catalogs. */
+/*
+ * Find the functions in an expression tree.
+ *
+ * tree: the tree's text in the catalogs
+ */
 static void
 search_string(Search *search, const char *tree)
 {
@@ -502,8 +508,8 @@ search_table(Search *search, Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search an operator by which a foreign key compares columns, and the casts
- * from a column's type to the operator's argument types, for functions.
+ * Find the functions of an operator by which a foreign key compares columns,
+ * and of the casts from a column's type to the operator's argument types.
  */
 static void
 search_key_operator(Search *search, Oid operator, Oid column_type)
@@ -521,8 +527,8 @@ search_key_operator(Search *search, Oid operator, Oid column_type)
 }
 
 /*
- * Search a foreign key for the functions with which the server compares
- * referencing and referenced columns. Does nothing for constraints of other
+ * Find the functions with which the server compares the referencing and the
+ * referenced columns of a foreign key. Does nothing for constraints of other
  * kinds.
  */
 static void
@@ -556,9 +562,9 @@ search_foreign_key(Search *search, Oid constraint)
 }
 
 /*
- * Search the enabled triggers of a table for functions. Trigger functions,
- * WHEN clauses, and the foreign keys that internal triggers check are
- * searched.
+ * Find the functions of a table's enabled triggers: the trigger functions,
+ * those in WHEN clauses, and those of the foreign keys that internal triggers
+ * check.
  */
 static void
 search_triggers(Search *search, Relation rel)
@@ -585,9 +591,9 @@ search_triggers(Search *search, Relation rel)
 
 /*
  * Return the name of a deferrable constraint or trigger of a table; NULL if
- * there is none. The server could run a deferrable one at the end of the
- * transaction, when no guard (guard.c) is entered, with the rights of the
- * caller.
+ * there is none. Deferrable triggers are not allowed, because the server could
+ * run them at the end of the transaction. They would then run with the rights
+ * of the role that called blogstore, not of the owner.
  */
 char *
 attached_deferrable(Relation rel)
@@ -613,8 +619,8 @@ attached_deferrable(Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * Search the expressions, the predicate, the operator classes and the
- * exclusion operators of an index for functions.
+ * Find the functions in the expressions, the predicate, the operator classes
+ * and the exclusion operators of an index.
  */
 static void
 search_index(Search *search, Relation index)

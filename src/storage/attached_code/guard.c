@@ -1,24 +1,26 @@
 /*
  * guard.c
  *		Runs code that the owner of blogstore's tables has attached to them,
- *		such as triggers, so that it cannot harm the caller.
+ *		such as triggers, so that it cannot harm the role whose request it
+ *		runs in.
  *
  * Attached code runs within another role's request, or in the worker, which is
- * a superuser. From guard_enter() to guard_leave(), code runs as the owner, in
- * a security-restricted operation. There the server refuses SET ROLE,
- * temporary tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors
- * WITH HOLD. The guard itself refuses DDL, and restores all settings at its
- * end. Within a guard, rows are written without the worker's replication
+ * a superuser. A guard protects this role, or the worker, from that code: from
+ * guard_enter() to guard_leave(), code runs as the owner, in a
+ * security-restricted operation. There the server refuses SET ROLE, temporary
+ * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD.
+ * guard_check_statement() refuses DDL. guard_leave() restores all settings.
+ * Between the two calls, rows are written without the worker's replication
  * origin, which would keep them from being decoded
  * (storage/bookkeeping/own_writes.c).
  *
- * attached_functions.c protects in the other direction: attached functions
- * must fix their search_path, so that the caller cannot influence what they
- * do.
+ * The opposite danger, that the calling role influences what attached
+ * functions do, is met by attached_functions.c: these functions must fix their
+ * search_path.
  *
- * Guards nest, and must be left in reverse order. An error leaves the guards
- * that its (sub)transaction has entered. Runs in any process that writes
- * items.
+ * Guards nest, and must be left in reverse order. After an error, the abort of
+ * the (sub)transaction leaves the guards that this (sub)transaction has
+ * entered. Runs in any process that writes items.
  */
 #include "postgres.h"
 
@@ -58,7 +60,7 @@ struct Guard
 	CompatOrigin origin;
 };
 
-static Guard *innermost = NULL;	/* the guard entered last; NULL if none */
+static Guard *innermost = NULL;
 
 /*
  * Enter a guard. Called before code that the owner has attached to the tables
@@ -100,9 +102,9 @@ guard_leave(Guard *guard)
 
 /*
  * Check a utility statement before the server executes it. Errors: 42501 if
- * attached code executes DDL or SET CONSTRAINTS, that is, if a guard is
- * entered. SET CONSTRAINTS would decide when the caller's constraints are
- * checked.
+ * attached code executes DDL or SET CONSTRAINTS, that is, if the statement
+ * runs between guard_enter() and guard_leave(). With SET CONSTRAINTS, attached
+ * code could change when constraints of the calling role's tables are checked.
  */
 void
 guard_check_statement(Node *stmt)

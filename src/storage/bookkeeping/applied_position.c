@@ -4,11 +4,12 @@
  *		the WAL: the one row of blogstore.change_feed.
  *
  * The worker writes the row about once a second, before it advances its
- * replication slot to the same position. It does not need the row to continue
- * after a crash, because it applies the present state of posts, not changes.
- * When the worker starts, it compares the row with the slot, to find out
- * whether the views were maintained with this slot. The slot may have been
- * recreated or advanced by hand. Or the server may be a promoted standby whose
+ * replication slot to the same position. After a crash, the worker can
+ * continue without the row: it brings copies up to date with the present state
+ * of their posts, so that it does no harm to apply a change twice. When the
+ * worker starts, it compares the row with the slot, to find out whether the
+ * views were maintained with this slot. They were not if the slot was
+ * recreated or advanced by hand, or if the server is a promoted standby whose
  * slot is ahead of the WAL that the standby had received.
  *
  * Runs in the worker and in backends.

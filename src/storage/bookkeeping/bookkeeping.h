@@ -49,9 +49,9 @@ typedef enum JobKind
  */
 #define JOB_QUEUED 0			/* the worker has not begun the job */
 /*
- * A step of the job has failed because of a constraint or trigger of the
- * owner, or because an item lacks a value. The worker tries the job again
- * after a pause, from the job's first item. Not a phase of a rebuild.
+ * The job is parked: one of its steps has failed because of a constraint or
+ * trigger of the owner, or because an item lacks a value. After a pause, the
+ * worker does the job again from its first item. Rebuilds are never parked.
  */
 #define JOB_PARKED 5
 

@@ -5,11 +5,11 @@
  *
  * The SQL statements of blogstore name these tables and run as the containers'
  * owner. If a bookkeeping table is missing, a role that may create objects in
- * the schema could replace it with a view, or with a table that has a trigger.
- * So before a statement runs, each table that it names is locked, and its
- * relkind, owner, columns and key are checked. The owner must not have added
- * anything that could reject a row. The result is cached by OID until an
- * invalidation.
+ * the schema could put a view in its place, or a table that has a trigger. So
+ * before a statement runs, each table that the statement names is locked, and
+ * its relkind, owner, columns and key are checked. The owner must not have
+ * added anything that could reject a row. A table that has passed the check is
+ * not checked again until a relcache invalidation of the table arrives.
  *
  * Runs in any process.
  */
@@ -86,8 +86,9 @@ static const TableShape shape[N_BOOKKEEPING] = {
 };
 
 /*
- * For each bookkeeping table: whether it was checked and found in order since
- * the last invalidation of the table, and who owned it then.
+ * The results of the checks of the bookkeeping tables. known[table].valid
+ * means that the table was found in order when it was last checked, and
+ * known_owner[table] is the role that owned it at that time.
  */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];

@@ -1,10 +1,11 @@
 /*
  * job_progress.c
  *		Reads the queue of jobs, blogstore.jobs: for which jobs a caller has to
- *		wait, and how much of each job is done. Also replaces NULLs in it.
+ *		wait, and how much of each job is done. Also replaces NULLs in that
+ *		table.
  *
  * A job is work of the worker that continues after the command that requested
- * it. Runs in backends.
+ * the job. Runs in backends.
  */
 #include "postgres.h"
 
@@ -37,11 +38,11 @@ static KeptPlan left_plan = {
 
 /*
  * Return the ids of all committed jobs, as an array in the current memory
- * context, and set *count to their number. Two kinds of jobs are left out,
- * because waiting for them would be in vain: parked jobs, which fail again
- * until the owner has repaired a table, and jobs of this transaction, which
- * the worker cannot see yet. Acts as the owner of blogstore's tables. Errors:
- * 42501, 55000.
+ * context, and set *count to their number. Leaves out two kinds of jobs for
+ * which a caller cannot wait: parked jobs, which fail again until the owner
+ * has repaired a table, and jobs of the current transaction, which the worker
+ * cannot see before the commit. Acts as the owner of blogstore's tables.
+ * Errors: 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -219,9 +220,10 @@ job_column_is_mendable(const char *column)
 }
 
 /*
- * Replace NULLs in columns of blogstore.jobs with the columns' initial values.
- * Only the owner can have written these NULLs. The worker then begins a job
- * without a phase anew. Called by repair(). Errors: 42501, 55000.
+ * Replace NULLs in the columns of blogstore.jobs with the columns' initial
+ * values. The owner may have written such NULLs by SQL. If a job had NULL as
+ * its phase, the worker begins that job anew. Called by repair(). Errors:
+ * 42501, 55000.
  */
 void
 jobs_mend(void)

@@ -441,8 +441,9 @@ static KeptPlan merge_plan = {
 };
 
 /*
- * Delete the other renames of a job's user that the worker has not begun. They
- * are not needed, because this job writes the user's newest name.
+ * Delete from blogstore.jobs all renames of this job's user that the worker
+ * has not begun, except this job itself. They are not needed, because this job
+ * writes the user's newest name.
  */
 void
 job_merge_renames(const Job *job)
@@ -524,8 +525,10 @@ job_lock_deletion(const pg_uuid_t *user_id)
 }
 
 /*
- * Turn the job that deletes a user into a rename of this user. The caller has
- * locked the job (job_lock_deletion()).
+ * Turn the job that deletes a user into a rename of the user with this id.
+ * Called when a new user gets the id: the rename then writes the new user's
+ * name to items that were left of the deleted user. The caller has locked the
+ * job (job_lock_deletion()).
  */
 void
 job_make_rename(const pg_uuid_t *user_id)

@@ -34,21 +34,22 @@
 #include "storage/lmgr.h"
 
 /*
- * All databases share one origin. Each worker decodes only its own database.
+ * The name of the replication origin. All databases share it, because each
+ * worker decodes only its own database.
  */
 #define OWN_ORIGIN "blogstore_worker"
 
 /*
- * The id of the origin when own_writes_look() last looked it up;
- * COMPAT_NO_ORIGIN if it did not exist.
+ * The id of the replication origin that marks the worker's changes, as
+ * own_writes_look() has last found it; COMPAT_NO_ORIGIN if it did not exist.
  */
 static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 
 /*
- * Look up the id of the origin that marks the worker's changes. The worker
- * calls this in a transaction, before it decodes changes. If a superuser has
- * dropped the origin, the worker decodes its own changes, too, and finds
- * nothing to do.
+ * Look up the id of the replication origin that marks the worker's changes.
+ * The worker calls this in a transaction, before it decodes changes. If a
+ * superuser has dropped the origin, the worker also decodes its own changes to
+ * the views. That costs time, but the worker then finds the copies up to date.
  */
 void
 own_writes_look(void)

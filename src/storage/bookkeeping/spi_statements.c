@@ -3,10 +3,11 @@
  *		Runs statements on the bookkeeping tables and the containers through
  *		SPI: prepared statements, and statements over whole containers.
  *
- * A statement runs in a guard (guard.c), for two reasons. Names in it are
- * looked up in pg_catalog, whatever the search_path of the caller is. And a
- * statement that writes to a container, or plans a scan of one, can run code
- * that the owner has attached.
+ * A statement runs in a guard (guard.c), for two reasons. First, names in the
+ * statement are then looked up in pg_catalog, whatever the search_path of the
+ * session is. Second, a statement that writes to a container, or plans a scan
+ * of one, can run code that the owner has attached, and a guard keeps this
+ * code from doing harm.
  *
  * Runs in any process, as the containers' owner. Except for plan_run(), the
  * functions are called between SPI_connect() and SPI_finish().
@@ -152,7 +153,10 @@ prepare(KeptPlan *plan)
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
-	/* The caller has locked and checked only the tables in plan->tables. */
+	/*
+	 * The caller has locked and checked only the tables in plan->tables, so
+	 * the statement must not name others.
+	 */
 	if (tables_named(made) != plan->tables)
 		elog(ERROR, "statement \"%s\" is on other tables than it says",
 			 plan->sql);

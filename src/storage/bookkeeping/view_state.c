@@ -3,12 +3,12 @@
  *		Whether readers may use the views: the one row of
  *		blogstore.view_state.
  *
- * A reader reads the row with its own snapshot, so that the row's column
- * "ready" fits what the snapshot shows of the views. The process caches this
+ * A query reads the row with its own snapshot. So the column "ready" says
+ * whether the views are complete in that snapshot. The process caches this
  * column. A transaction that writes the row sends a relcache invalidation for
  * the table (remembered_table.c), which also reaches standbys. A query uses
- * the cached column only if its snapshot certainly shows the version of the
- * row that was cached.
+ * the cached value only if its snapshot is new enough to show the row version
+ * that was cached.
  *
  * Runs in any process.
  */
@@ -45,7 +45,8 @@ static KeptPlan write_whole_plan = {
 };
 
 /*
- * Whether blogstore.view_state says that readers may use the views, as cached.
+ * The cached column "ready": whether readers may use the views, according to
+ * blogstore.view_state.
  */
 static Remembered memory;
 static bool remembered_ready;
@@ -143,10 +144,11 @@ view_state_write(const ViewState *state)
 /*
  * Write the column feed_whole of blogstore.view_state: whether the feed holds
  * all posts that lists show. Called in the transaction that writes the feed;
- * the caller has called views_lock(). No invalidation is sent, because
- * processes do not cache feed_whole: a process whose snapshot shows this
- * transaction could still have the older value cached. Acts as the owner of
- * blogstore's tables. Errors and locks: those of view_state_write().
+ * the caller has called views_lock(). Acts as the owner of blogstore's tables.
+ * Errors and locks: those of view_state_write().
+ *
+ * Sends no relcache invalidation, because no process caches feed_whole. A
+ * cached value could be older than what the process's snapshot shows.
  */
 void
 view_state_write_whole(bool feed_whole)
@@ -183,8 +185,8 @@ is_newest(TransactionId xmin)
 
 /*
  * Read the row of blogstore.view_state with the active snapshot, and return
- * whether it allows readers to use the views. Caches this if the snapshot
- * shows the newest version of the row.
+ * whether it allows readers to use the views. Caches the result if the
+ * snapshot shows the newest version of the row.
  */
 static bool
 reread_row(void)
@@ -203,8 +205,8 @@ reread_row(void)
 
 /*
  * Return whether a worker keeps the views up to date, and already did so when
- * the snapshot was taken. In an older snapshot the views may lag behind the
- * posts.
+ * the snapshot was taken. Otherwise the snapshot may show views that lag
+ * behind the posts.
  */
 static bool
 served_to(Snapshot snapshot)
@@ -235,8 +237,8 @@ views_ready(Snapshot snapshot)
 
 /*
  * Record in blogstore.view_state that readers must not use the views, because
- * no worker will keep them up to date. Standbys learn this only from the row.
- * Errors and locks: those of view_state_write().
+ * no worker will keep them up to date. A standby has no worker to ask, so it
+ * depends on this row. Errors and locks: those of view_state_write().
  */
 void
 views_abandon(void)

@@ -245,7 +245,8 @@ path_is_wanted(AccessPath path, AccessPath wanted)
 
 /*
  * Return whether an index can serve an access path, according to pg_index.
- * wanted: the path, or N_PATHS for any of them.
+ *
+ * wanted: the access path; N_PATHS if any path will do
  */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,

@@ -51,13 +51,13 @@ typedef struct SpreadTable
 typedef enum UserChange
 {
 	/*
-	 * Change the properties of the user. The name stays, or the caller has
-	 * already reserved the new name in the registry of usernames.
+	 * Write the user's item. Its username stays, or the caller has already
+	 * reserved the new one in the table usernames.
 	 */
 	USER_EDIT,
 	/*
-	 * Change the name of the user. The caller has not reserved the new name
-	 * yet.
+	 * Change the username. The caller has not reserved the new one in the
+	 * table usernames yet.
 	 */
 	USER_RENAME,
 	USER_DELETION
@@ -66,8 +66,8 @@ typedef enum UserChange
 typedef enum ClusterStep
 {
 	/*
-	 * The cluster has nothing special to do for this job. The caller does the
-	 * step as on one machine.
+	 * The job is done as on one machine. job_step has not done the step; the
+	 * caller does it.
 	 */
 	STEP_NOT_TAKEN,
 	STEP_DONE,
@@ -136,9 +136,10 @@ typedef struct ClusterCalls
 	bool		(*insert_user) (const BlogItem *user, bool own_id);
 
 	/*
-	 * Lock a user's row on all nodes, and read the user into *user. Returns
-	 * false if there is none. For a rename or a deletion, this first locks the
-	 * registry of usernames. On one machine, the caller locks the user's row.
+	 * Take a row lock on a user's row on all nodes, and read the user into
+	 * *user. Returns false if there is none. For a rename or a deletion, this
+	 * first locks the table usernames. On one machine, the caller locks the
+	 * user's row.
 	 */
 	bool		(*lock_user) (const pg_uuid_t *user_id, UserChange change, BlogItem *user);
 
@@ -160,27 +161,27 @@ typedef struct ClusterCalls
 	/* Requests */
 
 	/*
-	 * If the containers are being distributed over the cluster, wait until
-	 * that has ended. Keep a further distribution from beginning until the
-	 * transaction ends. cluster_settle() calls this through cluster_library,
-	 * before it is known whether the containers are spread. Not called where
-	 * there can be no cluster.
+	 * If a transaction is distributing the containers over the cluster, wait
+	 * for its end. No other transaction can begin to distribute them until the
+	 * current transaction ends. cluster_settle() calls this through
+	 * cluster_library, because it is not known yet whether the containers are
+	 * spread. Not called where there can be no cluster.
 	 *
 	 * write: the transaction will write items
 	 */
 	void		(*settle) (bool write);
 
 	/*
-	 * Run a command's function on the node that has the post which the command
-	 * names. This can be another node. On one machine, the caller calls the
-	 * function.
+	 * Run the SQL function of a request that writes on the node that has the
+	 * post named in the function's arguments. This can be another node. On one
+	 * machine, the caller calls the function.
 	 */
 	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
 
 	/*
-	 * Begin a query. It reads the items of this node by the query's own
-	 * function, or receives items from other nodes. On one machine, the caller
-	 * calls the function.
+	 * Begin a query, for example list_post_comments(). If this node has the
+	 * items, the query's own function reads them; if not, other nodes send
+	 * them. On one machine, the caller calls the function.
 	 */
 	void		(*begin_query) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 
@@ -304,21 +305,23 @@ typedef struct ClusterCalls
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * For verify(), which must not report a row of the views that the worker
-	 * has yet to update. views_look_begin() notes, for the worker of each
-	 * node, the round of its main loop up to which all changes are applied.
-	 * views_look_end() returns those of the posts in post_ids of which a
-	 * worker has decoded a change since views_look_begin(). If they return
-	 * false or NULL, verify() reports nothing. On one machine, verify() reads
-	 * the worker's round from shared memory.
+	 * verify() must not report a row of the views that a worker has yet to
+	 * update. At the beginning of verify(), views_look_begin() records, for
+	 * the worker of each node, the last round of the worker's main loop whose
+	 * changes are in the views. At the end, views_look_end() returns those of
+	 * the posts in "post_ids" of which the worker has decoded a change after
+	 * that round. verify() reports nothing about these posts. If
+	 * views_look_begin() returns false, or views_look_end() returns NULL,
+	 * verify() reports nothing at all. On one machine, verify() reads the
+	 * worker's round from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
 
 	/*
-	 * For repair(): let each node mend the damage in its own tables. Returns
-	 * how many of the findings of verify() were mended. On one machine, the
-	 * caller mends them.
+	 * For repair(): let each node mend the damage that verify() finds in the
+	 * node's own tables. Returns how many pieces of damage were mended. On one
+	 * machine, the caller mends them.
 	 */
 	int64		(*repair) (bool with_views);
 
@@ -332,11 +335,11 @@ typedef struct ClusterCalls
 	void		(*export_documents) (struct _DestReceiver *dest);
 
 	/*
-	 * For import() and import_documents(): the functions by which an import
-	 * reads and writes items on the nodes. Each node looks up, locks, edits
-	 * and counts the imported items of the posts that it has, some thousands
-	 * per call. New items are spooled and copied to the nodes. On one machine,
-	 * an import uses import/import_here.c.
+	 * The functions by which import() and import_documents() read and write
+	 * items on the nodes. An import passes some thousands of items to a node
+	 * at a time, and the node looks up, locks, edits and counts those items.
+	 * New items are collected in temporary tables and then copied to the
+	 * nodes. On one machine, an import uses import/import_here.c.
 	 */
 	const struct ImportTarget *import_target;
 } ClusterCalls;

@@ -19,8 +19,8 @@
 
 /*
  * Return whether the tables users and posts exist. The table feed may be
- * missing. Its layout is read nevertheless, so that layout_stamp() also
- * changes when the partitions of the feed change.
+ * missing. The function also reads the layout of the feed, so that
+ * layout_stamp() changes when the feed's partitions change.
  */
 bool
 container_exists(void)

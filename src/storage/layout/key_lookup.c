@@ -6,15 +6,16 @@
  * layout_place() hashes the key to find the partition. The layout, which
  * layout_get() reads from the catalogs and caches, has the partition's leaves.
  *
- * The rest of this file saves a new session from reading the whole layout,
- * which costs about fifty buffers per partition, when its first request needs
- * one or two leaves. Hints in shared memory (shared_hints.c) say which tables
- * to look at. A table that a hint names is checked against the table's catalog
- * rows (partition_check.c): the leaf must be the one for the item type in its
- * partition, the partition must take the key's hash and be attached to the
- * container's root, and all must have the same owner. Tables that pass are
- * added to a sparse layout, in which partitions may be missing. Invalidations
- * remove them as from any layout. If a hint is missing or wrong, the process
+ * Reading the whole layout costs about fifty buffers per partition. The rest
+ * of this file spares a new session that cost if the session needs only one or
+ * two leaves. Hints in shared memory (shared_hints.c) say which tables are
+ * probably the partition and the leaf. The process checks these tables against
+ * their catalog rows (partition_check.c): the leaf must be the one for the
+ * item type in its partition, the partition must take the key's hash and be
+ * attached to the container's root, and all three must have the same owner.
+ * Tables that pass the check are added to a sparse layout, one in which
+ * partitions may be missing. A relcache invalidation makes a sparse layout
+ * invalid as it does a whole one. If a hint is missing or wrong, the process
  * reads the whole layout, and leaves new hints.
  *
  * Runs in any process.
@@ -48,8 +49,8 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 	if (!OidIsValid(table))
 		return UNPROVEN;
 	/*
-	 * The table is watched before its catalog rows are read, so that no
-	 * invalidation of it is missed.
+	 * layout_watch() comes before the reading of the table's catalog rows, so
+	 * that no invalidation of the table is missed.
 	 */
 	layout_watch(cc, table, NO_PARTITION);
 	if (!proof_of_partition(table, cc->root, cc->owner, hash,
@@ -72,8 +73,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	MemoryContext old;
 
 	/*
-	 * The leaf itself is not watched. Detaching it invalidates the partition,
-	 * too, and the partition is watched.
+	 * No layout_watch() for the leaf: detaching the leaf also invalidates the
+	 * partition, for which layout_watch() was called.
 	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
@@ -108,10 +109,11 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Do what find_place() does, as long as the container's layout is sparse. If
- * the layout becomes invalid meanwhile, replaces *cc by the new layout and
- * tries again. Returns UNPROVEN if the layout and the hints do not lead to the
- * partition.
+ * Return the number of the partition that holds the items of a type with a
+ * given key, by find_place(), if the container's layout is sparse (has only
+ * the partitions used so far). If the layout becomes invalid meanwhile, sets
+ * *cc to the new layout and tries again. Returns UNPROVEN if the layout is
+ * whole, or the hints do not lead to the partition.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -149,10 +151,10 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	if ((*cc)->partitions.sparse)
 	{
 		/*
-		 * In a sparse layout, a partition cannot be found by a number, because
-		 * the caller has the number from the whole layout, where numbers
-		 * differ. Only the feed's single partition has the same number in
-		 * both.
+		 * A caller has a partition's number from a whole layout. The
+		 * partitions of a sparse layout have other numbers, so a partition is
+		 * not found there by its number. The feed is an exception: its single
+		 * partition has the same number in both layouts.
 		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?

@@ -98,8 +98,8 @@ layout_init(void)
 }
 
 /*
- * Create a container's empty hash table of watched tables. The invalidation of
- * a watched table makes the cached layout invalid.
+ * Create the hash table cc->watched, which will contain the tables whose
+ * invalidation makes the cached layout invalid.
  */
 static void
 watch_nothing(CachedContainer *cc)
@@ -112,12 +112,12 @@ watch_nothing(CachedContainer *cc)
 }
 
 /*
- * Watch a table, so that its invalidation makes the cached layout invalid.
- * Called before the table's catalog rows are read, so that no invalidation is
- * missed.
+ * Add a table to the hash table of watched tables, so that a relcache
+ * invalidation of the table makes the cached layout invalid. Called before the
+ * table's catalog rows are read, so that no invalidation is missed.
  *
- * partition: for a leaf, the number of its partition; only this leaf becomes
- * invalid then. NO_PARTITION for other tables.
+ * partition: for a leaf, the number of the leaf's partition; then only this
+ * leaf becomes invalid. For other tables: NO_PARTITION.
  */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
@@ -144,9 +144,10 @@ count_values(const PartitionBoundInfo bound, int partition)
 }
 
 /*
- * Record the OIDs of the leaves of a partition. rel is the partition's table,
- * which is list-partitioned by the column type. A child that takes more than
- * one type is recorded with a problem.
+ * Record the OIDs of the leaves of a partition in the cached layout. A leaf
+ * that takes items of several types is recorded as unusable.
+ *
+ * rel: the partition's table, which is list-partitioned by the column "type"
  */
 static void
 load_types(CachedContainer *cc, Relation rel, int partition)
@@ -365,9 +366,10 @@ forget_partitions(CachedContainer *cc)
  * context. The caller has locked the root in AccessShareLock mode; this
  * function unlocks it.
  *
- * whole: read all partitions. Otherwise, if there is a hint in shared memory,
- * only prepare a sparse layout, to which partitions are added when they are
- * needed.
+ * whole: if true, all partitions are read. If false, and a hint in shared
+ * memory tells the modulus of the partitions, only a sparse layout is
+ * prepared, to which partitions are added when they are needed. If false and
+ * there is no such hint, all partitions are read.
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)

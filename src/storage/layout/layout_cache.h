@@ -37,15 +37,16 @@ typedef struct CachedLeaf
 {
 	Oid			relid;			/* InvalidOid if the table does not exist */
 	/*
-	 * What is wrong with the parent or the partition bound of the leaf, so
-	 * that the leaf cannot be used; NULL if nothing.
+	 * A problem that makes the leaf unusable: it has the wrong parent, or the
+	 * wrong partition bound. NULL if there is no such problem.
 	 */
 	LayoutProblem *misplaced;
 	/* How many invalidations of the leaf this process has received. */
 	uint32		changes;
 	/*
-	 * Whether the fields below were read since the last invalidation of the
-	 * leaf. index[] is complete only if looked[N_PATHS] is true, too.
+	 * Whether the fields from "problem" on were read since the last
+	 * invalidation of the leaf. The field "index" has an entry only for the
+	 * access paths that are marked in "looked".
 	 */
 	bool		known;
 	/*
@@ -65,16 +66,17 @@ typedef struct CachedLeaf
 	Oid			added_index;
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * For each access path: whether index[] was looked up. The last element
-	 * tells whether all indexes of the leaf were examined.
+	 * For each access path: whether its index was looked up. The last element,
+	 * looked[N_PATHS]: whether all indexes of the leaf were examined.
 	 */
 	bool		looked[N_PATHS + 1];
 	Oid			index[N_PATHS];
 	/* Whether writing to the leaf runs code that the owner has added. */
 	bool		attached;
 	/*
-	 * The value of attached_stamp() when the code that the owner has added was
-	 * last checked and found allowed; 0 if it never was.
+	 * The value of attached_stamp() when the owner's attached code on this
+	 * leaf was last checked and found harmless. The check is not repeated
+	 * while attached_stamp() returns this value. 0 before the first check.
 	 */
 	uint64		served;
 } CachedLeaf;

@@ -167,12 +167,13 @@ item_estimate(Container container, ItemType type)
 }
 
 /*
- * Fill in what the process caches about a leaf that the caller has locked and
- * opened as rel. Returns false if an invalidation of the leaf arrives
- * meanwhile.
+ * Fill in the cache entry (CachedLeaf) of a leaf that the caller has locked
+ * and opened. Returns false if an invalidation of the leaf arrives during
+ * this, and leaves the entry unfilled.
  *
- * path: an access path whose index is also looked up. N_PATHS: all indexes are
- * examined
+ * rel: the open leaf
+ * path: an access path whose index is looked up, too; N_PATHS for the indexes
+ *     of all paths
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -185,8 +186,8 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 		MemoryContext old = MemoryContextSwitchTo(cc->context);
 
 		/*
-		 * The leaf is watched before its catalog rows are read, so that no
-		 * invalidation of it is missed.
+		 * layout_watch() comes before the reading of the leaf's catalog rows,
+		 * so that no invalidation of the leaf is missed.
 		 */
 		layout_watch(cc, leaf->relid, partition);
 		leaf_describe(leaf, rel, cc->owner, container, type);
@@ -260,8 +261,9 @@ attached_problem(Relation rel)
 }
 
 /*
- * Do what attached_problem() does, for a leaf. If writes are allowed, this is
- * cached until attached code may have changed.
+ * Return why code that the owner has attached to an open leaf forbids writes
+ * to the leaf; NULL if writes are allowed. The result NULL is cached until
+ * attached_stamp() changes.
  */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)
@@ -368,10 +370,12 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Lock and open a leaf that is cached, and check that it can be used. Returns
- * whether it is open now. If not, *problem says why it cannot be used, or
- * stays NULL because the cache was out of date. In the latter case, the caller
- * looks the leaf up again.
+ * Lock and open a leaf that is in the cached layout, and check that the leaf
+ * can be used. Returns true if the leaf is open now. If the result is false:
+ *
+ *		*problem is not NULL: it says why the leaf cannot be used;
+ *		*problem is NULL: the cache was out of date, and the caller looks the
+ *						leaf up again.
  */
 static bool
 leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,

@@ -82,8 +82,9 @@ load_spread(Partitions *partitions, Container container, Relation root)
 
 	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
 		/*
-		 * The table has ceased to be spread over a cluster. This has sent an
-		 * invalidation, which makes the layout invalid.
+		 * The table is no longer spread over a cluster. The change has sent a
+		 * relcache invalidation, so the layout that is being read becomes
+		 * invalid.
 		 */
 		return;
 	partitions->map = spread.map;

@@ -70,9 +70,9 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Return the properties that callers use after they have locked an item of a
- * type, as a bit mask. For copies and feed rows these only identify the row,
- * because the worker writes all other columns anew.
+ * Return the properties that callers need of an item that they have locked, as
+ * a bit mask. Of the copies of posts and the feed rows, they need only those
+ * that identify the row: the worker writes all other columns anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)

@@ -36,8 +36,9 @@ typedef pg_atomic_uint64 Bucket[BUCKET_SIZE];
 static Bucket *buckets = NULL;
 
 /*
- * The subject of a hint: what the hint tells, and about which table. A hash of
- * the subject determines the bucket that the hint is in.
+ * The subject of a hint, by which a hint is found: the kind of hint, and the
+ * table that it is about. A hash of the subject determines the bucket that the
+ * hint is in.
  */
 typedef struct HintKey
 {

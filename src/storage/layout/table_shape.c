@@ -410,10 +410,12 @@ shape_is_view(Container container, ItemType type)
 }
 
 /*
- * Return words for a trigger, a foreign key in either direction, or a
- * deferrable key of an open table; NULL if there is none. The server checks
- * foreign and deferrable keys by internal triggers. Other internal triggers,
- * which some extensions create, are ignored.
+ * Return a description of a trigger, a foreign key in either direction, or a
+ * deferrable key of an open table; NULL if there is none. Example: a trigger,
+ * "audit". The owner must not add such things to a table to which only
+ * blogstore writes. Foreign and deferrable keys are found by their internal
+ * triggers. Other internal triggers, which some extensions create, are
+ * ignored.
  */
 static char *
 added_trigger(Relation rel)
@@ -436,9 +438,9 @@ added_trigger(Relation rel)
 }
 
 /*
- * Return words for what the owner has added to an open table to which only
- * blogstore writes, for a message "the table has ..."; NULL if nothing. Does
- * not look at indexes and NOT NULL columns.
+ * Return a description of something that the owner has added to an open table
+ * to which only blogstore writes, for a message "the table has ..."; NULL if
+ * the owner has added nothing. Does not look at indexes and NOT NULL columns.
  *
  * own_check: the name of the CHECK constraint that blogstore itself has
  * created on the table; NULL if it has none

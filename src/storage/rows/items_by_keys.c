@@ -30,7 +30,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* the most columns of an item's own key */
+#define MAX_COLUMNS 2			/* most columns of a primary key of items */
 
 /*
  * One of the keys that the caller has passed. "number" is the key's position
@@ -60,8 +60,11 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 #include "lib/sort_template.h"
 
 /*
- * Sort the caller's n keys by partition and key. Add an element to many->item
- * for each distinct key, and set many->asked.
+ * Sort the caller's keys by partition and key, and add an element to
+ * many->item for each distinct key. Set many->asked: for each key of the
+ * caller, the index of the key's element in many->item.
+ *
+ * key, n: the caller's keys, and their number
  */
 static void
 take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
@@ -132,9 +135,12 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 /*
  * For each item that many_items_read() has found, call take() with a scan of
  * the items that match "query" and have the same partition key. For example,
- * many posts were read, and "query" finds each post's deltas. query->key has
- * the values of all columns of the key but the last. Errors: those of
- * item_scan_begin() and of take().
+ * many_items_read() has read many posts, and this function scans the deltas of
+ * each.
+ *
+ * query->key: values of the access path's columns before the partition key
+ *
+ * Errors: those of item_scan_begin() and of take().
  */
 void
 many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
@@ -183,11 +189,13 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
 }
 
 /*
- * Read the items that have one of n partition keys, which may contain
- * duplicates. The result is in the current memory context. query->key has the
- * values of all columns of an item's own key but the last, which is the
- * partition key. Errors: 22004 if an item has NULL in a column that blogstore
- * requires, and those of item_scan_begin().
+ * Read the items that have one of the given partition keys. The result is in
+ * the current memory context. Errors: 22004 if an item has NULL in a column
+ * that blogstore requires, and those of item_scan_begin().
+ *
+ * query->key: values of the access path's columns before the partition key,
+ * which must be the last column
+ * key, n: the partition keys, which may contain duplicates, and their number
  */
 ManyItems *
 many_items_read(const ItemQuery *query, const pg_uuid_t *key, int n)

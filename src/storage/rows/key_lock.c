@@ -3,10 +3,10 @@
  *		Locks all items of a type that belong to one partition key, for
  *		example a post by its id.
  *
- * The server has no lock for such a set of items. So the key is hashed to a
- * number, and the lock is taken on the block of that number in the items'
- * table. The numbers are in a range that no table grows to. There are two
- * kinds of lock:
+ * The server has no lock for such a set of items. So a KeyLock is a lock on a
+ * block of the items' table that does not exist: the partition key is hashed
+ * to a block number in a range that no table grows to. There are two kinds of
+ * lock:
  *
  * - A heavyweight lock on a tuple of that block makes other processes wait.
  *   pg_locks shows it as a tuple lock.
@@ -14,8 +14,8 @@
  *   conflicts. A predicate lock on a real page would also cover items of other
  *   keys.
  *
- * If two keys have the same number, the only harm is that they wait for each
- * other.
+ * If two keys have the same block number, the only harm is that they wait for
+ * each other.
  *
  * KeyLockMode lists the modes of the heavyweight lock. The lock is released at
  * the end of the transaction, or at a rollback to a savepoint that was set

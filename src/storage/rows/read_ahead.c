@@ -34,9 +34,9 @@
 /*
  * Set up the prefetching state of a scan.
  *
- * rows: how many rows the caller expects to read from this scan; -1: all. If
- * several scans are merged into one list: how many rows of the list.
- * parts: how many scans are merged into the list.
+ * rows: how many rows the caller expects to read; -1 for all rows. If several
+ *     scans are merged into one list: the rows of the whole list.
+ * parts: how many scans are merged into the list
  */
 void
 read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
@@ -104,11 +104,11 @@ item_scan_ask(ItemScan *scan)
 
 /*
  * Prefetch the heap pages of a scan's next rows. Called when a page had to be
- * read into shared buffers since the scan returned its last row. Fetches no
- * more index entries ahead than rows are expected from the scan. If several
- * scans are merged into one list, each scan is first expected to return an
- * equal part of the list. After a scan has returned that many rows, it is
- * expected to return as many again.
+ * read into shared buffers since the scan returned its last row. Prefetches
+ * for no more rows than the scan is expected to return. If several scans are
+ * merged into one list, a scan is first expected to return an equal part of
+ * the list. When a scan has returned that many rows, it is expected to return
+ * as many again.
  */
 void
 read_ahead(ItemScan *scan)

@@ -31,8 +31,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many scans item_look() makes to find an item while concurrent updates
- * hide the item from scans.
+ * How often item_look() scans for an item. While the item is being updated, a
+ * scan can miss all of its versions.
  */
 #define LOOKS 3
 
@@ -164,8 +164,8 @@ follow_versions(ItemScan *scan)
 
 /*
  * Make one scan for the item that matches "query", and return whether the
- * item's newest version exists. *hidden becomes whether the last committed
- * version is hidden.
+ * newest version of the item exists. Sets *hidden to whether the column
+ * "hidden" is true in the last committed version.
  */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
@@ -188,12 +188,11 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Return whether the item that matches "query" exists in its newest version.
- * Concurrent updates can hide an item from a scan, so up to LOOKS scans are
- * made.
+ * Return whether the newest version of the item that matches "query" exists. A
+ * scan can miss an item that is being updated, so up to LOOKS scans are made.
  *
- * hidden: set to whether the last committed version of the item is hidden. Has
- *     no meaning if the result is ITEM_UNSEEN.
+ * hidden: set to whether the last committed version of the item is hidden (see
+ * item_hidden()); has no meaning if the result is ITEM_UNSEEN
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)

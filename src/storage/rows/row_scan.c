@@ -320,8 +320,8 @@ item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 }
 
 /*
- * Return whether a scan must skip its current item: the item is hidden, and
- * the query asks for shown items only.
+ * Return whether a scan must skip its current item, because the column
+ * "hidden" is true and the query asks only for shown items.
  */
 static inline bool
 scan_passes_by(const ItemScan *scan)

@@ -54,9 +54,9 @@ struct ItemScan
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	/*
-	 * Set only in scans that item_scan_look() has begun. partition: the
-	 * partition that the scan reads. stamp: the value of layout_stamp() when
-	 * this partition was looked up.
+	 * The partition that the scan reads, and the value of layout_stamp() when
+	 * this partition was looked up. Both are set only in scans that
+	 * item_scan_look() has begun.
 	 */
 	int			partition;
 	uint64		stamp;

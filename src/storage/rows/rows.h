@@ -32,14 +32,14 @@ typedef struct Cursor
 } Cursor;
 
 /*
- * The position of a walk through the items of one type in one partition. It
- * can be stored, and the walk continued in a later transaction. It consists of
- * the last item's values in the columns of an access path. These columns are
- * one or two uuids, with at most one date in between.
+ * The position at which a transaction has stopped going through the items of
+ * one type in one partition. It can be stored, so that a later transaction
+ * continues there. It consists of the last item's values in the columns of an
+ * access path: one or two uuids, with at most one date in between.
  */
 typedef struct ItemPlace
 {
-	bool		valid;			/* false before the first item of the walk */
+	bool		valid;			/* false before the first item */
 	pg_uuid_t	first;			/* value of the access path's first column */
 	TimestampTz date;
 	/*
@@ -78,13 +78,14 @@ typedef enum ItemResult
 } ItemResult;
 
 /*
- * Whether an item exists in its newest version, whatever the snapshot shows.
+ * Whether the newest version of an item exists, even if the snapshot does not
+ * show that version.
  */
 typedef enum ItemLife
 {
 	/*
-	 * The item does not exist, or concurrent updates have hidden it from every
-	 * scan.
+	 * The item does not exist, or no scan has found it because it was being
+	 * updated each time.
 	 */
 	ITEM_UNSEEN,
 	ITEM_LIVE,
@@ -133,8 +134,8 @@ typedef struct ItemQuery
 	int			nkeys;
 	/*
 	 * If not NULL and valid, the scan returns only items that come after this
-	 * position in the scan's direction. The access path's columns after "key"
-	 * must be (creation_date, id).
+	 * cursor in the direction of the scan. The access path's columns that
+	 * follow those in "key" must be (creation_date, id).
 	 */
 	const Cursor *cursor;
 	/*
@@ -172,7 +173,7 @@ typedef struct ItemQuery
  */
 typedef struct ManyItem
 {
-	/* The partition key. It is the last column of the item's own key. */
+	/* The item's partition key, as passed to many_items_read(). */
 	pg_uuid_t	key;
 	int			partition;
 	bool		found;
@@ -184,8 +185,8 @@ typedef struct ManyItems
 	int			n;
 	ManyItem   *item;			/* n elements, one for each distinct key */
 	/*
-	 * For each key in the caller's array, in the same order: the index in
-	 * "item" of the element for this key.
+	 * For each key that the caller has passed, in the caller's order: the
+	 * index of the key's element in the array "item".
 	 */
 	int		   *asked;
 	int			leaves;			/* for EXPLAIN: how many tables were read */
