@@ -163,8 +163,10 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post as lock_exclusive() does, if "author" has written it (NULL: any
- * user). Otherwise return ITEM_NOT_FOUND, without the post lock.
+ * Lock a post as lock_exclusive() does. If another user than "author" has
+ * written the post, release the post lock and return ITEM_NOT_FOUND.
+ *
+ * author: NULL to lock a post by any user.
  */
 static ItemResult
 lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,

@@ -4,10 +4,10 @@
  *
  * Some SQL statements fill the registry (the table of all usernames, see
  * username_registry.c), or compare the registry with the users. They need the
- * key of each name (name_key.c), and no SQL
- * function computes keys. This file adds the keys to the rows of a query, and
- * registers the result with SPI as an ephemeral named relation. After an error
- * the relation is freed with the transaction's memory.
+ * key of each name (name_key.c), and no SQL function computes keys. This file
+ * adds the keys to the rows of a query, and registers the result with SPI as
+ * an ephemeral named relation. After an error the relation is freed with the
+ * transaction's memory.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */

@@ -12,8 +12,8 @@
  *		flag						at commit				at rollback
  *		--------------------------	----------------------	------------------
  *		posts_written_in			cleared					cleared
- *		items_written				wakes the worker, or	cleared
- *									lets it end a pause
+ *		items_written				wakes the worker,		cleared
+ *									except from a pause
  *									(worker_pause.c)
  *		worker_missing				asks the launcher for	kept
  *									a worker

@@ -386,9 +386,9 @@ worker_entry_attach(int number)
 		entry->caught_up_at = entry->started_at;
 
 		/*
-		 * Reset what the previous worker has left if it ended during a sleep
-		 * (the flag "resting"), or while it committed the writes of a job
-		 * (jobs_lsn).
+		 * Reset what the previous worker may have left: the flag "resting" if
+		 * it ended during a sleep, and JOB_COMMITTING in jobs_lsn if it ended
+		 * while it committed the writes of a job.
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
 		/*

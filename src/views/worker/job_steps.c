@@ -312,7 +312,7 @@ list_jobs(int *n)
 static JobProgress
 idle_progress(const Job *jobs, int n)
 {
-	/* Jobs of earlier pages are not in "jobs". They may wait, not be parked. */
+	/* "jobs" lacks the jobs of earlier pages, which may not be parked. */
 	if (page_offset > 0)
 		return JOBS_WAITING;
 	if (n == 0)

@@ -67,8 +67,9 @@ worker_sleep(Worker *worker, long ms)
 	bool		woken = true;
 
 	/*
-	 * Reset the latch before looking at the flags. If a process sets a flag
-	 * later, it also sets the latch again, which ends the sleep.
+	 * Reset the latch before reading the flags "urgent" and
+	 * ConfigReloadPending. If one of them is set later, the latch is set
+	 * again, too, which ends the sleep.
 	 */
 	pg_atomic_exchange_u32(&entry->resting, 1);
 	ResetLatch(MyLatch);
