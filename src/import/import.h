@@ -1,4 +1,7 @@
 /*
+ * import.h
+ *		Bulk import: declarations for this folder and src/cluster/ only.
+ *
  * In this folder, a row is a row of a source, which is a table or view that
  * the caller of import() passes. An item is a row of a container. The import
  * makes items from rows.

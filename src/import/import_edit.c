@@ -75,9 +75,9 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * USER_EDIT takes the lock of an edit that keeps the username. This
-	 * suffices even if the name changes, because the import has claimed the
-	 * new name in the registry.
+	 * USER_EDIT makes user_writer_lock() take the row lock of an edit that
+	 * keeps the username. This suffices even if the name changes, because the
+	 * import has already inserted the new name into the registry.
 	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");

@@ -118,7 +118,10 @@ typedef struct Import
 										 * tables begin with this */
 	TimestampTz now;
 
-	/* the caller's table for rejected items, or InvalidOid */
+	/*
+	 * the table for rejected items that the caller of import() names, or
+	 * InvalidOid
+	 */
 	Oid			rejects;
 
 	/*
