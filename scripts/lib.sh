@@ -25,6 +25,8 @@ for name in ${!LC_@} ${!PG@} LANGUAGE MAKEFLAGS MAKELEVEL; do
 	[[ $name == PG_CONFIG ]] || unset "$name"
 done
 export LANG=C.UTF-8
+# The servers' user reads what root builds.
+umask 022
 export PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
 AS_ROOT=()
@@ -429,10 +431,12 @@ use_directory()
 		AS_SERVER=(setpriv --reuid="$SERVER_USER" --regid="$(id -g "$SERVER_USER")" --init-groups
 			"${AS_SERVER[@]}")
 	fi
-	mkdir -p "$1/tmp"
+	# In a directory of the servers' user, root must not follow a symbolic link.
+	[[ -d $1 ]] || mkdir -p "$1"
 	if [[ $(id -u) == 0 ]]; then
-		chown "$SERVER_USER:" "$1" "$1/tmp"
+		chown -h "$SERVER_USER:" "$1"
 	fi
+	"${AS_SERVER[@]}" mkdir -p "$1/tmp"
 }
 
 # make_workdir NAME

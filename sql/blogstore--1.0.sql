@@ -501,10 +501,15 @@ AS $body$
 DECLARE
 	slot	record;
 BEGIN
-	FOR slot IN SELECT slot_name, database, active_pid FROM pg_replication_slots WHERE plugin = 'blogstore' AND active LOOP
+	IF pg_is_in_recovery() THEN
+		RAISE EXCEPTION USING ERRCODE = '25006', MESSAGE = 'cannot execute drop_slots() during recovery',
+			HINT = 'Call it on the primary.';
+	END IF;
+	SELECT slot_name, database, active_pid INTO slot FROM pg_replication_slots WHERE plugin = 'blogstore' AND active LIMIT 1;
+	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '55006', MESSAGE = format('process %s uses replication slot "%s"', slot.active_pid, slot.slot_name),
 			HINT = format('Call blogstore.stop_worker(drop_slot => true) in database "%s" first.', slot.database);
-	END LOOP;
+	END IF;
 	FOR slot IN SELECT slot_name FROM pg_replication_slots WHERE plugin = 'blogstore' ORDER BY slot_name LOOP
 		PERFORM pg_drop_replication_slot(slot.slot_name);
 		RETURN NEXT slot.slot_name;

@@ -577,8 +577,9 @@ size_text(int64 bytes)
  * worker to exit.
  *
  * The slot retains WAL even if the containers are dropped or altered, or the
- * library is no longer preloaded. So drop_slot works in these cases, too; the
- * function does not write to view_state then.
+ * library is no longer preloaded. So drop_slot works in these cases, too. The
+ * function does not write to view_state then, so the next worker finds out
+ * itself whether it is needed.
  *
  * Errors: 22004, 25001, 25006, 54000; 55000 if drop_slot is false and no
  * worker can run; 55006 if a process that is no worker uses the slot. Locks:
@@ -632,5 +633,7 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 		forget_position();
 	if (usable)
 		set_enabled(false);
+	else
+		worker_look_on_commit();
 	PG_RETURN_VOID();
 }

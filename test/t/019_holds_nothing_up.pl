@@ -222,7 +222,7 @@ $offset = log_end($node);
 $node->safe_psql('busy', 'INSERT INTO t VALUES (0); SELECT pg_switch_wal()') for 1 .. 3;
 create_store($node, 'third');
 @lines = wait_logged($node, $offset, qr/WARNING:  replication slot/);
-like($lines[0] // '', qr/WARNING:  replication slot "$other" of a stopped blogstore worker keeps (\d+) MB of WAL/,
+like($lines[0] // '', qr/WARNING:  replication slot "$other" keeps (\d+) MB of WAL, and no blogstore worker uses it/,
 	'stopped for long: the launcher warns of what the slot keeps');
 is(scalar @lines, 1, 'stopped for long: it warns once');
 $node->safe_psql('second', 'SELECT blogstore.stop_worker(drop_slot => true)');

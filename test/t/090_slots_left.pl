@@ -65,24 +65,21 @@ create_stopped('owned', 'blog');
 create_stopped('dropped');
 create_stopped('stays');
 $node->safe_psql('owned', 'DROP OWNED BY blog');
-$node->safe_psql('dropped', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
-like($node->safe_psql('dropped', 'SELECT state, hint FROM blogstore.stat_worker'),
+# Before the commit, no worker finds the containers dropped.
+like($node->safe_psql('dropped', 'BEGIN; DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE; SELECT state, hint FROM blogstore.stat_worker; COMMIT'),
 	qr/^no containers\|.*stop_worker\(drop_slot => true\) to drop the slot/, 'stat_worker says that a slot was left behind');
 slot_goes('owned', 'DROP OWNED');
 slot_goes('dropped', 'DROP TABLE');
-# The launcher has looked into this database as well: it began with the slots
-# above, or has seen this one before them.
-$node->reload;
+# The launcher starts one worker after another, in the order of the databases'
+# entries. So when the slot of a later database is gone, a worker has been
+# started in this one.
+create_stopped('later');
+$node->safe_psql('later', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+slot_goes('later', 'a later one');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 is(slots("database = 'stays'"), 1, 'a stopped worker with containers keeps its slot');
 is($node->safe_psql('stays', 'SELECT state FROM blogstore.stat_worker'), 'stopped', '... and stays stopped');
 
-# A rolled back DROP drops no slot.
-my $session = $node->background_psql('stays');
-$session->query_safe('BEGIN; DROP TABLE blogstore.feed CASCADE');
-$node->reload;
-$session->query_safe('ROLLBACK');
-$session->quit;
 $node->safe_psql('stays', 'SELECT blogstore.start_worker()');
 is($node->safe_psql('stays', "SELECT blogstore.wait_for_views('10 min')"), 't', '... until it is started');
 $node->safe_psql('stays', "$quiet SELECT blogstore.stop_worker()");
@@ -98,13 +95,21 @@ is($node->safe_psql('pattern', "SELECT blogstore.wait_for_views('10 min')"), 't'
 $node->safe_psql('pattern', 'SELECT blogstore.stop_worker(drop_slot => true)');
 
 create_stopped('closed');
+# A worker that still runs in such a database uses its slot.
+$node->safe_psql('stays', 'SELECT blogstore.start_worker()');
+is($node->safe_psql('stays', "SELECT blogstore.wait_for_views('10 min')"), 't', 'a worker runs');
+my $dump = $PostgreSQL::Test::Utils::tmp_check . '/tables.sql';
+$node->command_ok([ 'pg_dump', '--file', $dump, '--dbname', $node->connstr('stays'), '--schema', 'blogstore' ], 'its tables are dumped');
 my $log = -s $node->logfile;
-$node->safe_psql('postgres', 'ALTER DATABASE closed ALLOW_CONNECTIONS false');
+$node->safe_psql('postgres', 'ALTER DATABASE stays ALLOW_CONNECTIONS false; ALTER DATABASE closed ALLOW_CONNECTIONS false');
 $node->reload;
 my $closed = qr/WARNING:.*replication slot "blogstore_[0-9]+" of database "closed" keeps [0-9]+ MB of WAL/;
 $node->wait_for_log($closed, $log);
 like(slurp_file($node->logfile, $log), qr/$closed.*?HINT:[^\n]*pg_drop_replication_slot\('blogstore_[0-9]+'\)/s,
 	'the launcher warns of a slot in a database that accepts no connections');
+unlike(slurp_file($node->logfile, $log), qr/database "stays"/, '... but not while a worker uses it');
+$node->safe_psql('postgres', 'ALTER DATABASE stays ALLOW_CONNECTIONS true');
+$node->safe_psql('stays', "$quiet SELECT blogstore.stop_worker()");
 is(slots("database = 'closed'"), 1, '... and leaves it');
 
 # ---- stop_worker() and drop_slots() in odd states
@@ -117,6 +122,12 @@ is(slots("database = 'bare'"), 0, '... but the slot can be dropped');
 $node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
 $node->safe_psql('bare', 'SELECT blogstore.create_containers(4)');
 is($node->safe_psql('bare', "SELECT blogstore.wait_for_views('10 min')"), 't', 'new containers have a worker');
+# Tables that a dump restores are found, too.
+$node->safe_psql('postgres', 'CREATE DATABASE restored');
+$node->safe_psql('restored', 'CREATE EXTENSION blogstore; SELECT blogstore.stop_worker(drop_slot => true)');
+$node->command_ok([ 'psql', '-X', '-q', '-f', $dump, $node->connstr('restored') ], 'tables are restored by a dump');
+wait_until($node, 'restored', "SELECT state = 'running' FROM blogstore.stat_worker");
+$node->safe_psql('restored', 'SELECT blogstore.stop_worker(drop_slot => true)');
 
 my ($status, $out, $told) = $node->psql('bare', 'SELECT blogstore.drop_slots()', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
 like($told, qr/ERROR:  55006: process [0-9]+ uses replication slot.*HINT:  Call blogstore.stop_worker\(drop_slot => true\) in database "bare" first/s,

@@ -173,12 +173,17 @@ slot_of_blogstore(int i, Oid *dbid, char *name)
 }
 
 /*
- * Drop a slot, if it exists. Errors: 55006 if another process uses the slot.
+ * Drop a slot, if it exists and belongs to blogstore. A client may have made a
+ * slot of this name for another plugin. Errors: 55006 if another process uses
+ * the slot.
  */
 void
 slot_drop(const char *name)
 {
-	if (SearchNamedReplicationSlot(name, true) != NULL)
+	ReplicationSlotPersistentData data;
+
+	slot_read(name, &data);
+	if (strcmp(NameStr(data.plugin), PLUGIN_NAME) == 0)
 		ReplicationSlotDrop(name, true);
 }
 

@@ -27,34 +27,34 @@
 static int64 *warned = NULL;
 
 /*
- * Have a worker started in a database in which none is running or wanted.
- * Returns false if one is, or if a command keeps it from starting.
+ * Return whether a worker runs in a database, or a command keeps it from
+ * starting. If not, and the worker is stopped or unknown, have one started. No
+ * worker can be started in a database that accepts no connections.
  */
 static bool
-start_unneeded(Oid dbid)
+worker_uses(const Database *database)
 {
 	WorkerEntry *entry;
-	bool		unused;
+	bool		used;
 
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	entry = worker_entry_find(dbid);
-	unused = entry == NULL ||
-		(entry->state == WORKER_STOPPED && !worker_entry_in_use(entry));
-	if (entry == NULL)
-		(void) worker_entry_create(dbid);
-	else if (unused)
+	entry = worker_entry_find(database->oid);
+	used = entry != NULL && worker_entry_in_use(entry);
+	if (database->accepts && entry == NULL)
+		(void) worker_entry_create(database->oid);
+	else if (database->accepts && !used && entry->state == WORKER_STOPPED)
 		worker_entry_look(entry);
 	LWLockRelease(launch_shared->lock);
-	return unused;
+	return used;
 }
 
 static void
-warn_of_stopped(const char *slot, const Database *database, int64 kept)
+warn_of_unused(const char *slot, const Database *database, int64 kept)
 {
 	ereport(WARNING,
-			(errmsg("replication slot \"%s\" of a stopped blogstore worker keeps %lld MB of WAL",
+			(errmsg("replication slot \"%s\" keeps %lld MB of WAL, and no blogstore worker uses it",
 					slot, (long long) (kept / (1024 * 1024))),
-			 errhint("In database \"%s\", call blogstore.start_worker(), or drop the slot with blogstore.stop_worker(drop_slot => true).",
+			 errhint("In database \"%s\", look at blogstore.stat_worker; call blogstore.start_worker(), or drop the slot with blogstore.stop_worker(drop_slot => true).",
 					 NameStr(database->name))));
 }
 
@@ -89,7 +89,7 @@ tend_slot(int i, List *databases)
 
 	if (slot_of_blogstore(i, &dbid, name))
 		database = find_database(databases, dbid);
-	if (database == NULL || (database->accepts && !start_unneeded(dbid)))
+	if (database == NULL || worker_uses(database))
 	{
 		warned[i] = 0;
 		return;
@@ -99,7 +99,7 @@ tend_slot(int i, List *databases)
 		return;
 	warned[i] = Max(kept, limit);
 	if (database->accepts)
-		warn_of_stopped(name, database, kept);
+		warn_of_unused(name, database, kept);
 	else
 		warn_of_closed(name, database, kept);
 }
