@@ -19,8 +19,8 @@ UNITS_PER_WAL_KB = 5
 WARM_UP = 120
 SHORTER = 4					# as many runs of a query in place of one
 PLANNED = 10				# calls until a session has its plan
-# the median of so many is taken, because the items of a post are on one page
-# or on two
+# calls of which the median is taken, because the items of a post are on one
+# page or on two
 CALLS = 200
 
 

@@ -61,11 +61,11 @@ export class Store {
     }
   }
 
-  // Lists are updated a few milliseconds after a commit, and counts in lists up
-  // to three seconds. Users that have just written wait here to see their own
-  // writes. wait_for_posts() would be enough for posts, but a user that has
-  // liked a post expects the new count in the list. Returns whether lists are
-  // up to date. Without a worker, wait_for_views() raises 55000; there is
+  // Lists are updated a few milliseconds after a commit, and counts in lists
+  // up to three seconds. Users that have just written wait here to see their
+  // own writes. wait_for_posts() would be enough for posts, but a user that
+  // has liked a post expects the new count in the list. Returns whether lists
+  // are up to date. Without a worker, wait_for_views() raises 55000; there is
   // nothing to wait for then.
   async listsFollow() {
     try {

@@ -49,9 +49,9 @@ RETURN (
 		'Small things first, and the roof last.'])[1 + dataset.pick(n * 64 + line, salt, 16)], ' ' ORDER BY line)
 	FROM generate_series(1, lines) AS line);
 
--- User u likes post p if (u - p * 7919) modulo the number of users is less than
--- the post's number of likes. So callers can compute a user that has not liked
--- a post. With few users, at most half of them like a post.
+-- User u likes post p if (u - p * 7919) modulo the number of users is less
+-- than the post's number of likes. So callers can compute a user that has not
+-- liked a post. With few users, at most half of them like a post.
 CREATE FUNCTION dataset.most_likes(users bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN least(100, users / 2);
 
@@ -87,9 +87,9 @@ END;
 CREATE FUNCTION dataset.content(n bigint, seed integer) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN dataset.prose(n, 100 * seed + 2, 20 + dataset.pick(n, 100 * seed + 3, 7));
 
--- Return a post's comments number "first" to "last", counted from 1. Any of the
--- users writes them, within a month of the post. k microseconds are added to
--- make the dates distinct.
+-- Return a post's comments number "first" to "last", counted from 1. Any of
+-- the users writes them, within a month of the post. k microseconds are added
+-- to make the dates distinct.
 CREATE FUNCTION dataset.comments(post bigint, post_date timestamptz, first bigint, last bigint, users bigint, seed integer)
 RETURNS TABLE (comment_id uuid, user_id uuid, content text, creation_date timestamptz) LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC

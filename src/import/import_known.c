@@ -38,7 +38,7 @@ struct KnownItems
 	bool		valid;
 	bool		found;			/* whether an item with this key exists */
 	bool		passed;			/* whether a row with this key was accepted */
-	BlogItem	there;			/* the item with this key, if "found" is true */
+	BlogItem	there;			/* that item, if "found" is true */
 };
 
 /*
@@ -146,9 +146,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row is rejected, or NULL. If the row is accepted, set
- * *state to whether the item is new, present, or to be edited. The row must be
- * valid, and rows must be passed in the order of their keys.
+ * Return the reason why a row is rejected, or NULL. If the row is accepted,
+ * set *state to whether the item is new, present, or must be edited. The row
+ * must be valid, and rows must be passed in the order of their keys.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)

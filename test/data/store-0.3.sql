@@ -1,6 +1,6 @@
 -- Fills a store of 0.3 with every kind of item, and writes what it exports to
--- store-0.3.jsonl. Run it by psql in this directory, in an empty database of a server
--- with blogstore 0.3 (commit 73a1919), as a superuser:
+-- store-0.3.jsonl. Run it by psql in this directory, in an empty database of a
+-- server with blogstore 0.3 (commit 73a1919), as a superuser:
 --
 --     psql -X -v ON_ERROR_STOP=1 -d DATABASE -f store-0.3.sql
 --
@@ -28,7 +28,7 @@ FROM (VALUES
 	(37, '👩‍👩‍👧', '1883-11-18 12:03:58+00', NULL),
 	(38, 'ß', '2024-03-31 01:30:00+00', NULL)) AS v (number, name, date, properties);
 
--- renamed, one of them twice, one to a name that another had, one in case alone
+-- renamed: one of them twice, one to a name that another had, one in case only
 SELECT (blogstore.edit_user(u(1), 'renamed')).username;
 SELECT (blogstore.edit_user(u(2), 'renamed for a while')).username;
 SELECT (blogstore.edit_user(u(2), 'user 1')).username;
@@ -72,7 +72,7 @@ SELECT count(blogstore.create_like(p(1 + n % 30), u(1 + n / 30), d(700 + n))) FR
 SELECT count(blogstore.create_like(p(61 + n % 5), u(31 + n), '1999-12-31 23:59:59.000001+13:45')) FROM generate_series(0, 7) AS n;
 SELECT count(*) FROM generate_series(0, 119, 10) AS n, blogstore.delete_like(p(1 + n % 30), u(1 + n / 30)) AS d WHERE d;
 
--- ---- Edits; posts that were hidden with all that is on them, one of them for a while
+-- ---- Edits; posts hidden with all their items, one of them for a while
 
 SELECT count(blogstore.edit_post(p(n), 'edited ' || n)) FROM generate_series(11, 14) AS n;
 SELECT count(blogstore.edit_post(p(n), content => '', properties => '{"edited": true}')) FROM generate_series(15, 16) AS n;
@@ -82,7 +82,7 @@ SELECT hidden FROM blogstore.hide_post(p(17));
 SELECT hidden FROM blogstore.hide_post(p(18));
 SELECT hidden FROM blogstore.hide_post(p(18), false);
 
--- ---- Posts and users that are gone, with what was on and by them; one is made anew
+-- ---- Deleted posts and users, with their items; one is created again
 
 SELECT blogstore.delete_post(p(n)) FROM generate_series(19, 20) AS n;
 SELECT blogstore.delete_user(u(n)) FROM generate_series(29, 30) AS n;

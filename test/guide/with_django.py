@@ -1,4 +1,4 @@
-# What the code of docs/GUIDE.md for Django does, which is the module django_posts.
+# Runs the code of docs/GUIDE.md for Django, which is the module django_posts.
 import os
 
 import django

@@ -1,5 +1,5 @@
-// What the code of docs/GUIDE.md for JavaScript does, which is the module store.mjs beside this
-// file's copy; prints a line for each.
+// Runs the JavaScript code of docs/GUIDE.md, which is the module store.mjs
+// beside this file's copy. Prints a line for each result.
 import { randomUUID } from 'node:crypto';
 import { allComments, answer, createPost, feedPage, pool, run } from './store.mjs';
 
@@ -59,7 +59,8 @@ tried = 0;
 await run((client) => { tried++; return client.query("DO $$ BEGIN RAISE SQLSTATE '40001'; END $$"); }, 2)
   .catch((error) => console.log('always in the way:', error.code, tried));
 
-// Connections that are lost while nobody uses them, and while somebody does nothing on one
+// Connections that are lost while they are in the pool, and while a client
+// holds one idle
 const pid = await one('SELECT pg_backend_pid()');
 await run(async (client) => {
   const other = await pool.connect();

@@ -1,4 +1,5 @@
-# What the code of docs/GUIDE.md for Python does, which is the module store; prints a line for each.
+# Runs the Python code of docs/GUIDE.md, which is the module store. Prints a
+# line for each result.
 import uuid
 
 import psycopg2

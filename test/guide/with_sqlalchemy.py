@@ -1,4 +1,5 @@
-# What the code of docs/GUIDE.md for SQLAlchemy does, which is the module sqlalchemy_posts.
+# Runs the code of docs/GUIDE.md for SQLAlchemy, which is the module
+# sqlalchemy_posts.
 import sqlalchemy_posts
 from sqlalchemy import create_engine, text
 from sqlalchemy.exc import IntegrityError

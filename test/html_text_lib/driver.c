@@ -1,12 +1,15 @@
 /*
  * driver.c
- *		Run src/model/short_form/html_text.c over documents, for test/html_text.
+ *		Runs src/model/short_form/html_text.c on documents, for test/html_text.
  *
- * Reads from stdin, for each document, its length (uint32_t) and its bytes; writes the
- * text in it, white space as one blank and none at its ends, in the same way. Each
- * document lies in memory of just its size, so that a sanitizer sees whoever reads past
- * it. What is cut somewhere must give the beginning of the whole's text, and reading
- * must take no more steps than the length allows; else this ends with status 1.
+ * For each document, reads its length (uint32_t) and its bytes from stdin, and
+ * writes the length and bytes of its text. Runs of white space become one
+ * blank, and white space at the ends is left out. Each document is in memory
+ * of its exact size, so that a sanitizer sees a read past its end.
+ *
+ * The exit status is 1 if the text of a document that is cut is not the
+ * beginning of the whole document's text, or if reading takes more steps than
+ * the length allows.
  */
 #include "model/short_form/html_text.h"
 

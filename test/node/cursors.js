@@ -1,10 +1,10 @@
 // Pages through all lists with the Date objects that node-postgres returns,
 // which hold milliseconds: nothing may be skipped or come twice.
 //
-// Connects as PGHOST, PGPORT, PGUSER and PGDATABASE say, to a database that has
-// the extension and its containers, and leaves nothing behind in it. Needs the
-// package pg (npm install pg; NODE_PATH). Prints TAP; the exit status is 0 if
-// all went well.
+// Connects by PGHOST, PGPORT, PGUSER and PGDATABASE to a database that has the
+// extension and its containers, and leaves nothing behind in it. Needs the
+// package pg (npm install pg; NODE_PATH). Prints TAP. The exit status is 0 if
+// all tests passed.
 'use strict';
 
 const { Client } = require('pg');
@@ -62,7 +62,7 @@ async function fill(dates) {
   const fans = (await rows(
     `SELECT (SELECT id FROM blogstore.create_user('fan ' || n || ' ' || blogstore.new_id())) AS id
      FROM generate_series(1, 250) n`)).map((row) => row.id);
-  // so many microseconds behind the first date, spread over a few milliseconds
+  // microseconds after the first date, spread over a few milliseconds
   const date = `$1::timestamptz + n * 7919 % 4999 * interval '1 microsecond'`;
 
   await rows(`SELECT count(blogstore.create_post($2, 'post ' || n, '', NULL, ${date}))

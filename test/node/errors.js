@@ -1,9 +1,9 @@
 // The fields by which node-postgres shows what an error is about.
 //
-// Connects as PGHOST, PGPORT, PGUSER and PGDATABASE say, to a database that has
-// the extension and its containers, and leaves nothing behind in it. Needs the
-// package pg (npm install pg; NODE_PATH). Prints TAP; the exit status is 0 if
-// all went well.
+// Connects by PGHOST, PGPORT, PGUSER and PGDATABASE to a database that has the
+// extension and its containers, and leaves nothing behind in it. Needs the
+// package pg (npm install pg; NODE_PATH). Prints TAP. The exit status is 0 if
+// all tests passed.
 'use strict';
 
 const assert = require('assert');

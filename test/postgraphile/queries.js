@@ -1,13 +1,13 @@
 // Asks PostGraphile what it is given: a schema of the database, and queries.
 //
-// Usage: node queries.js CONNECTION SCHEMA, with a JSON array of queries on standard
-// input: {"query", "variables", "settings", "role", "pages"}. Prints a JSON object: "types",
-// fields of each type by name, and "results", one a query. Needs the package
-// postgraphile (npm ci; NODE_PATH).
+// Usage: node queries.js CONNECTION SCHEMA, with a JSON array of queries on
+// standard input: {"query", "variables", "settings", "role", "pages"}. Prints
+// a JSON object: "types", the fields of each type by name, and "results", one
+// for each query. Needs the package postgraphile (npm ci; NODE_PATH).
 //
-// "pages" is a path of fields to a connection. The query is asked again and again, with the
-// variable $after, as long as hasNextPage is true, for 100 pages at most. Its result is
-// {"nodes": of all pages, "sizes": how many each page had}.
+// "pages" is a path of fields to a connection. The query is repeated with the
+// variable $after as long as hasNextPage is true, for 100 pages at most. Its
+// result is {"nodes": of all pages, "sizes": number of nodes of each page}.
 'use strict';
 
 const { createPostGraphileSchema, withPostGraphileContext } = require('postgraphile');

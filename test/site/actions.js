@@ -1,5 +1,5 @@
-// Everything that one can do on the site, by clicking; alone and beside others, with
-// JavaScript and without.
+// Everything that a user can do on the site, by clicking: alone and beside
+// other users, with JavaScript and without.
 'use strict';
 
 const kit = require('./kit.js');
@@ -44,7 +44,8 @@ async function names({ site, browser }) {
   is(await page.inputValue('#name'), 'x'.repeat(65), '... with what was written');
 }
 
-// How it looks: success is no error, each text goes its own way, and nothing sticks out.
+// The look of pages: success is not shown as an error, each text has its own
+// direction of writing, and nothing sticks out of the page.
 async function looks({ site, browser }) {
   const eli = await person(browser, site, { viewport: { width: 360, height: 700 } });
   const background = (selector) => eli.page.$eval(selector, (found) => getComputedStyle(found).backgroundColor);

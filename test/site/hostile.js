@@ -1,5 +1,6 @@
-// Who means the site no good: scripts in all that one can write, forms of other sites,
-// cookies made by hand, other people's items, addresses and forms that make no sense.
+// Attacks on the site: scripts in all texts that a user can write, forms of
+// other sites, forged cookies, other users' items, and addresses and forms
+// that make no sense.
 'use strict';
 
 const http = require('http');
@@ -22,7 +23,8 @@ const EVIL = [
 const HTML = { Accept: 'text/html' };
 const NOBODY = '018f0000-0000-7000-8000-00000000dead';
 
-// Whatever a page has been made to do shows in it, or in what the browser refused.
+// A script that a page has run shows in the page, or in what the browser
+// refused.
 async function harmless({ page, complaints }, name) {
   await page.evaluate(() => {
     for (const element of document.querySelectorAll('main *')) {

@@ -1,8 +1,10 @@
-// What the tests of the site share: the site itself, a browser, the store, and TAP.
+// What the tests of the site share: the site, a browser, the store, and TAP.
 //
-// Environment: SITE_FOLDER, a copy of examples/site with its packages; SITE_CHROMIUM, the
-// browser; SITE_ADMIN_URL and DATABASE_URL, the database as a superuser and as
-// site_app; PG_TEST_TIMEOUT_DEFAULT, how long anything may take that has to come of itself.
+// Environment:
+// SITE_FOLDER: a copy of examples/site with its packages
+// SITE_CHROMIUM: the browser
+// SITE_ADMIN_URL, DATABASE_URL: the database, as a superuser and as site_app
+// PG_TEST_TIMEOUT_DEFAULT: seconds to wait for what comes of itself
 'use strict';
 
 const { spawn } = require('child_process');
@@ -70,8 +72,8 @@ async function launch() {
   });
 }
 
-// Somebody with a browser: a context of its own. What its pages complain of, scripts that
-// are refused and errors, is kept.
+// A person with a browser, in a context of its own. Keeps what the person's
+// pages complain of: scripts that the browser refused, and errors.
 async function person(browser, site, options = {}) {
   const context = await browser.newContext({ baseURL: site.url, ...options });
   const page = await context.newPage();

@@ -1,5 +1,5 @@
-// Long lists: every post is there once and in its place, whichever way one goes through
-// them, and going back leads to where one was.
+// Long lists: every post is there once and in its place, whichever way a user
+// goes through the list, and going back leads to where the user was.
 'use strict';
 
 const kit = require('./kit.js');
@@ -14,8 +14,8 @@ let all;
 const links = (page) => page.$$eval('.card h2 a', (found) => found.map((link) => link.getAttribute('href').slice(-36)));
 const follow = (page, selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
 
-// Three posts of each moment and some of each millisecond, which is all that JavaScript
-// knows of a date
+// Three posts have each date, and several have dates in each millisecond.
+// JavaScript's dates have milliseconds only.
 async function load({ store }) {
   await store.rows("SELECT blogstore.create_user('Ann', $1), blogstore.create_user('Ben', $2)", user(1), user(2));
   await store.rows(`SELECT count(blogstore.create_post(CASE i % 2 WHEN 0 THEN $2::uuid ELSE $3 END, 'Post ' || i, repeat('word ', 60),
@@ -57,7 +57,8 @@ function firstDifference(got, expected) {
   return `${got.length} of ${expected.length}; number ${n} is ${got[n]} in place of ${expected[n]}`;
 }
 
-// Go to the list's end until it has so many posts, or has none to follow.
+// Scroll to the list's end until the list has this many posts, or until no
+// more posts follow.
 async function scroll(page, least) {
   for (;;) {
     const count = await page.$$eval('.card', (cards) => cards.length);
@@ -174,7 +175,8 @@ async function comments({ site, browser, store }) {
   await follow(cleo.page, '.newer');
   is(await shown(), expected.slice(0, 20), '... and the way back');
 
-  // replies to one of the first page: three are shown there, all on a page of their own
+  // replies to a comment of the first page: three are shown there, and all of
+  // them on a page of their own
   const parent = expected[3];
 
   await store.rows(`SELECT count(blogstore.create_comment($1, $2, 'Reply ' || i, parent_id => $3,

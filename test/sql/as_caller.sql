@@ -178,7 +178,7 @@ SET ROLE regress_blogstore_web;
 SELECT kit.outcome('SELECT web.create_like(kit.p(1))');
 RESET ROLE;
 SELECT user_username FROM blogstore.list_post_likes(kit.p(1));
--- for whoever signs in as a role that may set it
+-- for sessions of a role that may set it
 SET ROLE regress_blogstore_door;
 SELECT kit.outcome('SELECT set_config(''blogstore.current_user_id'', ''me'', true)');
 SELECT kit.outcome(format('SELECT set_config(''blogstore.current_user_id'', %L, true)', id)) FROM unnest(ARRAY['{00000000-0000-7000-8000-000000000001}',
@@ -234,7 +234,7 @@ SELECT kit.walk('web.list_comment_replies(kit.p(2), kit.c(80), $1, $2, $3, inclu
 	WHERE NOT hidden OR user_id = kit.u(1)) AS same;
 SELECT kit.walk('web.list_user_comments(kit.u(2), $1, $2, $3, include_hidden => true)', 3) = ARRAY(SELECT id FROM blogstore.list_user_comments(kit.u(2), NULL, include_hidden => true)
 	WHERE NOT hidden) AS same;
--- a reply is one's own, to whoever's comment; nobody replies to what is hidden
+-- a reply to any user's comment; a hidden comment takes no reply
 SELECT content, user_username, parent_deleted FROM web.create_comment(kit.p(2), 'reply 20', kit.c(100), parent_id => kit.c(80));
 SELECT parent, kit.outcome(format('SELECT web.create_comment(%s, ''x'', parent_id => %s)', post, parent)) FROM (VALUES
 	('kit.p(2)', 'kit.c(82)'), ('kit.p(2)', 'kit.c(81)'), ('kit.p(2)', 'kit.c(999)'), ('kit.p(1)', 'kit.c(80)')) AS v (post, parent);

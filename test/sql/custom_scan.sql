@@ -362,7 +362,7 @@ SET blogstore.enable_custom_scan = off;
 EXPLAIN (COSTS OFF) EXECUTE a_post(kit.p(1));
 RESET blogstore.enable_custom_scan;
 
--- EXECUTE is asked for at each start, whoever has made the plan
+-- EXECUTE is checked at each start of execution, not when planning
 CREATE ROLE regress_blogstore_scan;
 CREATE ROLE regress_blogstore_scan_group;
 GRANT USAGE ON SCHEMA kit TO regress_blogstore_scan;

@@ -25,7 +25,7 @@ BEGIN
 	RETURN CASE WHEN plan::text ~ 'comment_replies' THEN 'index: ' ELSE 'table: ' END || coalesce(found, 'none');
 END $$;
 
--- Who writes a comment without a parent does not open the index of replies
+-- Creating a comment without a parent does not open the index of replies
 CREATE TABLE opened (content text, indexes text);
 CREATE FUNCTION note_opened() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
 BEGIN

@@ -110,7 +110,7 @@ SELECT v.leaves, v.rows FROM (SELECT format('%L::uuid[]', array_agg(kit.p(1 + n 
 SELECT v.leaves, v.rows FROM (SELECT format('%L::uuid[]', array_agg(kit.p(n))) AS ids FROM generate_series(1, 250) n) l, LATERAL kit.visits('SELECT * FROM blogstore.get_likes(kit.u(1), ' || ids || ')') v;
 -- a LIMIT ends the reading
 SELECT v.leaves, v.rows FROM (SELECT format('%L::uuid[]', array_agg(kit.p(1 + n % 250))) AS ids FROM generate_series(1, 7680) n) l, LATERAL kit.visits('SELECT * FROM blogstore.get_posts(' || ids || ') LIMIT 3') v;
--- where the list is known so many rows are expected
+-- where the list is known, its length is the expected number of rows
 SELECT v.rows, v.expected FROM (VALUES ('{00000000-0000-7000-8000-000000000001,00000000-0000-7000-8000-000000000002,NULL}'), ('{}')) AS l (ids),
 	LATERAL kit.visits(format('SELECT * FROM blogstore.get_users(%L)', ids)) v;
 

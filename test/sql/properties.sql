@@ -127,7 +127,7 @@ SELECT blogstore.wait_for_views();
 SELECT md5(properties ->> 'a') = :'digest' AS same FROM blogstore.list_feed(1, oldest_first => true);
 SELECT md5(properties ->> 'a') = :'digest' AS same FROM blogstore.list_user_posts(kit.u(1)) WHERE id = kit.p(1);
 
--- Who writes past blogstore may write anything: it is shown as it is
+-- Properties written by SQL may have any key, and are shown as they are
 UPDATE blogstore.posts SET properties = '{"title": "theirs", "likeCount": "many", "own": 1}' WHERE type = 'post' AND post_id = kit.p(2);
 SELECT blogstore.wait_for_views();
 SELECT p::jsonb -> 'title' AS title, p::jsonb -> 'likeCount' AS likes, p::jsonb -> 'own' AS own, properties FROM blogstore.list_feed(1) p;

@@ -1,5 +1,6 @@
 
-# Who may set the current user of wrappers, and which rights a dump restores.
+# Which roles may set the current user of wrappers, and which rights a dump
+# restores.
 
 use strict;
 use warnings;

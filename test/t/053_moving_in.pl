@@ -1,6 +1,7 @@
 # The commands of docs/MOVING_IN.md. Small sites move in from WordPress's dump,
 # Ghost's export, Discourse's tables, documents of Cosmos DB and tables of
-# another site, catch up with changes, keep their addresses, and move out again.
+# another site. They catch up with changes, keep their addresses, and move out
+# again.
 
 use strict;
 use warnings;
@@ -345,7 +346,7 @@ Thanks.|t
 Good.|
 END
 
-# ---- From Azure Cosmos DB: the document's example, then documents in other forms
+# ---- From Azure Cosmos DB: the document's example, then other documents
 
 my $files = 'Files of Cosmos DB';
 $node->safe_psql('postgres', 'CREATE DATABASE cosmos');

@@ -1,6 +1,6 @@
 
-# From PostgreSQL 19 on, the worker needs no wal_level above replica. The server
-# writes WAL for logical decoding while a logical slot exists, which
+# From PostgreSQL 19 on, the worker needs no wal_level above replica. The
+# server writes WAL for logical decoding while a logical slot exists, which
 # effective_wal_level shows. Below replica the hints name replica.
 
 use strict;

@@ -1,8 +1,8 @@
 /*
  * set_back.c
  *		A clock of one server that a test can set, for 059_clock_set_back.pl.
- *		gettimeofday() adds a number of seconds, a 64-bit number in the file that
- *		CLOCK_OFFSET names. Loaded by LD_PRELOAD.
+ *		gettimeofday() adds a number of seconds, a 64-bit number in the file
+ *		that CLOCK_OFFSET names. Loaded by LD_PRELOAD.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -26,8 +26,7 @@ from typing import NamedTuple
 from . import imports, properties
 from .properties import LETTERS
 
-# A client has at most so many items of a type, because checks read all of
-# them.
+# The most items of each type that a client has. Checks read all of them.
 MOST = {'users': 10, 'posts': 40, 'comments': 180, 'likes': 220}
 LEAST_USERS = 3
 
@@ -278,7 +277,7 @@ class Plan:
 			'properties': self._object() if which != 1 else None}), user
 
 	def _delete_user(self, forecast):
-		# Half of the users have so many items that a job has to purge them.
+		# Half of the users have many items, which a job has to delete.
 		user = self._busy_user(forecast) if self.random.random() < 0.5 else self.one_of(forecast.users)
 		return Command('delete_user', {'user_id': user}), user
 
