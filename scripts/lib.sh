@@ -8,11 +8,11 @@
 # a server run through AS_SERVER: PostgreSQL refuses to run as root, so root
 # drops to an unprivileged user there. An ordinary user keeps his identity.
 #
-# Scripts only read the checkout; they build in copies of it. Builds run through
-# AS_BUILDER, as the user of the command, in the directory BUILD, and servers in
-# the directory WORK. For an ordinary user, that is one directory. root has two,
-# because root runs and installs what is in BUILD: the servers' user cannot
-# write there.
+# Scripts only read the checkout; they build in copies of it. Builds run
+# through AS_BUILDER, as the user of the command, in the directory BUILD, and
+# servers in the directory WORK. For an ordinary user, that is one directory.
+# root has two, because root runs and installs what is in BUILD: the servers'
+# user cannot write there.
 
 set -euo pipefail
 
@@ -236,8 +236,8 @@ watch_exit()
 # Packages
 # ---------------------------------------------------------------------------
 
-# Print the version of PostgreSQL that this distribution ships. scripts/bare adds
-# a newer version to Debian's next release, by this file of preferences.
+# Print the version of PostgreSQL that this distribution ships. scripts/bare
+# adds a newer version to Debian's next release, by this file of preferences.
 default_version()
 {
 	local codename=
@@ -431,7 +431,7 @@ use_directory()
 		AS_SERVER=(setpriv --reuid="$SERVER_USER" --regid="$(id -g "$SERVER_USER")" --init-groups
 			"${AS_SERVER[@]}")
 	fi
-	# In a directory of the servers' user, root must not follow a symbolic link.
+	# In a directory of the servers' user, root must follow no symbolic link.
 	[[ -d $1 ]] || mkdir -p "$1"
 	if [[ $(id -u) == 0 ]]; then
 		chown -h "$SERVER_USER:" "$1"

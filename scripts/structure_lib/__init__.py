@@ -6,4 +6,5 @@ arrows.py      checks includes and calls: upward, circular, of private headers
 names.py       checks for equal file names, and for Citus outside of its area
 twice.py       checks for duplicate lines
 references.py  checks what the documents name
+prose.py       checks lines and words of comments and Markdown
 """

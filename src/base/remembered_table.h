@@ -15,7 +15,7 @@
  *		{
  *			uint64		began = remembered_begin(&memory, relid);
  *
- *			... read what is to be cached ...
+ *			... read what the cache keeps ...
  *			remembered_end(&memory, began);
  *		}
  */

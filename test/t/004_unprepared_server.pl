@@ -1,8 +1,8 @@
 
 # What works on a server that does not preload the library, that may have no
 # replication slot, or whose wal_level is too low for a worker. The containers
-# are filled on a fully configured server. Then its settings are taken away, and
-# given back at the end.
+# are filled on a fully configured server. Then its settings are taken away,
+# and given back at the end.
 
 use strict;
 use warnings;

@@ -10,15 +10,15 @@
  *
  * 1.	The calling node locks all shards against being moved. Each node locks
  *	its leaves, and reports which users are being deleted.
- * 2.	Users and names are checked against the calling node's placements of the
- *	reference tables. Citus writes new users and names on all nodes.
+ * 2.	Users and names are checked against the calling node's placements of
+ *	the reference tables. Citus writes new users and names on all nodes.
  * 3.	Nodes report which of the imported posts, comments and likes they have.
  * 4.	Nodes lock existing posts that get comments or likes.
  * 5.	New items are spooled to temporary tables, and Citus copies them to
  *	their shards. Nodes create the counters of new posts.
  * 6.	Nodes edit existing items that differ.
- * 7.	Nodes compare the names of authors with their user items, in case a user
- *	was renamed meanwhile.
+ * 7.	Nodes compare the names of authors with their user items, in case a
+ *	user was renamed meanwhile.
  *
  * A call to a node takes many rows, which are sorted by shard. All of this is
  * one transaction, which Citus commits on all nodes by two-phase commit. A

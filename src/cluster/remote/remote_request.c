@@ -48,8 +48,8 @@
 
 /*
  * While a shard is being moved, no node accepts calls for its items, and a
- * call is repeated. After this time, in ms, the call fails. A move blocks writers
- * for a few seconds only.
+ * call is repeated. After this time, in ms, the call fails. A move blocks
+ * writers for a few seconds only.
  */
 #define GIVE_UP_AFTER 120000
 

@@ -22,7 +22,7 @@
 #include "miscadmin.h"
 
 /*
- * A comment, like or delta that is to be deleted, or a comment that is to be
+ * A comment, like or delta that will be deleted, or a comment that will be
  * hidden or shown.
  */
 typedef struct Child

@@ -38,9 +38,9 @@ typedef struct Excerpt
 {
 	StringInfoData text;
 	int			left;			/* how many characters may still be added */
-	bool		space;			/* whether white space was read that is to be
-								 * added, as one blank, before the next
-								 * character */
+	bool		space;			/* whether one blank must be added before the
+								 * next character, for white space that was
+								 * read */
 } Excerpt;
 
 /*

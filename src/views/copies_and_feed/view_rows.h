@@ -41,8 +41,7 @@ typedef enum RowChange
 typedef struct FeedRow
 {
 	RowChange	change;
-	const BlogItem *row;		/* the row as it is to be written; for
-								 * ROW_DELETE, the old row */
+	const BlogItem *row;		/* the new row; for ROW_DELETE, the old row */
 } FeedRow;
 
 /* view_feed.c */

@@ -401,7 +401,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 
 /*
  * Do one round of the main loop: decode WAL, apply the changes, fold deltas,
- * do jobs, and sleep if nothing else is to be done. Called outside of a
+ * do jobs, and sleep if there is nothing else to do. Called outside of a
  * transaction, in the memory context worker->turn.
  */
 static void
