@@ -304,14 +304,18 @@ tend_entries(void)
 	return to_probe != NIL ? Min(sleep, 1000) : sleep;
 }
 
-/* Look at what may have changed without waking the launcher. */
+/*
+ * Look for dropped databases, and if "slots" is true, for slots that no worker
+ * uses.
+ */
 static void
-tend_server(void)
+tend_server(bool slots)
 {
 	List	   *databases = list_databases();
 
 	forget_dropped(databases);
-	tend_unused_slots(databases);
+	if (slots)
+		tend_unused_slots(databases);
 	list_free_deep(databases);
 }
 
@@ -356,9 +360,10 @@ blogstore_launcher_main(Datum arg)
 	{
 		bool		reloaded = false;
 
-		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 tend_entries(), PG_WAIT_EXTENSION);
+		int			rc;
+
+		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					   tend_entries(), PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)
@@ -369,8 +374,11 @@ blogstore_launcher_main(Datum arg)
 		}
 		if (reloaded || clock_passed(tended, GetCurrentTimestamp(), NAP_TIME))
 		{
-			tend_server();
+			tend_server(true);
 			tended = GetCurrentTimestamp();
 		}
+		else if (rc & WL_TIMEOUT)
+			/* a worker may be restarted now, in a database that still exists */
+			tend_server(false);
 	}
 }
