@@ -299,6 +299,12 @@ DataError 22004 blogstore None content not_null
 }, 'psycopg2 shows the fields');
 }
 
+# ---- A slot that is in use
+
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_until($node, 'postgres', q{SELECT state = 'running' FROM blogstore.stat_worker});
+raises('SELECT blogstore.drop_slots()', '55006|-||', 'a slot that a worker uses');
+
 # ---- A standby, and a server without the preload
 
 $node->backup('backup');
