@@ -378,7 +378,7 @@ blogstore_launcher_main(Datum arg)
 			tended = GetCurrentTimestamp();
 		}
 		else if (rc & WL_TIMEOUT)
-			/* a worker may be restarted now, in a database that still exists */
+			/* before a worker is restarted in a database that was dropped */
 			tend_server(false);
 	}
 }
