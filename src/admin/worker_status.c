@@ -299,7 +299,7 @@ preload_hint(const Status *status)
 {
 	if (status->isnull[STATUS_SLOT])
 		return PRELOAD_HINT;
-	return PRELOAD_HINT " Until then the slot keeps all WAL, and the server does not start with a lower wal_level; blogstore.stop_worker(drop_slot => true) drops the slot.";
+	return PRELOAD_HINT " Until then the slot keeps all WAL, and the server does not start with wal_level below " COMPAT_DECODING_LEVEL "; blogstore.stop_worker(drop_slot => true) drops the slot.";
 }
 
 static void

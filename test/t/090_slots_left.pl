@@ -148,7 +148,7 @@ $node->stop;
 $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
 $node->start;
 like($node->safe_psql('bare', 'SELECT state, hint FROM blogstore.stat_worker'),
-	qr/^disabled\|.*does not start with a lower wal_level; blogstore.stop_worker\(drop_slot => true\)/, 'stat_worker names the danger and the call');
+	qr/^disabled\|.*does not start with wal_level below (?:logical|replica); blogstore.stop_worker\(drop_slot => true\)/, 'stat_worker names the danger and the call');
 $node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
 is(slots("database = 'bare'"), 0, 'stop_worker() drops the slot without the library');
 is(refused('bare', 'SELECT blogstore.stop_worker()'), '55000', '... and without drop_slot asks for the library');

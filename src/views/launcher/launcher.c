@@ -15,6 +15,9 @@
  * up all background worker slots at once. If a worker takes longer than
  * START_TIME to start, the launcher starts the next one.
  *
+ * The launcher also looks for replication slots that no worker uses
+ * (unused_slots.c).
+ *
  * Runs in the launcher process, which is connected to no database.
  */
 #include "postgres.h"
@@ -149,8 +152,8 @@ want_probes(void)
 }
 
 /*
- * Free the entries of databases that were dropped or no longer accept
- * connections, unless a process still uses the entry.
+ * Free the entries of databases that were dropped, no longer accept
+ * connections or became templates, unless a process still uses the entry.
  */
 static void
 forget_dropped(List *databases)
@@ -343,8 +346,8 @@ launcher_attach(void)
 void
 blogstore_launcher_main(Datum arg)
 {
-	TimestampTz tended = GetCurrentTimestamp();	/* when tend_server() was
-												 * last called */
+	/* when the launcher last looked for unused slots */
+	TimestampTz tended = GetCurrentTimestamp();
 
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -359,7 +362,6 @@ blogstore_launcher_main(Datum arg)
 	for (;;)
 	{
 		bool		reloaded = false;
-
 		int			rc;
 
 		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
@@ -378,7 +380,12 @@ blogstore_launcher_main(Datum arg)
 			tended = GetCurrentTimestamp();
 		}
 		else if (rc & WL_TIMEOUT)
-			/* before a worker is restarted in a database that was dropped */
+		{
+			/*
+			 * tend_entries() may restart a worker now. It must not do so in a
+			 * database that was dropped.
+			 */
 			tend_server(false);
+		}
 	}
 }

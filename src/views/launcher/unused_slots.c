@@ -27,25 +27,38 @@
 static int64 *warned = NULL;
 
 /*
- * Return whether a worker runs in a database, or a command keeps it from
- * starting. If not, and the worker is stopped or unknown, have one started. No
- * worker can be started in a database that accepts no connections.
+ * Return whether a worker runs in a database, or a command or an open
+ * transaction keeps the worker from starting.
  */
 static bool
-worker_uses(const Database *database)
+entry_in_use(Oid dbid)
 {
 	WorkerEntry *entry;
-	bool		used;
+	bool		result;
+
+	LWLockAcquire(launch_shared->lock, LW_SHARED);
+	entry = worker_entry_find(dbid);
+	result = entry != NULL && worker_entry_in_use(entry);
+	LWLockRelease(launch_shared->lock);
+	return result;
+}
+
+/*
+ * Have a worker started in a database, if its worker is stopped or the
+ * database has no entry.
+ */
+static void
+start_to_look(Oid dbid)
+{
+	WorkerEntry *entry;
 
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	entry = worker_entry_find(database->oid);
-	used = entry != NULL && worker_entry_in_use(entry);
-	if (database->accepts && entry == NULL)
-		(void) worker_entry_create(database->oid);
-	else if (database->accepts && !used && entry->state == WORKER_STOPPED)
+	entry = worker_entry_find(dbid);
+	if (entry == NULL)
+		(void) worker_entry_create(dbid);
+	else if (entry->state == WORKER_STOPPED && !worker_entry_in_use(entry))
 		worker_entry_look(entry);
 	LWLockRelease(launch_shared->lock);
-	return used;
 }
 
 static void
@@ -71,9 +84,10 @@ warn_of_closed(const char *slot, const Database *database, int64 kept)
 }
 
 /*
- * Look at a slot, if it is a slot of blogstore that no worker uses. Logs a
- * warning if the slot retains more WAL than max_wal_size. If the database
- * accepts no connections, logs the warning in any case. The warning is
+ * If a slot belongs to blogstore and no worker uses it, have a worker started
+ * in its database, and log a warning if the slot retains more WAL than
+ * max_wal_size. No worker can run in a database that accepts no connections,
+ * so the warning about its slot is logged in any case. Each warning is
  * repeated when the amount of WAL has doubled.
  *
  * i: index of the slot in shared memory.
@@ -89,11 +103,13 @@ tend_slot(int i, List *databases)
 
 	if (slot_of_blogstore(i, &dbid, name))
 		database = find_database(databases, dbid);
-	if (database == NULL || worker_uses(database))
+	if (database == NULL || entry_in_use(dbid))
 	{
 		warned[i] = 0;
 		return;
 	}
+	if (database->accepts)
+		start_to_look(dbid);
 	kept = slot_keeps(name);
 	if (warned[i] > 0 ? kept < 2 * warned[i] : database->accepts && kept < limit)
 		return;
