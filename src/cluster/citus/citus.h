@@ -4,17 +4,17 @@
  *		over the nodes of a cluster, its locks, and a few of its C functions.
  *
  * A distributed table has no rows of its own. Its rows are in shards. A shard
- * is a table on one node, and takes the keys whose hash is in a range. A shard
- * is placed on a node group, a primary node and its standbys. A reference
- * table has one shard, which is placed on every node. Distributed tables of
- * the same colocation group have shards with the same ranges on the same
- * nodes.
+ * is a table on one node. It has the rows whose key has a hash in the shard's
+ * range. A shard is placed on a node group, which is a primary node and its
+ * standbys. A reference table has one shard, which is placed on every node.
+ * Distributed tables of the same colocation group have shards with the same
+ * ranges on the same nodes.
  *
  * blogstore can be loaded without Citus. On a cluster it looks up three C
  * functions of Citus at run time (cluster_writes_here(), cluster_send()), and
- * otherwise uses only catalogs and locks. A ShardMap stays valid until the
- * table's next relcache invalidation. Citus sends one whenever shards or their
- * placements may have changed.
+ * otherwise uses only catalogs and locks. A ShardMap, the list of a table's
+ * shards, stays valid until the table's next relcache invalidation. Citus
+ * sends one whenever shards or their placements may have changed.
  */
 #ifndef BLOGSTORE_CITUS_H
 #define BLOGSTORE_CITUS_H
@@ -28,28 +28,31 @@ typedef struct Shard
 {
 	int64		id;
 
-	/* The shard has the keys whose hash is from first to last. */
+	/* The shard has the rows whose key has a hash from first to last. */
 	int32		first;
 
 	int32		last;
 
 	/*
-	 * The group of the node that has the shard; -1 if Citus's catalogs name
+	 * The node group on which the shard is placed; -1 if Citus's catalogs name
 	 * none.
 	 */
 	int			group;
 
 	/*
 	 * The full xid of the transaction that placed the shard on its node group;
-	 * 0 if every snapshot shows that transaction. A snapshot that does not
-	 * show it may lack rows of the shard.
+	 * 0 if every snapshot sees that transaction. A snapshot that does not see
+	 * it may lack rows of the shard.
 	 */
 	uint64		by;
 
 	/* the index of this Shard in ShardMap.shard */
 	int			number;
 
-	/* The shard's table; InvalidOid if the shard is on another node. */
+	/*
+	 * The OID of the shard's table; InvalidOid if the shard is on another
+	 * node.
+	 */
 	Oid			table;
 } Shard;
 
@@ -60,12 +63,12 @@ typedef struct ShardMap
 
 	/*
 	 * The full xid of the transaction that distributed the table; 0 if every
-	 * snapshot shows that transaction.
+	 * snapshot sees that transaction.
 	 */
 	uint64		by;
 
 	int			n;
-	Shard	   *shard;			/* array of n, ordered by Shard.first */
+	Shard	   *shard;			/* the n shards, ordered by Shard.first */
 } ShardMap;
 
 #define NO_SHARD (-1)
@@ -118,7 +121,8 @@ extern void container_require_cluster(const char *caller);
  * not distributed over a cluster.
  *
  * name: the function's name
- * caller: the function that users call instead, for the hint of that error
+ * caller: the function that users call instead; named in the hint of that
+ *	error
  */
 #define NODE_FUNCTION(name, caller) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -134,7 +138,7 @@ extern void container_require_cluster(const char *caller);
 
 extern void cluster_one_connection(void);
 
-/* held_shards.c: functions of ClusterCalls */
+/* held_shards.c: functions that the core calls through ClusterCalls */
 extern bool shards_read(Oid table, SpreadTable *spread);
 extern int	shards_of_key(const void *map, const pg_uuid_t *key);
 extern void shards_hold(const void *map, int number);

@@ -1,12 +1,11 @@
 /*
  * held_shards.c
- *		The shards of a container: finding the shard of a key, and holding
- *		it.
+ *		The shards of a container: finding the shard of a key, and holding it.
  *
- * To hold a shard means to take, in share mode, the lock that Citus takes to
- * move or split it. storage/layout/ reads a container's shards with
- * shards_read() and caches them as the container's partitions. A shard and its
- * partition have the same number.
+ * To hold a shard means to take, in share mode, the lock that Citus takes in
+ * exclusive mode to move or split the shard. storage/layout/ reads a
+ * container's shards with shards_read() and caches them as the container's
+ * partitions. A shard and its partition have the same number.
  *
  * Runs in any process.
  */
@@ -23,7 +22,7 @@
 StaticAssertDecl(NO_SHARD == NO_PARTITION, "numbers of shards are those of partitions");
 
 /* ------------------------------------------------------------------------
- * Members of ClusterCalls
+ * Functions that the core calls through ClusterCalls
  * ------------------------------------------------------------------------ */
 
 /*
@@ -46,7 +45,7 @@ shards_read(Oid table, SpreadTable *spread)
 	return true;
 }
 
-/* Return the number of the shard that has a key, or NO_SHARD. */
+/* Return the number of the shard to which a key belongs, or NO_SHARD. */
 int
 shards_of_key(const void *map, const pg_uuid_t *key)
 {
@@ -58,16 +57,16 @@ shards_of_key(const void *map, const pg_uuid_t *key)
  * node. This process then takes no locks on shards, because the node where the
  * request began has locked all shards that the request uses.
  *
- * If this process took such locks, it could deadlock with a move of a shard. A
- * move locks the shard on every node. It may have locked the shard on this
+ * With locks of its own, this process could deadlock with the move of a shard.
+ * A move locks the shard on every node. It may have locked the shard on this
  * node already, and be waiting for the lock on the node where the request
  * began.
  */
 static bool held_by_caller = false;
 
 /*
- * Set held_by_caller, and return its previous value. The caller restores that
- * value when the request ends.
+ * Set held_by_caller to "held", and return its previous value, which has to be
+ * set again when the request ends.
  */
 bool
 container_held_by_caller(bool held)
@@ -107,9 +106,9 @@ shards_hold(const void *map, int number)
 }
 
 /*
- * Find out whether this node has the shard of "users" that holds the copies of
- * a user's posts. If so, lock that shard by container_hold_here(), so that it
- * is not moved before the transaction ends, and return true.
+ * Return whether this node has the shard of "users" that holds the copies of a
+ * user's posts. If so, lock that shard by container_hold_here(), so that it is
+ * not moved before the transaction ends.
  */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)
@@ -120,7 +119,7 @@ shards_hold_copies(const pg_uuid_t *user_id)
 /*
  * Throw an error unless the containers are distributed over a cluster.
  *
- * caller: the function that users call, for the hint
+ * caller: the function that users call instead; named in the error's hint
  *
  * Errors: 55000.
  */
@@ -146,8 +145,8 @@ container_is_spread(Container container)
 }
 
 /*
- * Return the map of a container's shards on all nodes; an empty map if the
- * container is not distributed. The map is valid until the next relcache
+ * Return the list of a container's shards on all nodes; it is empty if the
+ * container is not distributed. It is valid until the next relcache
  * invalidation.
  */
 const ShardMap *
@@ -159,7 +158,10 @@ container_shards(Container container)
 	return map != NULL ? map : &none;
 }
 
-/* Set *shard to the shard that has a key. Returns false if there is none. */
+/*
+ * Set *shard to the shard to which a key belongs. Returns false if there is
+ * none.
+ */
 bool
 container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 {
@@ -173,10 +175,10 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Lock the shard that has a key against being moved or split, and set *shard
- * to what Citus's catalogs say about that shard once it is locked. Errors:
- * 55000 if no shard has the key. Locks: the shard in share mode, until the
- * transaction ends or container_let_go() is called.
+ * Lock the shard to which a key belongs against being moved or split. Set
+ * *shard to what Citus's catalogs say about that shard once it is locked.
+ * Errors: 55000 if there is no such shard. Locks: the shard in share mode,
+ * until the transaction ends or container_let_go() is called.
  */
 void
 container_hold(Container container, const pg_uuid_t *key, Shard *shard)
@@ -202,8 +204,8 @@ container_hold(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Release the lock of container_hold() on a shard. The transaction must not
- * have written to the shard.
+ * Release the lock that container_hold() has taken on a shard. The transaction
+ * must not have written to the shard.
  */
 void
 container_let_go(Container container, const Shard *shard)
@@ -212,9 +214,9 @@ container_let_go(Container container, const Shard *shard)
 }
 
 /*
- * Return whether the shard that has a key is on this node. If so, lock the
- * shard in share mode until the transaction ends; take no lock while
- * held_by_caller is true.
+ * Return whether the shard to which a key belongs is on this node. If it is,
+ * lock the shard in share mode until the transaction ends. No lock is taken
+ * while held_by_caller is true.
  */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)
@@ -233,13 +235,14 @@ container_hold_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Return whether the shard that has a key is on this node. The caller serves a
- * request of another node, which has locked the shard.
+ * Return whether the shard to which a key belongs is on this node. This
+ * process serves a request of another node, and that node has locked the
+ * shard.
  *
  * That node may have sent the request because it has already seen the commit
  * of a move to this node. This node may not have seen that commit yet. So if
- * the shard seems to be elsewhere, this function waits until no move holds the
- * shard's lock, and looks again.
+ * the shard seems to be elsewhere, this function waits until no move has the
+ * shard locked, and looks again.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)
@@ -278,7 +281,10 @@ container_hold_all(Container container)
 	}
 }
 
-/* Release the locks that container_hold_all() has taken on n shards. */
+/*
+ * Release the locks that container_hold_all() has taken on the n shards of a
+ * container.
+ */
 void
 container_let_go_all(Container container, int n)
 {
@@ -287,10 +293,10 @@ container_let_go_all(Container container, int n)
 }
 
 /*
- * If this is a transaction block, make Citus use one connection to each node
- * for the statements that follow, so that later statements of the block can
- * use that connection, too. The setting is undone when the caller's GUC nest
- * level ends.
+ * In a transaction block, make Citus use one connection to each node for the
+ * statements that follow. Later statements of the block can then use that
+ * connection, too. The setting is undone when the caller's GUC nest level
+ * ends.
  */
 void
 cluster_one_connection(void)

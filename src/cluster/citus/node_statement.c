@@ -14,8 +14,8 @@
 #include "cluster/citus/citus.h"
 
 /*
- * Citus's flag OUTSIDE_TRANSACTION for a connection that Citus does not use
- * for its own transactions.
+ * Citus's flag OUTSIDE_TRANSACTION. It asks for a connection that Citus does
+ * not use for its own transactions.
  */
 #define CITUS_OUTSIDE_TRANSACTION (1 << 4)
 
@@ -54,10 +54,10 @@ cluster_require_functions(void)
  *
  * user: the role that runs the statement
  *
- * The statement runs in the database of that node that has the same name as
- * the current one. Returns false if the node could not be reached or the
- * statement failed. Citus logs the error then. The caller must be in a
- * transaction. Errors: 55000 if Citus lacks a C function.
+ * The statement runs in the node's database that has the same name as the
+ * current one. Returns false if the node could not be reached or the statement
+ * failed; Citus then logs the error. The caller must be in a transaction.
+ * Errors: 55000 if Citus lacks a C function.
  */
 bool
 cluster_send(const ClusterNode *node, const char *user, const char *sql)

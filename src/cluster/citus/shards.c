@@ -32,7 +32,8 @@
 #include "utils/rel.h"
 
 /*
- * The class of the advisory locks by which Citus protects a shard from moves.
+ * The number that Citus gives to its advisory locks that protect shards from
+ * being moved.
  */
 #define CITUS_SHARDS_METADATA_LOCK 8
 
@@ -127,8 +128,10 @@ catalog_value(const CatalogScan *scan, const char *column, bool *isnull)
 }
 
 /*
- * Return a bound of a shard's range of hash values, which Citus stores as
- * text. If the bound is NULL, return the argument "none".
+ * Return a bound of a shard's range of hash values as a number; Citus stores
+ * it as text.
+ *
+ * none: the value to return if the bound is NULL
  */
 static int32
 catalog_bound(const CatalogScan *scan, const char *column, int32 none)
@@ -158,7 +161,7 @@ cluster_local_group(void)
 
 /*
  * Return the full xid of the transaction that wrote a row; 0 if the row is
- * frozen. A full xid is never reused.
+ * frozen. Unlike an xid, a full xid is never reused.
  */
 static uint64
 writer_of(HeapTuple row)
@@ -294,7 +297,7 @@ shard_map_read(ShardMap *map, Oid table)
 	return true;
 }
 
-/* Return the number of the shard that has a key, or NO_SHARD. */
+/* Return the number of the shard to which a key belongs, or NO_SHARD. */
 int
 shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 {
@@ -318,11 +321,11 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * Return a hash of the ids of a table's shards; it is never 0.
+ * Return a hash of the ids of a table's shards. It is never 0. It changes when
+ * a shard is split or added.
  *
- * group: only take shards on this node group. The hash then changes when a
- *	shard is moved to or from the group, split or added. ALL_GROUPS: take all
- *	shards. The hash then changes when a shard is split or added.
+ * group: count only the shards on this node group. The hash then also changes
+ *	when a shard is moved to or from the group. ALL_GROUPS: count all shards.
  */
 int64
 shards_number(const ShardMap *map, int group)
@@ -381,8 +384,8 @@ shard_hold(const ShardMap *map, int shard)
 }
 
 /*
- * Release the lock of shard_hold() on a shard. The transaction must not have
- * written to the shard.
+ * Release the lock that shard_hold() has taken on a shard. The transaction
+ * must not have written to the shard.
  */
 void
 shard_let_go(const ShardMap *map, int shard)
@@ -426,8 +429,8 @@ cluster_node_of_group(int group, ClusterNode *node)
 }
 
 /*
- * Set nodes[] to the active primary nodes except this one. The coordinator is
- * among them. Returns their number, which is at most limit.
+ * Set nodes[] to the active primary nodes except this one; the coordinator
+ * counts as a node. Returns how many there are, at most "limit".
  */
 int
 cluster_other_nodes(ClusterNode *nodes, int limit)
@@ -493,7 +496,7 @@ cluster_function(const char *name)
  * must not be committed if the local commit fails. So this function makes
  * Citus use two-phase commit. In the worker it does nothing, because the
  * worker repeats all writes of a failed transaction. Errors: 55000 if Citus
- * lacks the C function.
+ * has no C function named CITUS_PREPARE_FIRST.
  */
 void
 cluster_writes_here(void)

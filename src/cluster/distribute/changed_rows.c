@@ -32,7 +32,8 @@
 
 /*
  * Set *gone to whether only the older snapshot ("before") sees the row version
- * in the slot. Set *come to whether only the newer snapshot ("now") sees it.
+ * in the slot. Set *come to whether only the newer snapshot ("now") sees the
+ * row version.
  */
 static void
 look_at_version(Relation rel, TupleTableSlot *slot, Snapshot before, Snapshot now,
@@ -69,9 +70,9 @@ changed_keys_make(const SpreadSource *source)
 }
 
 /*
- * Append the key of the row in the slot.
+ * Append to "keys" the key of the row in the slot.
  *
- * column: for each column of the key, its number in the leaf
+ * column: for each column of the key, its attribute number in the leaf
  */
 static void
 add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
@@ -105,8 +106,8 @@ add_key(ChangedKeys *keys, TupleTableSlot *slot, const AttrNumber *column)
 /*
  * Find the rows of a leaf that have changed between two snapshots.
  *
- * before: the older snapshot, registered since it was taken, so that VACUUM
- *	has removed no row version that it sees
+ * before: the older snapshot. It has been registered since it was taken, so
+ *	VACUUM has removed no row version that it sees.
  * now: the newer snapshot, registered
  * gone: receives the keys of row versions that only the older snapshot sees
  * come: receives the keys of row versions that only the newer snapshot sees

@@ -8,8 +8,8 @@
  * transaction sees the new tables before this one commits. So no other
  * transaction waits for these statements.
  *
- * The copies of posts in "users" are not copied. The worker of each node makes
- * them for the posts that the node has.
+ * The short-form copies of posts in "users" are left out. The worker of each
+ * node makes them for the posts on that node.
  *
  * Runs in a backend. The caller has called SPI_connect().
  */
@@ -73,14 +73,14 @@ spread_copy(Spread *spread, Snapshot snapshot)
  * ------------------------------------------------------------------------ */
 
 /*
- * If more keys of changed rows are collected than this, flush() is called
- * before the next leaf is scanned.
+ * Once more than this many keys of changed rows are collected, flush() is
+ * called before the next leaf is scanned.
  */
 #define MANY_KEYS 200000
 
 /*
- * Changed rows that flush() still has to apply to one new table. Several
- * leaves may have that table as their target.
+ * Changed rows that flush() still has to apply to one new table. The rows may
+ * come from several leaves.
  */
 typedef struct Pending
 {
@@ -112,7 +112,7 @@ begin_pending(Pending *pending)
  * Convert n keys to the arguments of a statement: one array for each column of
  * the key.
  *
- * which: the indexes of these keys in "keys"; NULL for the first n
+ * which: the indexes in "keys" of the n keys; NULL: the first n keys
  */
 static void
 make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
@@ -136,9 +136,9 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 }
 
 /*
- * Return a condition for a join of the table alias "o" (the old or the new
- * table) with the alias "c" (the array arguments, unnested by UNNEST()): both
- * rows have the same key.
+ * Return the SQL condition that a row of the table "o" and a row of "c" have
+ * the same key, for example "o.post_id = c.first". UNNEST() makes "c" from the
+ * statement's array arguments; "o" is an alias of the old or the new table.
  */
 static char *
 same_key(const SpreadSource *source)
@@ -152,10 +152,10 @@ same_key(const SpreadSource *source)
 	 "unnest($1, $2) AS c (first, second)")
 
 /*
- * Delete rows from the new table, given by n of the keys in "gone". If the new
- * table is distributed, all n keys must belong to one shard.
+ * Delete from the new table the rows that have n of the keys in "gone". If the
+ * new table is distributed, all n keys must belong to one shard.
  *
- * which: the indexes of the n keys in "gone"; NULL for the first n
+ * which: the indexes in "gone" of the n keys; NULL: the first n keys
  */
 static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
@@ -167,7 +167,10 @@ delete_some(const ChangedKeys *gone, const int *which, int n)
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
-	/* The condition with ANY lets Citus find the shard. */
+	/*
+	 * From the condition with ANY, Citus learns to which shard the rows
+	 * belong.
+	 */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
 									   source->target, UNNEST(source),
 									   source->key[0], same_key(source)),
@@ -205,9 +208,8 @@ delete_gone(const ChangedKeys *gone)
 }
 
 /*
- * Copy rows of a leaf to the new table. The keys of these rows are in "come".
- * Rows are copied as the snapshot "now" shows them. Returns the number of
- * rows.
+ * Copy from a leaf to the new table the rows whose keys are in "come", as the
+ * snapshot "now" sees them. Returns the number of rows copied.
  */
 static int64
 copy_come(const ChangedKeys *come, Snapshot now)
@@ -263,8 +265,8 @@ add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 }
 
 /*
- * Bring the new tables from the state that an older snapshot sees to the state
- * that a newer one sees. Returns the number of changed rows.
+ * Apply to the new tables the changes made to the old tables between two
+ * snapshots. Returns the number of changed rows.
  */
 int64
 spread_repeat(Spread *spread, Snapshot before, Snapshot now)

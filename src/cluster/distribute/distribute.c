@@ -1,7 +1,7 @@
 /*
  * distribute.c
- *		blogstore.distribute_containers(): moving the items of a single
- *		server onto a cluster while requests run.
+ *		blogstore.distribute_containers(): moving the items of a single server
+ *		onto a cluster while requests run.
  *
  * All of it is one transaction, which Citus commits on all nodes or on none.
  * Until the commit, other transactions read and write the old tables. If the
@@ -13,8 +13,8 @@
  *		copy all rows			continue
  *		copy changed rows		continue; repeated while there are many
  *		copy changed rows,		writers wait during a scan of all rows and
- *		for the last time		the copy of the changed ones; if readers
- *								never leave the tables free, they wait, too
+ *		for the last time		the copy of the changed ones; readers wait,
+ *								too, after three failed attempts
  *		rename tables, commit	all wait
  *
  * Runs in a backend.
@@ -46,20 +46,21 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * copy_all() stops repeating pass() once a pass has copied at most this many
- * changed rows. One more pass follows, for which writers wait.
+ * copy_all() copies changed rows again and again, until at most this many rows
+ * have changed since the previous time. The last copy follows, for which
+ * writers wait.
  */
 #define FEW_ROWS 2000
 
 /*
- * After this many failed calls of try_last_step(), the next calls lock out
- * readers together with writers.
+ * After this many failed attempts to lock out writers first and readers later,
+ * the next attempts lock out both at once.
  */
 #define BESIDE_READERS 3
 
 /*
- * How long copy_all() repeats try_last_step(), in ms, and how long it pauses
- * after each failed call, in us.
+ * PATIENCE: how long, in ms, copy_all() tries to lock the containers. PAUSE:
+ *	how long, in us, it sleeps after each failed attempt.
  */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000
@@ -209,7 +210,7 @@ give_up(bool jobs)
 
 /*
  * Send the client a NOTICE that distribute_containers() waits for other
- * transactions, and for renames and deletions.
+ * transactions, or for renames and deletions of users.
  */
 static void
 tell_waiting(void)
@@ -220,9 +221,9 @@ tell_waiting(void)
 }
 
 /*
- * Apply to the new tables the changes since the snapshot *before. Then set
- * *before to the newer snapshot up to which changes are applied. Returns the
- * number of changed rows.
+ * Copy to the new tables the rows that have changed since the snapshot
+ * *before. Then set *before to the newer snapshot with which they were copied.
+ * Returns the number of changed rows.
  */
 static int64
 pass(Spread *spread, Snapshot *before)
@@ -237,10 +238,10 @@ pass(Spread *spread, Snapshot *before)
 
 /*
  * Try to lock all other transactions out of the containers. First lock out
- * writers, then apply the changes since the snapshot *before, then lock out
- * readers.
+ * writers, then copy the rows that have changed since the snapshot *before,
+ * then lock out readers.
  *
- * readers: whether to lock out readers together with writers
+ * readers: whether to lock out readers at the beginning, together with writers
  * jobs: set to whether a rename or deletion of a user is in progress
  *
  * Returns false, with all locks released, if other transactions have locked
@@ -265,8 +266,8 @@ try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
 
 /*
  * Copy all items to the new tables, then lock the containers in
- * AccessExclusiveLock mode for the renaming. Returns the time since which
- * writers have been waiting. Errors: 55P03.
+ * AccessExclusiveLock mode, so that the tables can be renamed. Returns the
+ * time since which writers have been waiting. Errors: 55P03.
  */
 static TimestampTz
 copy_all(Spread *spread)
@@ -295,8 +296,8 @@ copy_all(Spread *spread)
 		pg_usleep(PAUSE);
 		CHECK_FOR_INTERRUPTS();
 		/*
-		 * Apply the changes of the pause, so that the next try_last_step() has
-		 * less to do while writers wait.
+		 * Copy the rows that have changed during the sleep, so that fewer are
+		 * left to copy while writers wait.
 		 */
 		(void) pass(spread, &before);
 		began = GetCurrentTimestamp();
@@ -346,10 +347,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 
-	/*
-	 * The views of a single server are of no use to the nodes, which build new
-	 * ones.
-	 */
+	/* Discard the views of the single server. Each node builds its own. */
 	owner_begin(&scope);
 	views_abandon();
 	owner_end(&scope);

@@ -21,7 +21,7 @@
 #include "utils/relcache.h"
 #include "utils/snapshot.h"
 
-/* The new tables have this suffix until spread_swap() renames them. */
+/* The suffix of the new tables' names, until spread_swap() renames them. */
 #define NEW_SUFFIX "_spread"
 
 /* The suffix that spread_swap() appends to the names of the old tables. */
@@ -51,12 +51,17 @@ typedef struct Spread
 {
 	Creation	creation;
 
-	/* whether the old tables are kept, renamed */
+	/* whether the old tables are kept, under other names */
 	bool		keep;
 
-	List	   *sources;		/* list of SpreadSource */
-	int64		copied;			/* rows copied by spread_copy() */
-	int64		repeated;		/* changed rows copied by spread_repeat() */
+	/* which leaves to copy where: a list of SpreadSource */
+	List	   *sources;
+
+	/* number of rows that spread_copy() has copied */
+	int64		copied;
+
+	/* number of changed rows that spread_repeat() has copied */
+	int64		repeated;
 } Spread;
 
 /* distribution_plan.c */

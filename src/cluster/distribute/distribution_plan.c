@@ -54,8 +54,12 @@ run_each(const char *sql)
 }
 
 /*
- * Throw the error that "what" cannot be carried over to a cluster. Errors:
- * 0A000.
+ * Throw the error that an object of the owner cannot be carried over to a
+ * cluster.
+ *
+ * what: the kind and name of the object
+ *
+ * Errors: 0A000.
  */
 static COMPAT_NORETURN void
 refuse(const char *what)
@@ -67,8 +71,8 @@ refuse(const char *what)
 }
 
 /*
- * Throw an error if a query returns a row. The first column of that row says
- * what cannot be carried over to a cluster. Errors: 0A000.
+ * Throw an error if a query returns a row. The query returns the kinds and
+ * names of objects that cannot be carried over to a cluster. Errors: 0A000.
  */
 static void
 refuse_any(const char *sql)
@@ -90,8 +94,11 @@ refuse_any(const char *sql)
 	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
 
 /*
- * Selects the objects of one catalog that depend on a table of OLD_TABLES.
- * After the distribution they would still use the old table.
+ * The end of a query that selects, from pg_depend, objects that depend on a
+ * table of OLD_TABLES. After the distribution they would still use the old
+ * table.
+ *
+ * class: the catalog of these objects, such as pg_proc
  */
 #define DEPENDENT(class) \
 	"pg_depend AS d WHERE d.classid = '" class "'::regclass" \
@@ -122,9 +129,9 @@ static const char *const obstacles[] = {
 	" OR (contype = 'c' AND conrelid IN ('" USERS_SQL "'::regclass, '" USERNAMES_SQL "'::regclass))",
 
 	/*
-	 * Functions of the owner must not be carried over. A CHECK constraint, an
-	 * index, a default or a type that calls one would run it with the rights
-	 * of the superuser who distributes the tables.
+	 * The owner's functions must not be carried over. A CHECK constraint, an
+	 * index, a default or a type that calls such a function would run it with
+	 * the rights of the superuser who distributes the tables.
 	 */
 	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
 	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"
@@ -156,9 +163,9 @@ static const char *const obstacles[] = {
 };
 
 /*
- * Throw an error if the columns of the view posts_with_counts are not those
- * that blogstore creates it with. The distribution replaces the view, which
- * requires the same columns. Errors: 0A000.
+ * Throw an error unless the view posts_with_counts has the columns that
+ * blogstore gives it. The distribution replaces the view, and CREATE OR
+ * REPLACE VIEW does not allow other columns. Errors: 0A000.
  */
 static void
 refuse_other_counts_view(void)
@@ -192,8 +199,8 @@ refuse_other_counts_view(void)
 }
 
 /*
- * Throw an error if the owner has added something to the tables that the new
- * tables cannot have. Errors: 0A000.
+ * Throw an error if the owner has added something to the old tables that the
+ * new tables cannot have. Errors: 0A000.
  */
 void
 spread_refuse_obstacles(void)
@@ -232,7 +239,7 @@ spread_carry_columns(void)
 /*
  * A WITH clause, to be put before a query. It defines the relation "o": the
  * indexes of the old leaves that the new tables lack. The column o.target is
- * the name of the new table.
+ * the name of the new table that such an index is for.
  */
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
@@ -284,7 +291,7 @@ spread_carry_rights(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the columns that both a leaf and its new table have, as a list for
+ * Return the columns that both a leaf and its new table have, as a list in
  * SQL.
  */
 static char *
@@ -350,10 +357,7 @@ check_sources(const Spread *spread)
 			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')'))");
 }
 
-/*
- * Plan which leaf is copied to which new table. Users come first, because
- * items refer to them.
- */
+/* Fill in spread->sources: which leaf is copied to which new table. */
 void
 spread_plan_sources(Spread *spread)
 {

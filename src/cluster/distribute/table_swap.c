@@ -5,14 +5,15 @@
  *
  * A request locks the table of posts before any other table
  * (cluster/remote/await_distribution.c). So once this transaction has locked
- * the table of posts, only the worker can have locks on other tables. But a
- * request keeps its lock on that table until its transaction ends, and later
- * requests queue behind any transaction that waits for a stronger lock. So
- * this transaction waits for its lock on the table of posts for a tenth of a
- * second only, and holds no lock meanwhile for which another transaction could
- * wait. If it does not get the lock, it gives up and tries again after a
- * pause, in which the other transactions continue. So no deadlock can arise,
- * neither on this server nor between nodes.
+ * the table of posts, only the worker can have locks on other tables.
+ *
+ * A request keeps its lock on the table of posts until its transaction ends.
+ * Requests that come later queue behind a transaction that waits for a
+ * stronger lock. So this transaction waits for the table of posts only a tenth
+ * of a second, and has locked nothing else meanwhile. If it does not get the
+ * lock, it pauses, and then tries again. Other transactions continue during
+ * the pause. So no deadlock can arise, neither on this server nor between
+ * nodes.
  *
  * Runs in a backend. The caller has called SPI_connect().
  */
@@ -38,9 +39,9 @@
 #define LOCK_WAIT "100"
 
 /*
- * How long, in ms, lock_while_free() tries to take the locks on all tables:
- * TRY_REST if the table of posts was locked just before, TRY_READERS if
- * writers are already locked out and readers still have to be.
+ * How long, in ms, lock_while_free() tries to lock all tables. TRY_REST is
+ * used if the table of posts was locked just before; TRY_READERS if writers
+ * are already locked out, and only readers are not.
  */
 #define TRY_REST 100
 #define TRY_READERS 1000
@@ -49,13 +50,13 @@
 static const char *const replaced[] = {"posts", "users", "usernames"};
 
 /*
- * Return the tables that the last step locks in the given mode. In
- * AccessExclusiveLock mode, the partitions are included if the old tables are
- * to be dropped.
+ * Return the tables that the last step locks in the given mode.
  *
- * The view posts_with_counts, which is replaced, is included as well. A reader
- * locks the view before the table of posts. If this transaction waited for the
- * view while it has the table of posts locked, the two could deadlock.
+ * AccessExclusiveLock is also taken on the view posts_with_counts, which is
+ * replaced, and on the partitions, if the old tables are to be dropped. A
+ * reader locks the view before the table of posts. So if this transaction
+ * locked the table of posts and then waited for the view, the two could
+ * deadlock.
  */
 static List *
 tables_to_lock(const Spread *spread, LOCKMODE mode)
@@ -118,8 +119,8 @@ lock_for_a_moment(Oid relid, LOCKMODE mode)
 }
 
 /*
- * Unlock the tables of a list up to a cell, without that cell's table. If the
- * cell is NULL, unlock all tables of the list.
+ * Unlock those tables of a list that come before the given cell; if it is
+ * NULL, all tables of the list.
  */
 static void
 unlock_until(List *tables, ListCell *until, LOCKMODE mode)
@@ -135,9 +136,9 @@ unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 }
 
 /*
- * Lock all tables of a list without waiting in a lock's queue. A table that is
- * locked by another transaction is tried again until "ms" milliseconds have
- * passed. Returns false, with no table locked, if the time was not enough.
+ * Lock all tables of a list without waiting in a lock's queue. If another
+ * transaction has locked a table, try again each millisecond. Returns false,
+ * with no table locked, if "ms" milliseconds were not enough.
  */
 static bool
 lock_while_free(List *tables, LOCKMODE mode, int ms)
@@ -163,11 +164,11 @@ lock_while_free(List *tables, LOCKMODE mode, int ms)
  * Lock all tables of a list in the given mode. Returns false, with no table
  * locked, if other transactions prevent that.
  *
- * wait: whether to queue for the lock on the first table for LOCK_WAIT ms
+ * wait: whether to wait in the lock queue of the first table, for at most
+ *	LOCK_WAIT ms
  *
  * The locks belong to the transaction's resource owner, so that
- * spread_unlock(), which may run under another resource owner, can release
- * them.
+ * spread_unlock() can release them under another current resource owner.
  */
 static bool
 lock_tables(List *tables, LOCKMODE mode, bool wait)
@@ -184,7 +185,7 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 		/*
 		 * lock_for_a_moment() and lock_while_free() have both locked the first
 		 * table. Release one of the two locks. If lock_while_free() has
-		 * failed, this releases the only one.
+		 * failed, only one lock is left, and is released here.
 		 */
 		UnlockRelationOid(first, mode);
 	CurrentResourceOwner = owner;
@@ -207,7 +208,7 @@ spread_lock(const Spread *spread, bool readers)
 
 /*
  * Lock the containers in AccessExclusiveLock mode, after spread_lock() has
- * locked out writers. Returns false if some reader had a table locked during
+ * locked out writers. Returns false if readers have locked some table during
  * the whole attempt.
  */
 bool
