@@ -1,7 +1,7 @@
 /*
  * cluster_export.c
  *		export_documents() on a cluster, which reads the items of all nodes
- *		by Citus.
+ *		through Citus.
  *
  * No snapshot covers all nodes, so each shard is read with one snapshot of its
  * own.
@@ -63,8 +63,8 @@ HANGS_ON("comment")
 HANGS_ON("like") ") AS item";
 
 /*
- * The query for the documents of users. It runs last, so that it finds the
- * author of every exported item, unless the author has been deleted.
+ * The query for the documents of users. It runs after items_sql, so that it
+ * finds the author of every exported item, unless the author has been deleted.
  */
 static const char users_sql[] =
 "SELECT " USER_DOCUMENT_SQL
@@ -72,8 +72,10 @@ static const char users_sql[] =
 USER_ITEMS_SQL ") AS a";
 
 /*
- * Run a query with an array of ids in place of each @, and send the result
- * rows to a receiver.
+ * Run a query, and send its result rows to a receiver.
+ *
+ * sql: the query, with @ wherever the array of ids belongs
+ * ids: that array of ids
  */
 static void
 send_rows(const char *sql, const char *ids, DestReceiver *dest)

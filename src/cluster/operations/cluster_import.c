@@ -1,22 +1,24 @@
 /*
  * cluster_import.c
  *		Bulk import on a cluster: the work of the calling node, the one on
- *		which import() is called. node_import.c has the work of the others.
+ *		which import() is called. node_import.c has the work of the other
+ *		nodes.
  *
- * This is the ImportTarget (import/import.h) of a cluster. The calling node
- * reads the sources and checks rows by the same statements as a single server.
- * It first copies existing items from the other nodes, for these statements to
- * read. At the end it sends new items to their nodes:
+ * This is the ImportTarget (import/import.h) of a cluster: where an import
+ * finds existing items, and how it writes new ones. The calling node reads the
+ * sources and checks rows by the same statements as a single server. It first
+ * copies existing items from the other nodes, for these statements to read. At
+ * the end it sends new items to their nodes:
  *
  * 1.	The calling node locks all shards against being moved. Each node locks
  *	its leaves, and reports which users are being deleted.
- * 2.	Users and names are checked against the calling node's placements of
- *	the reference tables. Citus writes new users and names on all nodes.
- * 3.	Nodes report which of the imported posts, comments and likes they have.
+ * 2.	Users and names are checked against the reference tables. Citus writes
+ *	new users and names on all nodes.
+ * 3.	Nodes report which of the imported posts, comments and likes exist.
  * 4.	Nodes lock existing posts that get comments or likes.
- * 5.	New items are spooled to temporary tables, and Citus copies them to
+ * 5.	New items are written to temporary tables, and Citus copies them to
  *	their shards. Nodes create the counters of new posts.
- * 6.	Nodes edit existing items that differ.
+ * 6.	Nodes edit existing items that differ from imported ones.
  * 7.	Nodes compare the names of authors with their user items, in case a
  *	user was renamed meanwhile.
  *
@@ -51,8 +53,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the quoted name of this node's placement (shard) of a reference
- * table. Errors: 55000 if this node has none.
+ * Return the quoted name of the table that holds this node's copy of a
+ * reference table. Errors: 55000 if this node has no copy.
  */
 char *
 cluster_own_shard(const char *table)
@@ -75,8 +77,8 @@ cluster_own_shard(const char *table)
 /*
  * Lock all shards against being moved, because rows are sorted by shard from
  * now on. Create the temporary tables for existing posts, for users being
- * deleted, and for new items. Make the import's statements read these tables
- * and this node's placements of users and names.
+ * deleted, and for new items. Make the import's statements read these tables,
+ * and this node's copies of the reference tables of users and names.
  */
 static void
 nodes_begin(Import *import)
@@ -115,7 +117,7 @@ use_one_connection(void)
 	setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
-/* Make each node lock its leaves, by import_begin_part(). */
+/* Call import_begin_part() on each node. It locks the node's leaves. */
 static void
 nodes_lock(Import *import)
 {
@@ -129,8 +131,8 @@ nodes_lock(Import *import)
 }
 
 /*
- * Fill a temporary table with the ids of the users who are being deleted on
- * some node.
+ * Fill the temporary table @deleting with the ids of the users who are being
+ * deleted on some node.
  */
 static void
 learn_deleting(const Import *import)
@@ -174,11 +176,11 @@ take_post(void *arg, const BlogItem *item)
 }
 
 /*
- * Copy existing posts from their nodes to a temporary table.
+ * Copy existing posts from their nodes to the temporary table @known_post.
  *
- * of_children: false for the posts that have the ids of imported posts; true
- *	for the posts to which imported comments and likes belong, without posts
- *	that are already in the temporary table or that the import creates
+ * of_children: false to copy posts with the ids of imported posts; true to
+ *	copy posts to which imported comments and likes belong, as far as the table
+ *	lacks them and the import does not create them
  */
 static void
 learn_posts(const Import *import, bool of_children)
@@ -213,8 +215,8 @@ nodes_learn(const Import *import, ImportLearn what)
  * ------------------------------------------------------------------------ */
 
 /*
- * Make the nodes lock the existing posts of imported comments and likes, by
- * import_keep_posts(), so that these posts are not deleted during the import.
+ * Call import_keep_posts() on the nodes. It locks the existing posts of
+ * imported comments and likes, so that no other transaction deletes them.
  */
 static void
 nodes_keep_posts(const Import *import, int64 posts)
@@ -228,8 +230,8 @@ nodes_keep_posts(const Import *import, int64 posts)
 }
 
 /*
- * The temporary table to which the new items of one type are written. Citus
- * copies them to their shards from there.
+ * The temporary table to which the new items of one type are written, before
+ * Citus copies them to their shards.
  */
 typedef struct Spool
 {
@@ -273,7 +275,7 @@ spool_items(const Import *import, ItemType type)
  * Write the new items of one type to a temporary table, and make Citus copy
  * them to their shards.
  *
- * rows: the number of these items
+ * rows: how many new items there are
  */
 static void
 nodes_write(const Import *import, ItemType type, int64 rows)
@@ -309,7 +311,7 @@ take_edited(void *arg, const BlogItem *item)
 
 /*
  * Make the nodes change existing posts or comments that differ from the
- * imported ones. Returns how many were changed.
+ * imported ones. Returns how many items were changed.
  */
 static int64
 nodes_edit(Import *import, ItemType type)
@@ -365,8 +367,9 @@ nodes_edit(Import *import, ItemType type)
 
 /*
  * Return whether an error of another node says that a primary key already
- * exists. The error has no constraint field. Its message has the name of the
- * constraint, which on a node ends with the number of a shard.
+ * exists. Such an error names no constraint in its fields. Its message names
+ * the constraint, for example "posts_post_pkey_102008", where 102008 is a
+ * shard's id.
  */
 static bool
 nodes_key_is_taken(const ErrorData *error)
@@ -376,8 +379,8 @@ nodes_key_is_taken(const ErrorData *error)
 }
 
 /*
- * Check on all nodes that the authors still have the names that the import has
- * written into items. If not, the import fails.
+ * Check on all nodes that users still have the names that the import has
+ * written into their items. If not, throw an error.
  */
 static void
 compare_names(const Import *import)

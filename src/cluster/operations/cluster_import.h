@@ -1,7 +1,7 @@
 /*
  * cluster_import.h
- *		Bulk import on a cluster: declarations shared by the files of this
- *		folder alone.
+ *		Bulk import on a cluster: declarations that only the files of this
+ *		folder use.
  */
 #ifndef BLOGSTORE_CLUSTER_IMPORT_H
 #define BLOGSTORE_CLUSTER_IMPORT_H

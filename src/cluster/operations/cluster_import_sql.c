@@ -2,9 +2,10 @@
  * cluster_import_sql.c
  *		Statements of a bulk import that are used only on a cluster.
  *
- * @name is a temporary table of the import (import/import_sql.c). The first
- * column of a query's result, partition, is the number of a row's shard. Rows
- * are sorted by it, and are sent to the node of the shard.
+ * @name stands for the import's temporary table of that name
+ * (import/import_sql.c). The first column of a query's result, partition, is
+ * the number of a row's shard. Rows are sorted by that number, and are sent to
+ * the node of the shard.
  */
 #include "postgres.h"
 
@@ -22,7 +23,7 @@ const char *const import_spread_tables_sql[] = {
 const int	import_spread_tables_n = lengthof(import_spread_tables_sql);
 
 /*
- * Selects the ids of imported posts. The nodes are asked which of these posts
+ * Selects the ids of imported posts, to ask the nodes which of these posts
  * exist.
  */
 const char *const import_post_keys_sql =
@@ -30,9 +31,9 @@ const char *const import_post_keys_sql =
 " ORDER BY partition, post_id";
 
 /*
- * Selects the ids of the posts to which imported comments and likes belong.
- * Posts that the import creates and posts that are already in @known_post are
- * left out.
+ * Selects the ids of the posts to which imported comments and likes belong,
+ * without posts that the import creates and posts that are already in the
+ * temporary table @known_post.
  */
 const char *const import_there_keys_sql =
 "SELECT DISTINCT partition, post_id FROM ("
@@ -44,8 +45,8 @@ const char *const import_there_keys_sql =
 " ORDER BY partition, post_id";
 
 /*
- * Selects the keys of imported comments and likes. The nodes are asked which
- * of these items exist. The rows are sorted by shard, by post, and by the
+ * Selects the keys of imported comments and likes, to ask the nodes which of
+ * these items exist. The rows are sorted by shard, by post, and by the
  * comment's id or the like's user_id. The import later looks the items up in
  * the same order (CHECK_CHILD in import_sql.c).
  */
@@ -60,7 +61,7 @@ const char *const import_child_keys_sql[N_IMPORTED] = {
 
 /*
  * Selects the existing posts that get comments or likes, or whose comments are
- * edited. None of them may be deleted during the import.
+ * edited. The import locks these posts, so that none is deleted meanwhile.
  */
 const char *const import_lock_keys_sql =
 "SELECT s.partition, k.post_id FROM @count AS k"
@@ -69,9 +70,9 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * Selects the ids of the authors of new items, and the names that these items
- * contain. Users whom the import itself has written are left out, because no
- * other transaction can have renamed them.
+ * Selects the ids of the authors of new items, and the usernames that these
+ * items contain. Users whom the import itself has written are left out,
+ * because no other transaction can have renamed them.
  */
 const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("

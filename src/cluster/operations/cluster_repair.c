@@ -6,13 +6,13 @@
  * verify() compares the items of all nodes in one statement, and returns
  * findings: rows that each say what is wrong with one item.
  *
- *	findings about			mended by
+ *	findings about			repaired by
  *	--------------------	------------------------------------------------
  *	a node's own items		that node
  *	usernames				statements of the calling node, which Citus runs
- *	copies of posts			the node of the post says what the copy should be,
- *							and keeps its worker from refreshing copies; the
- *							node of the author's shard writes it
+ *	copies of posts			the node of the post, which says what the copy
+ *							should be, and keeps its worker from refreshing
+ *							copies; the node of the author, which writes it
  *
  * Only the calling node calls other nodes. If a called node called further
  * nodes, its sessions could wait for locks that other sessions of the same
@@ -41,7 +41,7 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* The most findings that are sent in one call. */
+/* The most findings that are sent to a node in one call. */
 #define FINDINGS_A_CALL 500
 
 /* Findings that are sent to a node in one call. */
@@ -53,7 +53,7 @@ typedef struct Parcel
 
 /*
  * Return whether a finding is about an item or a count that belongs to a post.
- * Such a finding is mended by the node that has the post.
+ * The node that has the post then repairs it.
  */
 static bool
 is_of_post(const Finding *f)
@@ -63,8 +63,8 @@ is_of_post(const Finding *f)
 }
 
 /*
- * Return whether a finding may require writing the copy of a post. It does if
- * it is about the copy itself, or about the post, from which the copy is made.
+ * Return whether a finding is about the copy of a post, or about the post
+ * itself, from which the copy is made. The copy may then have to be written.
  */
 static bool
 is_of_copy(const Finding *f)
@@ -101,8 +101,8 @@ list_of(Datum *value, int n, Oid type)
  * ------------------------------------------------------------------------ */
 
 /*
- * Make a node mend the findings of a parcel, by repair_part(). Returns how
- * many it has mended.
+ * Call repair_part() on a node. It repairs what the findings of a parcel
+ * report. Returns how many of these findings it has repaired.
  */
 static int64
 send_findings(int group, const Parcel *parcel)
@@ -139,8 +139,8 @@ send_findings(int group, const Parcel *parcel)
 }
 
 /*
- * Make a node mend all findings about the items on it. Returns how many
- * findings it has mended.
+ * Make a node repair its items, as far as the findings are about them. Returns
+ * how many findings were repaired.
  */
 static int64
 mend_on_node(int group, const Finding *findings, uint64 n)
@@ -161,9 +161,9 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 	}
 
 	/*
-	 * The node is called even without a finding, because repair_part() also
-	 * checks the tables that the node has for itself, and adds all deltas to
-	 * the counts of their posts.
+	 * Call the node even if no finding is about it. repair_part() also checks
+	 * the tables that each node has for itself, and adds all deltas to the
+	 * counts of their posts.
 	 */
 	return mended + send_findings(group, &parcel);
 }
@@ -173,8 +173,10 @@ mend_on_node(int group, const Finding *findings, uint64 n)
  * ------------------------------------------------------------------------ */
 
 /*
- * Ask a node what the copies of some of its posts should be, by
- * repair_copies().
+ * Call repair_copies() on a node. It returns what the copies of posts should
+ * be.
+ *
+ * parcel: findings about the copies of posts that are on the node
  */
 static RemoteItems *
 ask_for_copies(int group, const Parcel *parcel)
@@ -207,8 +209,8 @@ add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 }
 
 /*
- * Send each copy to the node that has its author's shard of "users", which
- * writes it by put_copies().
+ * Send each copy to the node that has the shard of "users" of the post's
+ * author. That node's SQL function put_copies() writes the copy.
  */
 static void
 put_copies(RemoteItems *items)
@@ -259,8 +261,8 @@ compare_copies(const void *a, const void *b)
 }
 
 /*
- * Mend the copies of the posts that a node group has. A copy with several
- * findings is written once.
+ * Repair the copies of those posts that a node group has. If several findings
+ * are about the same copy, it is written once.
  */
 static void
 mend_copies(int group, const Finding *findings, uint64 n)
@@ -296,9 +298,9 @@ static KeptPlan username_plan = {
 };
 
 /*
- * Mend a finding by a statement on this node, if that is possible. Returns
- * whether the finding counts as mended. A finding about a copy counts,
- * although mend_copies() mends it later.
+ * Repair by a statement on this node what a finding reports, if a statement
+ * can do that. Returns whether the finding counts as repaired. A finding about
+ * a copy counts, although mend_copies() writes the copy later.
  */
 static bool
 mend_by_statement(const Finding *f)
@@ -315,8 +317,8 @@ mend_by_statement(const Finding *f)
 }
 
 /*
- * Mend all findings except those of the kind "invalid" (values that are NULL).
- * Returns how many were mended.
+ * Repair what the findings report, except findings of the kind "invalid"
+ * (values that must not be NULL). Returns how many findings were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
@@ -340,8 +342,10 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 }
 
 /*
- * Run verify() and mend its findings on all nodes; findings about views only
- * if with_views is true. Returns how many were mended.
+ * Run verify() and repair, on all nodes, what its findings report. Returns how
+ * many findings were repaired.
+ *
+ * with_views: whether to repair the views, too
  *
  * All shards of posts are locked first, so that none is moved during the
  * repair. Citus uses one connection to each node, so that each statement sees
@@ -365,8 +369,8 @@ cluster_repair(bool with_views)
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
 	/*
-	 * Other findings cannot be mended while a column that must not be NULL is
-	 * NULL.
+	 * Other repairs would fail on values that are NULL, as long as such values
+	 * are left.
 	 */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);

@@ -1,8 +1,8 @@
 /*
  * cluster_settled.c
- *		Which findings of verify() are settled on a cluster. A finding is
- *		settled if it is not explained by changes that a worker still has to
- *		apply (admin/verify_settled.c).
+ *		Finds out on a cluster which findings of verify() are settled. A
+ *		finding that is not settled may be explained by changes that a worker
+ *		still has to apply (admin/verify_settled.c).
  *
  * A worker numbers the rounds of its main loop. verify() asks each node twice.
  * Before the comparison it asks up to which round the node's worker has
@@ -41,8 +41,9 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
 /*
- * Selects a JSON object that has, for each node's id, the round of the main
- * loop that views_look() returns on that node. The object is NULL if some node
+ * Selects a JSON object with a member for each node. The member's name is the
+ * node's id; its value is what views_look() returns on the node, which is a
+ * round of the main loop of the node's worker. The object is NULL if some node
  * does not answer, or returns NULL.
  */
 #define LOOKS_SQL \
@@ -50,9 +51,8 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" jsonb_object_agg(nodeid, result) END::text FROM pg_catalog.run_command_on_all_nodes(%s)"
 
 /*
- * Selects an array of the ids of posts that views_unsettled() returns on all
- * nodes, sorted. The array is NULL if some node does not answer, or returns
- * NULL.
+ * Selects a sorted array of all ids of posts that views_unsettled() returns on
+ * the nodes. The array is NULL if some node does not answer, or returns NULL.
  */
 #define UNSETTLED_SQL \
 	"WITH told AS MATERIALIZED (SELECT success, result" \
@@ -78,8 +78,8 @@ one_value(const char *sql, bool *isnull)
 /*
  * Ask each node up to which round of the main loop the node's worker has
  * applied all changes. Store the answers in look->nodes. Returns false if some
- * node does not answer, or its views are not ready. Then no finding is
- * settled. Errors: those of run_command_on_all_nodes().
+ * node does not answer, or if its views are not ready. verify() then reports
+ * no finding about the views. Errors: those of run_command_on_all_nodes().
  */
 bool
 cluster_views_look_begin(ViewsLook *look)
@@ -100,14 +100,15 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Ask each node which of the given posts have changed since the round that
- * cluster_views_look_begin() has stored for the node. Findings about these
- * posts are not settled.
+ * Ask each node which of the given posts have changed since the round of its
+ * worker's main loop that cluster_views_look_begin() has stored. Returns a
+ * sorted array of their ids. Such a change, not applied yet, may explain a
+ * finding of verify() about the post.
  *
- * Returns a sorted array of the ids of these posts. The array also contains an
- * id of zeros if a post may have been added to a list (the feed or a user's
- * posts), removed from it or moved in it since that round. Returns NULL if no
- * finding is settled. Called as the containers' owner, after SPI_connect().
+ * The array also contains an id of zeros if a post may have been added to a
+ * list (the feed or a user's posts), removed from it or moved in it since that
+ * round. Returns NULL if a node does not know. Called as the containers'
+ * owner, after SPI_connect().
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -124,10 +125,10 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 }
 
 /*
- * blogstore.views_look(): return the last round of the main loop up to which
- * this node's worker has applied all changes. Returns NULL if this node's
- * views are not ready, or if the worker still has copies or feed rows to send
- * to other nodes. Errors: 55000.
+ * blogstore.views_look(): return up to which round of its main loop this
+ * node's worker has applied all changes. Returns NULL if this node's views are
+ * not ready, or if the worker still has copies or feed rows to send to other
+ * nodes. Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)
@@ -147,7 +148,7 @@ views_look(PG_FUNCTION_ARGS)
  * posts that have changed after the round "applied" of the main loop of this
  * node's worker. The result also contains an id of zeros if a post may have
  * been added to a list (the feed or a user's posts), removed from it or moved
- * in it after that round. The result is NULL if the changes are not known.
+ * in it after that round. The result is NULL if this node does not know.
  * Errors: 55000.
  */
 static Datum

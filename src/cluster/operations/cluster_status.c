@@ -1,11 +1,11 @@
 /*
  * cluster_status.c
- *		The views stat_worker, progress and stat_requests, for every node of
- *		a cluster.
+ *		What the views stat_worker, progress and stat_requests show, for every
+ *		node of a cluster.
  *
  * Citus asks each node through a separate connection, outside of the
- * transaction. So a node that does not answer is shown with its error, and the
- * others with their status. The answers are JSON, because Citus returns text.
+ * transaction. So if a node does not answer, its error is shown beside the
+ * status of the other nodes. The answers are JSON, because Citus returns text.
  * Nodes are asked as the containers' owner, whom create_containers() allows to
  * execute the functions on every node.
  *
@@ -34,7 +34,7 @@ SQL_FUNCTION(get_cluster_status);
 
 #define N_COLUMNS 5
 
-/* for each kind of status: its name and the function that returns it */
+/* for each kind of status: its name, and the SQL function that returns it */
 static const char *const statuses[][2] = {
 	{"worker", "get_worker_status"},
 	{"progress", "get_progress"},
@@ -55,7 +55,7 @@ function_of(const char *what)
 			 err_fields(NULL, "what", RULE_RANGE)));
 }
 
-/* Return the query for the status of one node. */
+/* Return the query that returns the status of the node where it runs. */
 static char *
 query_of_node(const char *function)
 {
@@ -64,8 +64,8 @@ query_of_node(const char *function)
 }
 
 /*
- * Return the query for the status of all nodes. The status of this node is
- * read without a connection.
+ * Return the query for the status of all nodes. It reads the status of this
+ * node without a connection.
  */
 static char *
 query_of_all(const char *function)
@@ -116,9 +116,10 @@ add_rows(ReturnSetInfo *out, const char *query)
 }
 
 /*
- * blogstore.get_cluster_status(what): return the status of each node of the
- * cluster, or its error. Without a cluster there is one row, whose columns
- * about the node are NULL. Errors: 22023.
+ * blogstore.get_cluster_status(what): return one row for each node of the
+ * cluster, with the node's status, or with its error. Without a cluster,
+ * return one row, in which the columns that name the node are NULL. Errors:
+ * 22023.
  */
 static Datum
 get_cluster_status(PG_FUNCTION_ARGS)
@@ -130,8 +131,8 @@ get_cluster_status(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	/*
-	 * The query runs as the containers' owner. So it must not use the
-	 * search_path of the caller, who could make it call other functions.
+	 * The query runs as the containers' owner. So it must not use the caller's
+	 * search_path, by which the caller could make it call other functions.
 	 */
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (spread)

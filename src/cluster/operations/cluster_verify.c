@@ -37,7 +37,10 @@
 
 NODE_FUNCTION(views_served, "verify()");
 
-/* Selects a node's feed as JSON; NULL if its views are not ready. */
+/*
+ * Selects the newest rows of a node's feed as JSON; NULL if the node's views
+ * are not ready.
+ */
 #define ROWS_SQL \
 	"SELECT CASE WHEN " BLOGSTORE_SCHEMA ".views_served() THEN coalesce(" \
 	"(SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(f)) FROM (SELECT * FROM " FEED_SQL \
@@ -84,19 +87,19 @@ static const char tally_sql[] =
 	" GROUP BY s.post_id)";
 
 /*
- * Two statements that compare the users with the table "usernames".
- * cluster_verify_source() fills in their SQL. The statements read this node's
- * own copies of these reference tables. They cannot name the reference tables,
- * because they also read KEYED_NAMES (admin/verify.h), a relation that C code
- * fills and that Citus cannot plan.
+ * Two statements that compare users with the table "usernames".
+ * cluster_verify_source() sets their SQL. They read the local tables that hold
+ * this node's copies of these reference tables. A query that names a reference
+ * table is planned by Citus. Citus cannot plan these two statements, because
+ * they also read KEYED_NAMES (admin/verify.h), a relation that C code fills.
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
 
 /*
- * Return the feeds of all nodes whose views are ready, as jsonb. Called as the
- * containers' owner, after SPI_connect(). Errors: 55000 if a node does not
- * answer.
+ * Return the feeds of all nodes whose views are ready, as a jsonb array.
+ * Called as the containers' owner, after SPI_connect(). Errors: 55000 if a
+ * node does not answer.
  */
 static Datum
 read_feeds(void)
@@ -121,9 +124,9 @@ read_feeds(void)
 
 /*
  * Fill in those parts of verify()'s statement that differ on a cluster. Also
- * change settings for the statement, at the caller's GUC nest level. Called as
- * the containers' owner, after SPI_connect(). Errors: 55000 if a node does not
- * answer.
+ * change settings for that statement, at the caller's GUC nest level. Called
+ * as the containers' owner, after SPI_connect(). Errors: 55000 if a node does
+ * not answer.
  */
 void
 cluster_verify_source(VerifySource *source)
@@ -142,8 +145,8 @@ cluster_verify_source(VerifySource *source)
 }
 
 /*
- * blogstore.views_served(): return whether readers may use this node's views.
- * Errors: 55000.
+ * blogstore.views_served(): return whether requests may read this node's
+ * views. Errors: 55000.
  */
 static Datum
 views_served(PG_FUNCTION_ARGS)

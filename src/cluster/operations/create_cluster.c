@@ -40,8 +40,11 @@ SQL_FUNCTION(create_node_tables);
 SQL_FUNCTION(node_of);
 
 /*
- * Throw the error that the cluster is not ready for an operation. Errors:
- * 55000.
+ * Throw the error that the cluster is not ready for an operation.
+ *
+ * problem: the error's message
+ *
+ * Errors: 55000.
  */
 static COMPAT_NORETURN void
 refuse_cluster(const char *problem, const char *hint)
@@ -54,7 +57,7 @@ refuse_cluster(const char *problem, const char *hint)
 }
 
 /*
- * Run a query that returns one value, by SPI. Return that value as text, or
+ * Run a query that returns one value, by SPI. Returns that value as text, or
  * NULL if there is no row.
  */
 static char *
@@ -68,8 +71,8 @@ ask(const char *sql)
 
 /*
  * Look for a node that does not have the same version of blogstore as this
- * node. Return a message that names such a node and its version; NULL if there
- * is none.
+ * node. Returns a message that names such a node and its version; NULL if
+ * there is no such node.
  */
 static char *
 other_version(void)
@@ -143,7 +146,8 @@ cluster_make_tables(const Creation *creation, const char *suffix)
  * Distribute the tables "posts" and "users", and make "user_items" and
  * "usernames" reference tables. The caller has called SPI_connect().
  *
- * suffix: what cluster_make_tables() has appended to the names
+ * suffix: the end of the tables' names, which cluster_make_tables() has
+ *	appended
  */
 void
 cluster_spread_tables(const Creation *creation, const char *suffix)
@@ -165,8 +169,8 @@ make_unsent(const Creation *creation)
 
 /*
  * Create those tables that each node has for itself (feed, jobs, view_state,
- * change_feed, unsent), and the table "usernames", unless they exist.
- * cluster_spread_tables() makes "usernames" a reference table later.
+ * change_feed, unsent), and the table "usernames", unless they exist. Later,
+ * cluster_spread_tables() makes "usernames" a reference table.
  */
 static void
 make_own_tables(const Creation *creation)
@@ -181,10 +185,10 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the containers' owner the privileges that all nodes, and nodes that
- * are added later, need to call each other as this role. The owner also gets
- * CREATE on the schema, because Citus creates the tables of moved shards and
- * of reference tables as the owner.
+ * Grant the containers' owner the rights that nodes, also those added later,
+ * need to call each other as this role. The owner also gets CREATE on the
+ * schema, because Citus creates the tables of moved shards and of reference
+ * tables as the owner.
  */
 static void
 give_owner_rights(Oid owner)
@@ -203,8 +207,8 @@ give_owner_rights(Oid owner)
 
 /*
  * Allow the containers' owner to execute those functions of this node that
- * other nodes call. Citus does not pass these grants on, so each node makes
- * them. The caller has called SPI_connect().
+ * other nodes call. Citus does not make these grants on other nodes, so each
+ * node makes its own. The caller has called SPI_connect().
  */
 static void
 grant_here(const Creation *creation)
@@ -221,9 +225,9 @@ grant_here(const Creation *creation)
 }
 
 /*
- * Make each other node create the tables that each node has for itself, by
- * create_node_tables(). Returns how many tables were created. Errors: 55000 if
- * a node fails.
+ * Call create_node_tables() on each other node. It creates the tables that
+ * each node has for itself. Returns how many tables were created. Errors:
+ * 55000 if a node fails.
  */
 int
 cluster_make_on_nodes(const Creation *creation)
@@ -246,8 +250,8 @@ cluster_make_on_nodes(const Creation *creation)
 		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
 					   "Solve the problem on that node, and call the function again.");
 	/*
-	 * After create_containers() the table of unsent copies exists here
-	 * already, but not after distribute_containers(): a single server has no
+	 * create_containers() has already created the table of unsent copies on
+	 * this node. distribute_containers() has not, and a single server has no
 	 * such table.
 	 */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
@@ -298,9 +302,9 @@ check_containers(const Creation *creation)
 }
 
 /*
- * Create the missing tables of a cluster on all nodes, and return true. If the
- * containers are to be created on this server alone, do nothing and return
- * false.
+ * Create the missing tables of a cluster on all nodes, and return true. Do
+ * nothing and return false if the containers are to be created on this server
+ * alone.
  *
  * distributed: whether to use the cluster. NULL means to use it if Citus is
  *	installed and knows other nodes.
@@ -361,9 +365,9 @@ create_node_tables(PG_FUNCTION_ARGS)
 	SPI_finish();
 
 	/*
-	 * If "posts" exists, tell this node's worker that the containers are
-	 * complete. If not, the coordinator is about to create it, and the worker
-	 * learns that from the commit of the coordinator's transaction.
+	 * If "posts" exists, the containers are complete: tell this node's worker.
+	 * Otherwise the coordinator is about to create "posts", and its commit
+	 * tells the worker.
 	 */
 	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
 		worker_hooks.containers_created();

@@ -2,9 +2,9 @@
  * create_cluster_sql.c
  *		Statements that create the tables of a cluster.
  *
- * %1$s is appended to the names of tables while older tables have these names.
- * %2$d is the number of shards. The leaves have the columns, indexes and
- * settings of the leaves on a single server (admin/create_sql.c).
+ * %1$s is a suffix that the names of tables get while older tables have these
+ * names. %2$d is the number of shards. The leaves have the columns, indexes
+ * and settings of the leaves on a single server (admin/create_sql.c).
  */
 #include "postgres.h"
 
@@ -25,7 +25,10 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 90, autovacuum_vacuum_scale_factor = 0.1)",
 
-	/* A unique index must contain the distribution column, here post_id. */
+	/*
+	 * On a distributed table, a unique index must contain the distribution
+	 * column, here post_id.
+	 */
 	"CREATE UNIQUE INDEX posts_post_by_user "
 	"ON " POSTS_SQL "_post (user_id, creation_date, post_id)",
 	"ALTER TABLE " POSTS_SQL "_post REPLICA IDENTITY USING INDEX posts_post_by_user",
@@ -96,10 +99,10 @@ static const char *const unsent_sql[] = {
 /*
  * The view posts_with_counts on a cluster.
  *
- * A node knows only which users are being deleted on that node. So the view
- * leaves out posts whose author has no user item. The comments and likes of a
- * deleted user stay in the counts until each of them is deleted. Posts and
- * deltas are joined by post_id, so that Citus can run the query on each shard.
+ * It leaves out posts whose author has no user item: a node knows which users
+ * are being deleted only for itself. The comments and likes of a deleted user
+ * stay in the counts until each of them is deleted. Posts and deltas are
+ * joined by post_id, so that Citus can run the query on each shard.
  */
 const char	create_cluster_view_sql[] =
 CREATE_COUNTS_VIEW

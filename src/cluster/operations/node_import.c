@@ -3,10 +3,11 @@
  *		Bulk import on a cluster: what each node does for the node on which
  *		import() was called (cluster_import.c).
  *
- * serve_post() and similar functions (cluster/remote/serve_request.c) call
- * these functions, in the transaction that Citus runs on this node for the
- * import, as the containers' owner. Each call takes many keys of posts on this
- * node. Locks are held until that transaction ends.
+ * Citus runs one transaction on this node for the import, as the containers'
+ * owner. In it, serve_post() and similar functions
+ * (cluster/remote/serve_request.c) call the functions of this file. Each call
+ * takes many keys of posts on this node. Locks are held until that transaction
+ * ends.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -72,7 +73,7 @@ need_same_length(int a, int b)
 				 errhint("Only import() calls this function.")));
 }
 
-/* Add an item to "out", the result of an SQL function. */
+/* Add an item to "out", the result rows of an SQL function. */
 static void
 put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 {
@@ -83,8 +84,8 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 }
 
 /*
- * Report an item that was edited: add a row to "out", the result of an SQL
- * function. All columns of the row but the id are NULL.
+ * Report that an item was edited: add a row to "out", the result rows of an
+ * SQL function. Only the row's id is not NULL.
  */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)
@@ -99,8 +100,8 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 
 /*
  * blogstore.import_begin_part(): lock this node's leaves in RowExclusiveLock
- * mode until the import's transaction ends, so that the worker neither renames
- * nor deletes users' items during the import. Errors: 55000.
+ * mode until the import's transaction ends. So the worker neither renames nor
+ * deletes users' items during the import. Errors: 55000.
  */
 static Datum
 import_begin_part(PG_FUNCTION_ARGS)
@@ -118,8 +119,8 @@ import_begin_part(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_posts(ids, whole): return those of the given posts that are
- * on this node. Unless "whole" is true, their title, content and properties
- * are NULL in the result.
+ * on this node. If "whole" is false, the title, content and properties of the
+ * returned posts are NULL.
  */
 static Datum
 import_posts(PG_FUNCTION_ARGS)
@@ -152,9 +153,10 @@ import_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_comments(post_ids, ids), blogstore.import_likes(post_ids,
- * user_ids): return those of the given comments or likes that are on this
- * node, in the order of the arguments.
+ * blogstore.import_comments(post_ids, ids) and
+ * blogstore.import_likes(post_ids, user_ids): return those of the given
+ * comments or likes that are on this node, in the order in which their keys
+ * are given.
  */
 static Datum
 import_children(PG_FUNCTION_ARGS)
@@ -187,8 +189,9 @@ import_children(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_keep_posts(ids): lock the rows of posts FOR KEY SHARE, so
- * that the posts are not deleted. Returns false if one does not exist.
+ * blogstore.import_keep_posts(ids): lock the rows of the given posts FOR KEY
+ * SHARE, so that the posts are not deleted. Returns false if one of these
+ * posts does not exist.
  */
 static Datum
 import_keep_posts(PG_FUNCTION_ARGS)
@@ -216,8 +219,8 @@ import_keep_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_count_posts(ids): create the counters of new posts, whose
- * ids are sorted by shard. If an earlier post had the same id and its counter
- * still exists, that counter is deleted.
+ * ids are sorted by shard. If the counter of an earlier post with the same id
+ * still exists, delete it.
  */
 static Datum
 import_count_posts(PG_FUNCTION_ARGS)
@@ -233,13 +236,13 @@ import_count_posts(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.import_same_names(ids, names): return whether this node's user
- * items have the given names. If not, the import fails.
+ * items have the given usernames. If not, the import fails.
  *
- * The import has written names into items, as the calling node has read them.
- * If a rename commits on this node after this check, its job finds these items
- * and renames them. If a rename has committed on this node before this check,
- * its job may already be finished, and would not find these items. In that
- * case this check finds that the names differ.
+ * The import has written usernames into items, as the calling node has read
+ * them. If a rename commits on this node after this check, its job finds these
+ * items and renames them. If a rename has committed on this node before this
+ * check, its job may already be finished, and would not find these items. But
+ * then this check finds that the names differ.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)
@@ -279,14 +282,14 @@ import_same_names(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_edit_posts(items, now),
+ * blogstore.import_edit_posts(items, now) and
  * blogstore.import_edit_comments(items, now): make items of this node equal to
  * the given ones. Returns the ids of the items that were different.
  *
- * If a post becomes hidden, this function leaves it to the worker to remove
- * the post from the views. It must not take the views' lock itself. A
- * transaction takes that lock only after the row locks on all its posts, and
- * the import may lock further posts in later calls. Errors: 40001, 55000.
+ * If a post becomes hidden, the worker removes it from the views. This
+ * function does not, because it must not take the views' lock. A transaction
+ * takes that lock only after the row locks on all its posts, and the import
+ * may lock further posts in later calls. Errors: 40001, 55000.
  */
 static Datum
 import_edit_items(PG_FUNCTION_ARGS)

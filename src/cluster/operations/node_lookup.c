@@ -1,11 +1,12 @@
 /*
  * node_lookup.c
- *		Bulk import on a cluster: looks up comments or likes on the nodes.
+ *		Bulk import on a cluster: finds out which of the imported comments or
+ *		likes already exist on the nodes.
  *
- * node_lookup_begin() asks each node which of the imported comments or likes
- * are on it. The nodes return the existing items in the order in which the
- * import looks them up. So node_lookup_find() reads the returned items only
- * once, from the first to the last.
+ * node_lookup_begin() asks each node which of these items it has. The nodes
+ * return the existing items in the order in which the import looks them up. So
+ * node_lookup_find() reads the returned items only once, from the first to the
+ * last.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -26,8 +27,8 @@ typedef struct NodeLookup
 	ItemType	type;
 
 	/*
-	 * The items that the nodes have returned, in the order of the import's
-	 * rows.
+	 * The items that the nodes have returned, sorted like the rows of the
+	 * import.
 	 */
 	Tuplestorestate *rows;
 
@@ -51,7 +52,7 @@ node_row_desc(ItemType type)
  * Asking nodes
  * ------------------------------------------------------------------------ */
 
-/* the argument of keep_item(), which collects the items that nodes return */
+/* what keep_item() needs to collect the items that nodes return */
 typedef struct Told
 {
 	ItemType	type;
@@ -77,8 +78,8 @@ keep_item(void *arg, const BlogItem *item)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist. Returns these
- * items.
+ * Ask the nodes which of the imported comments or likes exist. Returns the
+ * existing items.
  */
 static Tuplestorestate *
 ask_nodes(const Import *import, ItemType type)
@@ -101,7 +102,9 @@ ask_nodes(const Import *import, ItemType type)
  * Looking up
  * ------------------------------------------------------------------------ */
 
-/* Read the next item that the nodes have returned into lookup->next. */
+/*
+ * Read into lookup->next the next of the items that the nodes have returned.
+ */
 static void
 go_along(NodeLookup *lookup)
 {
@@ -114,8 +117,8 @@ go_along(NodeLookup *lookup)
 }
 
 /*
- * Compare the keys of two comments or likes. They are ordered by shard, by
- * post, and by the comment's id or the like's user_id.
+ * Compare the keys of two comments or likes: first the shards, then the posts,
+ * then the comments' ids or the likes' user_ids.
  */
 static int
 compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
@@ -162,9 +165,10 @@ node_lookup_end(ItemLookup *self)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist, and return an
- * ItemLookup that finds them. The caller must use it in the memory context in
- * which it has called this function. Errors: those of ship_query().
+ * Ask the nodes which of the imported comments or likes exist. Returns an
+ * object by which the caller looks up the existing items. The object must be
+ * used in the memory context in which this function was called. Errors: those
+ * of ship_query().
  */
 ItemLookup *
 node_lookup_begin(const Import *import, ItemType type)

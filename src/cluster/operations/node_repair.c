@@ -3,10 +3,11 @@
  *		repair() on a cluster: what each node does for the node on which
  *		repair() was called (cluster_repair.c).
  *
- * serve_post() (cluster/remote/serve_request.c) calls these functions, in the
- * transaction that Citus runs on this node for repair(), as the containers'
- * owner. They mend what is on this node, and call no other node. A finding is
- * a row of verify()'s result, and says what is wrong with one item.
+ * Citus runs one transaction on this node for repair(), as the containers'
+ * owner. In it, serve_post() (cluster/remote/serve_request.c) calls the
+ * functions of this file. They repair what is on this node, and call no other
+ * node. A finding is a row of verify()'s result, and says what is wrong with
+ * one item.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -52,8 +53,8 @@ enum
 };
 
 /*
- * Finds NULLs that must not be in the tables that each node has for itself,
- * "jobs" and "feed". The result has the columns of verify_run().
+ * Finds NULLs that must not be in "jobs" and "feed", tables that each node has
+ * for itself. The result has the columns of verify()'s result.
  */
 static KeptPlan own_plan = {
 	ON_JOBS | ON_FEED,
@@ -72,8 +73,8 @@ static KeptPlan own_plan = {
 };
 
 /*
- * Find and mend NULLs in this node's tables "jobs" and "feed" (own_plan).
- * Returns how many were mended.
+ * Find NULLs in this node's tables "jobs" and "feed" by own_plan, and replace
+ * them or delete their rows. Returns how many findings were repaired.
  */
 static int64
 mend_own(void)
@@ -135,7 +136,10 @@ get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
 	return value;
 }
 
-/* Mend the findings in the arguments. Returns how many were mended. */
+/*
+ * Repair what the findings in repair_part()'s arguments report. Returns how
+ * many findings were repaired.
+ */
 static int64
 mend_given(FunctionCallInfo fcinfo)
 {
@@ -168,12 +172,12 @@ mend_given(FunctionCallInfo fcinfo)
 
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
- * mend the given findings, which are about items on this node. Also mend NULLs
- * in the tables that each node has for itself, and add all deltas on this node
- * to the counts of their posts.
+ * repair the items of this node that the given findings are about. Also
+ * replace NULLs in "jobs" and "feed", the tables that each node has for
+ * itself, and add all deltas on this node to the counts of their posts.
  *
- * Returns one row of blogstore.post_item, whose comment_count is the number of
- * mended findings. Errors, locks: those of repair().
+ * Returns a row of type blogstore.post_item. Its column comment_count is used
+ * for the number of repaired findings. Errors, locks: those of repair().
  */
 static Datum
 repair_part(PG_FUNCTION_ARGS)
@@ -207,8 +211,8 @@ repair_part(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.repair_copies(post_ids, user_ids, dates): return what the copies
- * of posts on this node should be. A row without a title means that there
- * should be no copy. While this node's views are not ready, no row is
+ * of posts on this node should be. A returned row without a title means that
+ * there should be no copy. While this node's views are not ready, no row is
  * returned.
  *
  * Locks: the views' lock (views_lock()) until the transaction ends, so that

@@ -26,9 +26,9 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Initialize *ship for rows that are sent by calls of one function. Before the
- * first ship_row(), the caller sets ship->ncolumns and ship->type. Memory is
- * allocated in the current context.
+ * Initialize *ship for rows that are sent to nodes by calls of one function.
+ * Before the first ship_row(), the caller sets ship->ncolumns and ship->type.
+ * Memory is allocated in the current context.
  */
 void
 ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
@@ -44,10 +44,10 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 }
 
 /*
- * Call a function on a node group. If call->flag is true and the function
- * returns false, throw the error that another transaction has interfered with
- * the import. Otherwise pass each item that the function returns to
- * call->take().
+ * Call a function on a node group. If the function returns a boolean
+ * (call->flag) that is false, throw the error that another transaction has
+ * interfered with the import. If the function returns items, pass each of them
+ * to call->take().
  */
 static void
 call_node(const Import *import, const NodeCall *call, int group,
@@ -68,7 +68,7 @@ call_node(const Import *import, const NodeCall *call, int group,
 		call->take(call->arg, &item);
 }
 
-/* Send the rows that ship_row() has collected. */
+/* Send to their node the rows that ship_row() has collected. */
 static void
 ship_send(Shipment *ship)
 {
@@ -109,9 +109,9 @@ ship_send(Shipment *ship)
 }
 
 /*
- * Collect a row that belongs to a shard, to be sent to the shard's node. The
- * rows collected before are sent first if they are for another node, or if
- * they are as many as one call may take.
+ * Collect a row that belongs to a shard, to be sent to the shard's node. If
+ * the rows collected before belong to another node, or are as many as one call
+ * may take, send them first.
  *
  * column: the values of the row's columns, none of them NULL
  */
@@ -150,7 +150,7 @@ ship_end(Shipment *ship)
 /*
  * Send the rows of a query to the nodes of their shards. The first column of
  * each row is the number of its shard, and is not sent. All rows are read
- * before the first call of a node.
+ * before a node is called.
  */
 void
 ship_query(const Import *import, const NodeCall *call, const char *sql)

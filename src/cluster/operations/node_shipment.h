@@ -1,7 +1,7 @@
 /*
  * node_shipment.h
- *		Bulk import on a cluster: sends rows to nodes. For cluster_import.c
- *		and node_lookup.c only.
+ *		Bulk import on a cluster: sends rows to nodes. Used only by
+ *		cluster_import.c and node_lookup.c.
  */
 #ifndef BLOGSTORE_NODE_SHIPMENT_H
 #define BLOGSTORE_NODE_SHIPMENT_H
@@ -9,14 +9,17 @@
 #include "cluster/remote/remote.h"
 #include "import/import.h"
 
-/* The most rows, bytes (approximately) and columns that one call takes. */
+/*
+ * The most rows, bytes (approximately) and columns that one call of a function
+ * on a node may pass.
+ */
 #define ROWS_A_CALL 5000
 #define BYTES_A_CALL (4 * 1024 * 1024)
 #define MAX_COLUMNS 3
 
 /*
- * A function that is called on nodes. Each column of the rows that are sent
- * becomes an array, which is one argument of the function.
+ * A function that is called on nodes with many rows at once. Each column of
+ * these rows becomes an array, which is one argument of the function.
  */
 typedef struct NodeCall
 {
@@ -29,7 +32,8 @@ typedef struct NodeCall
 	bool		flag;
 
 	/*
-	 * What has happened if the function returns false, for the error message.
+	 * For the error message: what another transaction has done if the function
+	 * returns false, for example "a post was deleted".
 	 */
 	const char *outdated;
 
@@ -39,9 +43,12 @@ typedef struct NodeCall
 	 */
 	ItemType	type;
 
-	int			rows;			/* the most rows sent in one call */
+	int			rows;			/* the most rows that one call may pass */
 
-	/* True if more_value is passed as one more argument, after the arrays. */
+	/*
+	 * True if the function has one more argument, after the arrays. Its type
+	 * and value are in the next two fields.
+	 */
 	bool		more;
 
 	Oid			more_type;
@@ -56,7 +63,7 @@ typedef struct NodeCall
 	void	   *arg;
 } NodeCall;
 
-/* rows that were collected, and not sent yet */
+/* rows that were collected for a node, and not sent yet */
 typedef struct Shipment
 {
 	const Import *import;
@@ -68,7 +75,10 @@ typedef struct Shipment
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];
 
-	/* Contains the rows of one call. It is reset after the call. */
+	/*
+	 * The memory context of the collected rows. It is reset when they are
+	 * sent.
+	 */
 	MemoryContext context;
 } Shipment;
 

@@ -1,7 +1,7 @@
 /*
  * operations.h
- *		Operations that span the nodes of a cluster, for cluster/cluster.c;
- *		and functions that create tables, for cluster/distribute/.
+ *		Operations that span the nodes of a cluster, used by cluster/cluster.c,
+ *		and functions that create tables, used by cluster/distribute/.
  */
 #ifndef BLOGSTORE_OPERATIONS_H
 #define BLOGSTORE_OPERATIONS_H
@@ -16,7 +16,10 @@
 /* create_cluster.c */
 extern bool cluster_create_containers(Creation *creation, NullableDatum distributed);
 extern void cluster_require(const char *call);
-/* create_cluster_sql.c: what create_counts_view() creates on a cluster */
+/*
+ * create_cluster_sql.c: the statement that creates posts_with_counts on a
+ * cluster
+ */
 extern const char create_cluster_view_sql[];
 
 extern void cluster_make_tables(const Creation *creation, const char *suffix);
