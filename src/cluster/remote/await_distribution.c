@@ -11,9 +11,9 @@
  * the table of posts, as writers do anyway. The tables then stay as they are
  * until the transaction ends. Servers without Citus take no such lock.
  *
- * A snapshot that was taken before the distribution does not show the rows of
+ * A snapshot that was taken before the distribution does not see the rows of
  * the new tables. A snapshot that was taken before a shard was moved to this
- * node does not show the rows of that shard. So commands and queries take new
+ * node does not see the rows of that shard. So commands and queries take new
  * snapshots on a cluster. If the isolation level does not allow that, the
  * request fails with a serialization error.
  *
@@ -56,9 +56,10 @@ remote_settle(bool write)
 }
 
 /*
- * Return whether a snapshot does not show what a transaction has written.
+ * Return whether the rows that a transaction has written are invisible to a
+ * snapshot.
  *
- * writer: the full xid of that transaction; 0 if every snapshot shows it
+ * writer: the full xid of that transaction; 0 if every snapshot sees its rows
  */
 static bool
 is_hidden_from(Snapshot snapshot, uint64 writer)
@@ -67,20 +68,19 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
-	/* exclude an old xid, whose 32 bits may stand for a newer transaction */
+	/* the 32 bits of an old xid may be those of a newer transaction, too */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
 
 /*
- * Return whether the active snapshot does not show what a transaction has
- * written, so that the query needs a new snapshot.
+ * Return whether a query needs a new snapshot, because the active one does not
+ * see the rows that a transaction has written.
  *
- * by: the full xid of the transaction, which distributed the tables or moved a
- *	shard to this node
+ * by: the full xid of that transaction, which has distributed the tables or
+ *	moved a shard to this node
  * what: the beginning of the error message
  *
- * Errors: 40001 if the query needs a new snapshot, and the isolation level
- * does not allow one.
+ * Errors: 40001 if the isolation level does not allow the new snapshot.
  */
 static bool
 needs_snapshot(uint64 by, const char *what)
@@ -129,7 +129,7 @@ remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 /*
  * Throw an error if the transaction's snapshot was taken before a shard was
  * moved to this node, and the isolation level does not allow a new snapshot.
- * The caller, or the node that it serves, has locked the shard.
+ * The shard must be locked against being moved.
  *
  * shard: the shard to check; NULL for all shards on this node
  *

@@ -1,10 +1,11 @@
 /*
  * call_on_node.c
  *		Calling a function of blogstore on a given node of a cluster.
- *		(remote_request.c calls functions on the node that has a given key.)
+ *		(remote_request.c calls functions on the node that has the shard of a
+ *		given key.)
  *
- * A node that has no shard is not called, because Citus routes calls by shard
- * (gather_from_nodes.c). A caller that must reach the node locks its shards
+ * Citus routes calls by shard (gather_from_nodes.c), so a node that has no
+ * shard is not called. A caller that must reach a node locks the node's shards
  * first, so that they are not moved to another node.
  *
  * Runs in backends.
@@ -18,9 +19,9 @@
 
 /*
  * Call a function on a node group. The result rows are allocated in the
- * current memory context. If the group has no shards, there are no rows.
+ * current memory context. There are none if the group has no shards.
  *
- * serve: the SQL function of the other node that runs the call, such as
+ * serve: the SQL function that runs the call on the other node, such as
  *	serve_post()
  */
 static void

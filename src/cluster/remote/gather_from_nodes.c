@@ -7,8 +7,8 @@
  * given node passes a random key that belongs to a shard of that node. No
  * snapshot covers all nodes. Each node uses a snapshot of its own.
  *
- * A page of a list begins behind its cursor, the date and id of the last row
- * of the previous page.
+ * A page of a list begins after its cursor, which is the date and id of the
+ * last row of the previous page.
  *
  * Runs in backends.
  */
@@ -30,9 +30,7 @@ typedef enum GatherOrder
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
 	ORDER_BY_POST,
-	/*
-	 * The items are returned in the order of the ids in the query's argument.
-	 */
+	/* in the order of the ids that are the query's argument */
 	ORDER_AS_ASKED
 } GatherOrder;
 
@@ -52,21 +50,22 @@ typedef struct Gathering
 	Oid			types[FUNC_MAX_ARGS];
 	NullableDatum args[FUNC_MAX_ARGS];
 	GatherOrder order;
-	int64		limit;			/* the page size; -1: no limit */
+	int64		limit;			/* the page size; -1 if there is no limit */
 
 	/*
 	 * The indexes of three arguments of the query; -1 for an argument that the
 	 * query does not have.
 	 *
 	 * size_at: index of the page size
-	 * cursor_at: index of the cursor's date; the cursor's id follows it
+	 * cursor_at: index of the cursor's date; the cursor's id is the next
+	 *	argument
 	 * ids_at: index of the list of ids
 	 */
 	int			size_at;
 	int			cursor_at;
 	int			ids_at;
 
-	/* The number of rows that each node is asked for; -1 for all. */
+	/* How many rows each node is asked for; -1 for all. */
 	int			asked;
 
 	/*
@@ -77,8 +76,8 @@ typedef struct Gathering
 
 	/*
 	 * True if some node has returned as many rows as it was asked for, and its
-	 * last row has a date in the same millisecond as the cursor's. Rows after
-	 * that one may belong to the page, too (see first_of_page()).
+	 * last row ties with the cursor (is_tie()). The node's next rows may then
+	 * belong to the page, too (see first_of_page()).
 	 */
 	bool		full_of_ties;
 
@@ -86,8 +85,8 @@ typedef struct Gathering
 	int			date_column;
 
 	/*
-	 * The ids that are listed by the argument at ids_at. no_id[i] is true if
-	 * element i of the list is NULL.
+	 * The elements of the argument at ids_at, a list of ids. no_id[i] is true
+	 * if ids[i] is NULL.
 	 */
 	Datum	   *ids;
 	bool	   *no_id;
@@ -100,9 +99,9 @@ typedef struct Gathering
 } Gathering;
 
 /*
- * Return the number, counted from 1, of a column in the composite type for
- * items of a type: the column that contains the given Property, a field of
- * BlogItem.
+ * Return the position of a field in the composite type for items of a type,
+ * for example of PROP_POST_ID in blogstore.comment_item. Positions begin with
+ * 1. Returns 0 if such items do not have the field.
  */
 static int
 column_of(ItemType type, Property prop)
@@ -117,8 +116,8 @@ column_of(ItemType type, Property prop)
 }
 
 /*
- * Return the value of a boolean argument of the query; false if it is NULL or
- * missing.
+ * Return the value of a boolean argument of the query; false if the argument
+ * is NULL or missing.
  */
 static bool
 flag(const Gathering *gather, int arg)
@@ -129,8 +128,9 @@ flag(const Gathering *gather, int arg)
 
 /*
  * Set the fields of *gather that say in which order the query returns items,
- * how many, and where its arguments are. They depend on the query's name and
- * arguments.
+ * how many, and where its arguments are.
+ *
+ * name: the query, for example list_feed
  */
 static void
 set_order(Gathering *gather, const char *name)
@@ -201,8 +201,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Reduce the query's list of ids (the argument at ids_at) to those ids whose
- * posts are on a node group. Returns false if no id is left.
+ * Reduce the query's list of ids (the argument at ids_at) to the ids of posts
+ * that are on a node group. Returns false if no id is left.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -226,8 +226,8 @@ set_ids_of_group(Gathering *gather, int group)
 }
 
 /*
- * Return the query's cursor, an array of two arguments: date and id. Returns
- * NULL if the query has no cursor.
+ * Return the query's cursor: two arguments, the date and the id of a row.
+ * Returns NULL if the query has no cursor.
  */
 static const NullableDatum *
 cursor_of(const Gathering *gather)
@@ -241,10 +241,10 @@ cursor_of(const Gathering *gather)
 }
 
 /*
- * Return whether a date is in the same millisecond as the cursor's date. A
- * client whose dates have only milliseconds has rounded the cursor's date
- * down. If the cursor's date has microseconds, it is exact, and the result is
- * false.
+ * Return whether a row with the given date may be the one that the cursor
+ * names. Some clients round a cursor's date down to milliseconds. So any date
+ * in the cursor's millisecond is a tie. But if the cursor's date has
+ * microseconds, it was not rounded, and the result is false.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
@@ -300,9 +300,9 @@ remote_groups(void)
 }
 
 /*
- * Ask each node that has shards for its rows. Returns false if a node has
- * refused, because one of its shards is being moved. The caller then tries
- * again.
+ * Ask each node that has shards for its rows. Returns false, so that the
+ * caller tries again, if a node has refused because one of its shards is being
+ * moved.
  */
 static bool
 ask_all(Gathering *gather)
@@ -350,8 +350,8 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Put the collected rows into *rows, in the order of the requested ids. An id
- * that is requested twice gets its row twice.
+ * Put the collected rows into *rows, in the order of the requested ids. A row
+ * whose id is requested twice appears twice.
  */
 static void
 take_as_asked(const Gathering *gather, RemoteRows *rows)
@@ -375,10 +375,10 @@ take_as_asked(const Gathering *gather, RemoteRows *rows)
 /*
  * Return the index in gather->found of the page's first row.
  *
- * If the cursor's date may have been rounded down, each node returns rows from
- * the beginning of that millisecond (requests/page_start.c), because only one
- * node has the row that the cursor names. The rows up to that row do not
- * belong to the page.
+ * Only one node has the row that the cursor names. The client may have rounded
+ * the cursor's date down to a millisecond. In this case each node returns its
+ * rows from the beginning of that millisecond on (requests/page_start.c). The
+ * page begins after the row that the cursor names.
  */
 static int
 first_of_page(const Gathering *gather)
@@ -393,8 +393,8 @@ first_of_page(const Gathering *gather)
 }
 
 /*
- * Sort the collected rows, and put those of the page into *rows. Returns 0 if
- * the page is complete. Otherwise returns how many rows each node has to be
+ * Sort the collected rows, and put the rows of the page into *rows. Returns 0
+ * if the page is complete. Otherwise returns how many rows each node has to be
  * asked for in the next attempt.
  */
 static int
@@ -419,7 +419,7 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 		rows->row[rows->n++] = gather->found[i].row;
 	/*
 	 * A node that has returned as many rows as it was asked for may have more
-	 * rows of the page, behind its last one.
+	 * rows of the page.
 	 */
 	if (first > 0 && gather->full && gather->asked < gather->limit + first)
 		return gather->limit + first;
@@ -468,7 +468,8 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 	held = container_hold_all(CONTAINER_POSTS);
 	remote_require_snapshot(NULL);
 	/*
-	 * The context for the rows of one attempt, reset before the next attempt.
+	 * a memory context for the rows of one attempt, reset before the next
+	 * attempt
 	 */
 	look = AllocSetContextCreate(CurrentMemoryContext, "blogstore parts of a list",
 								 ALLOCSET_DEFAULT_SIZES);
@@ -515,13 +516,12 @@ remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
  * Call a function that returns a boolean on all nodes that have shards, one
  * node after another.
  *
- * writes: whether the function writes items. All shards are then locked in
+ * writes: whether the function writes items. If so, all shards are locked in
  *	share mode until the transaction ends.
  * all: set to true if the function has returned true on each node
  *
- * A function that waits for workers must be called with writes = false.
- * Otherwise a move could wait for the caller's lock on a shard, and the worker
- * for the move.
+ * If the function waits for a worker, "writes" must be false. Otherwise a move
+ * could wait for the caller's lock on a shard, and the worker for the move.
  */
 void
 remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,

@@ -3,8 +3,8 @@
  *		Running requests on the node of a cluster that has their items.
  *
  *		this node:		remote_request.c, gather_from_nodes.c
- *						->  SELECT * FROM serve_...()
- *		Citus:			routes the call to the node with the key's shard
+ *						->  SELECT * FROM serve_post(...), for example
+ *		Citus:			routes the call to the node that has the key's shard
  *		other node:		serve_request.c  ->  the request's own function
  *
  * On a server without Citus none of this runs.
@@ -47,7 +47,7 @@ extern void remote_call_all(const char *name, const Oid *types,
 extern List *remote_groups(void);
 extern bool remote_key_of_group(int group, pg_uuid_t *key);
 
-/* call_on_node.c: the function that is called on a node group */
+/* call_on_node.c: a function to be called on a node group */
 typedef struct GroupCall
 {
 	const char *name;

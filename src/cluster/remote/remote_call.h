@@ -25,18 +25,21 @@ struct RemoteItems
 	int			next;
 };
 
-/* a call of serve_post() or a similar function on another node */
+/* a call of serve_post(), or of a similar function, on another node */
 typedef struct RemoteCall
 {
 	/*
-	 * The SQL function of the other node that is called: serve_post(),
+	 * The SQL function that is called on the other node: serve_post(),
 	 * serve_comment(), serve_like() or serve_flag(), depending on the type of
 	 * the request's result.
 	 */
 	const char *serve;
 
-	const char *name;			/* the function of the request */
-	pg_uuid_t	key;			/* decides which node runs the call */
+	/* the request's function, for example "get_post" */
+	const char *name;
+
+	/* The call runs on the node that has this key's shard. */
+	pg_uuid_t	key;
 
 	/*
 	 * True if every node runs a part of the request; false if one node runs
@@ -45,8 +48,8 @@ typedef struct RemoteCall
 	bool		part;
 
 	/*
-	 * True if the request writes nothing, and reads only items of
-	 * RemoteCall.key.
+	 * True if the request writes nothing, and reads only items that belong to
+	 * the key.
 	 */
 	bool		reads;
 
@@ -67,8 +70,9 @@ typedef struct Command
 	int			key;			/* index of the argument post_id, or -1 */
 
 	/*
-	 * The name of the SQL function that runs the command on another node, such
-	 * as serve_post(). NULL if no such function has the command's result type.
+	 * The name of the SQL function that runs the command on another node, for
+	 * example serve_post(). NULL if there is none for the command's result
+	 * type.
 	 */
 	const char *serve;
 

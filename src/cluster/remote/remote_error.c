@@ -42,9 +42,10 @@ field(ErrorData *error, int number)
 }
 
 /*
- * Return whether a field can be sent. It must be set, be shorter than
- * NAMEDATALEN, and contain no control characters. Most names of objects are
- * like this, but a RAISE statement can set a field to any text.
+ * Return whether an error's field, such as the table's name, can be sent to
+ * the other node. It must be set, be shorter than NAMEDATALEN, and contain no
+ * control characters. Most names of objects are like this, but a RAISE
+ * statement can set a field to any text.
  */
 static bool
 can_be_sent(const char *name)
@@ -58,9 +59,9 @@ can_be_sent(const char *name)
 }
 
 /*
- * Raise the current error again, after adding a last line with the error's
- * fields to its hint. Called in PG_CATCH() on the serving node. The caller has
- * switched to a memory context other than ErrorContext.
+ * Raise the current error again, with one more line in its hint, which
+ * contains the error's fields. Called in PG_CATCH() on the serving node. The
+ * caller has switched to a memory context other than ErrorContext.
  */
 void
 remote_error_send(void)
@@ -88,7 +89,8 @@ remote_error_send(void)
 }
 
 /*
- * Set an error's fields from the last line of its hint, and remove that line.
+ * Set an error's fields (schema, table, column, constraint) from the last line
+ * of its hint, and remove that line.
  */
 static void
 take_fields(ErrorData *error)

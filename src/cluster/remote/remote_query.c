@@ -31,7 +31,7 @@
 #include "utils/uuid.h"
 
 /*
- * Return whether a query has the arguments that decide on which node it runs.
+ * Return whether the arguments are set that decide on which node a query runs.
  * If one is NULL, the query runs on this node, where its function raises the
  * error.
  */
@@ -48,8 +48,9 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return whether a node has refused a query because the copies of posts on it
- * are not ready (add_refusal()).
+ * Return whether the rows that a node has returned mean that it refuses the
+ * query, because the copies of posts on that node are not ready
+ * (add_refusal()).
  */
 static bool
 copies_are_refused(const RemoteRows *rows)
@@ -62,9 +63,9 @@ copies_are_refused(const RemoteRows *rows)
 }
 
 /*
- * Begin a query that reads only this node's items. If it reads the copies of a
- * user's posts, and the user does not exist, let it return nothing. After
- * delete_user() on another node, this node may still have the copies.
+ * Begin a query that reads only this node's items. If it lists the posts of a
+ * user who does not exist, make it return nothing. After delete_user() on
+ * another node, this node may still have copies of the user's posts.
  */
 static void
 begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -80,9 +81,9 @@ begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a query on the node that has the shard of a key. Returns the items in
- * the current memory context; NULL if the copies of posts on that node are not
- * ready. Errors: those of the query.
+ * Run a query on the node that has the shard of a key. Returns the items, in
+ * the current memory context; NULL if the query needs copies of posts, and
+ * these are not ready on that node. Errors: those of the query.
  */
 static RemoteItems *
 ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
@@ -109,9 +110,9 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 }
 
 /*
- * Begin a query whose first argument, the id of a post or user, is its key. It
- * runs on the node that has the shard of the key. If it reads copies of posts,
- * and these are not ready on that node, it runs on all nodes.
+ * Begin a query whose first argument is the id of a post or user. It runs on
+ * the node that has the shard of this key. If it needs copies of posts, and
+ * these are not ready on that node, it runs on all nodes.
  *
  * Errors: 40001, and those of the query. Locks: the key's shard in share mode,
  * until the function returns.

@@ -3,11 +3,12 @@
  *		Running a request on the node that has the shard of its key.
  *
  * A request is sent by the statement SELECT * FROM blogstore.serve_...(key,
- * name, arguments, part, shard). The serve_...() functions are distributed
- * functions of Citus with force_delegation. So Citus runs the call within this
- * transaction on the node that has the key's shard. Citus delegates only calls
- * with literal arguments. The call runs as the containers' owner, and no other
- * role may execute these functions.
+ * name, arguments, part, shard), where serve_...() is serve_post() or a
+ * similar function. These are distributed functions of Citus with
+ * force_delegation. So Citus runs the call within this transaction on the node
+ * that has the key's shard. Citus delegates only calls with literal arguments.
+ * The call runs as the containers' owner, and no other role may execute these
+ * functions.
  *
  * Meanwhile this node keeps the shard locked in share mode, so that it is not
  * moved (cluster/citus/held_shards.c). If the other node does not see yet that
@@ -47,15 +48,15 @@
 #include "utils/uuid.h"
 
 /*
- * While a shard is being moved, no node accepts calls for its items, and a
- * call is repeated. After this time, in ms, the call fails. A move blocks
- * writers for a few seconds only.
+ * While a shard is being moved, no node accepts calls for the shard's items,
+ * so calls are repeated. If this many ms were not enough, the call fails. A
+ * move blocks writers for a few seconds only.
  */
 #define GIVE_UP_AFTER 120000
 
 /*
  * Return the arguments of a call as an array of text. Errors: 22023 if the
- * text of properties is too long.
+ * JSON text of an argument of type jsonb is too long.
  */
 static Datum
 arguments_array(const RemoteCall *call)
@@ -86,11 +87,11 @@ arguments_array(const RemoteCall *call)
 }
 
 /*
- * Return a number for the last argument of serve_...(). The other node
- * computes it as well, from its own catalogs, and refuses the call if the two
- * differ. The number is the id of the key's shard or, if every node runs a
- * part of the request, the shards_number() of the node group that is called.
- * Returns 0 if no shard has the key.
+ * Return the argument "shard" of serve_post() and similar functions. It is the
+ * id of the shard to which the key belongs. If every node runs a part of the
+ * request, it is the shards_number() of the node group that is called. The
+ * other node computes the number from its own catalogs, and refuses the call
+ * if the two differ. Returns 0 if the key belongs to no shard.
  */
 static int64
 where(const RemoteCall *call)
@@ -120,7 +121,7 @@ call_sql(const RemoteCall *call)
 					where(call));
 }
 
-/* Copy the rows of SPI's last result to a memory context. */
+/* Copy the rows of the last statement that SPI has run to a memory context. */
 static void
 take_rows(RemoteRows *rows, MemoryContext context)
 {
@@ -136,8 +137,8 @@ take_rows(RemoteRows *rows, MemoryContext context)
 
 /*
  * Return whether a call can run without a transaction on the other node. By
- * default Citus begins one for any call inside of a function, which costs a
- * round trip to begin it and another to end it.
+ * default Citus begins a transaction there for any call inside of a function,
+ * which costs a round trip to begin and another to end it.
  *
  * A call that only reads items of one key, with a snapshot of its own, needs
  * no transaction. If this transaction has written on that node before, Citus
@@ -152,10 +153,10 @@ needs_no_transaction(const RemoteCall *call)
 
 /*
  * Make Citus use one connection to each node for the rest of the session,
- * unless citus.multi_shard_modify_mode was set explicitly. If a transaction
- * has written on another node, only the connection that it used sees these
- * rows. So other SQL statements of the session must not open a second
- * connection.
+ * unless citus.multi_shard_modify_mode was set explicitly. Rows that a
+ * transaction has written on another node are visible only through the
+ * connection that wrote them. So other SQL statements of the session must not
+ * open a second connection.
  */
 static void
 keep_to_one_connection(void)
@@ -172,8 +173,8 @@ keep_to_one_connection(void)
 
 /*
  * Run the SQL statement of a call, as the containers' owner. The result rows
- * are copied to the given memory context. Errors: those of the other node,
- * with their fields (remote_error.c).
+ * are copied to the given memory context. Errors: those that the other node
+ * raises, with their fields (remote_error.c).
  */
 static void
 run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
@@ -200,9 +201,9 @@ run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
 
 /*
  * Run a call once. The result rows are allocated in the current memory
- * context. Returns false if the other node has refused the call, because it
- * does not have the key's shard, or because the copies of posts on it are not
- * ready. Errors: 0A000 in a parallel worker; those of the request.
+ * context. Returns false if the other node has refused the call. It refuses if
+ * it does not have the key's shard, or if its copies of posts are needed and
+ * not ready. Errors: 0A000 in a parallel worker; those of the request.
  */
 bool
 remote_ask_once(const RemoteCall *call, RemoteRows *rows)
@@ -232,13 +233,13 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Sleep before the caller repeats a call that was refused because a shard is
- * being moved.
+ * Sleep before a call is repeated, which was refused because a shard is being
+ * moved.
  *
- * waited: the time of the first pause for this call, in ms. The caller
+ * waited: when the first sleep for this call began, in ms. The caller
  *	initializes it to 0, and this function sets it.
  *
- * Errors: 55000 if the first pause was more than GIVE_UP_AFTER ms ago.
+ * Errors: 55000 if the first sleep began more than GIVE_UP_AFTER ms ago.
  */
 void
 remote_pause(long *waited)
@@ -264,10 +265,12 @@ remote_pause(long *waited)
  * ------------------------------------------------------------------------ */
 
 /*
- * Push a new active snapshot, and return true. A snapshot that was taken
- * before a shard was moved to this node does not show the shard's rows. The
- * caller must call PopActiveSnapshot(). If the isolation level does not allow
- * a new snapshot, do nothing and return false.
+ * Push a new active snapshot, and return true. The caller must call
+ * PopActiveSnapshot(). If the isolation level does not allow a new snapshot,
+ * do nothing and return false.
+ *
+ * A snapshot that was taken before a shard was moved to this node does not see
+ * the shard's rows.
  */
 bool
 remote_begin_snapshot(void)
@@ -282,7 +285,8 @@ remote_begin_snapshot(void)
  * Run a command on this node, which has the command's post. The caller has
  * locked the post's shard (container_hold()).
  *
- * call: the arguments for the C function "here"
+ * here: the C function of the command
+ * call: the arguments for "here"
  * outer: the call of the SQL function; outer->isnull is set to whether the
  *	result is NULL
  */
@@ -298,7 +302,10 @@ serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
 	return result;
 }
 
-/* Return the row or value that a command has returned on another node. */
+/*
+ * Return the result of a command, a row or a value, that another node has
+ * sent.
+ */
 static Datum
 take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 {
@@ -320,9 +327,11 @@ take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a command on the node that has its post. If that is this node, call the
- * C function "here". If create_post() is called without an id, generate one
- * first, because the id decides which node has the post.
+ * Run a command on the node that has its post. If create_post() is called
+ * without an id, generate the id first, because it decides which node has the
+ * post.
+ *
+ * here: the C function that runs the command on this node
  *
  * Errors: 25006, 40001, and those of the command. Locks: the post's shard in
  * share mode, until the transaction ends.
@@ -355,7 +364,7 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 		call->args[command.key].isnull = false;
 	}
 	if (call->args[command.key].isnull)
-		return here(call);		/* here() raises the error */
+		return here(call);		/* raises the error that post_id is NULL */
 	need_writable(psprintf("%s()", NameStr(command.name)));
 	PreventCommandIfParallelMode(NameStr(command.name));
 	remote = (RemoteCall) {
@@ -378,8 +387,8 @@ remote_command(FunctionCallInfo fcinfo, PGFunction here)
 
 /*
  * Call a function of blogstore that has one argument, on the node that has the
- * shard of a key. Returns the function's boolean result. If no node accepts
- * the call, because the shard is being moved, returns false.
+ * shard of a key. Returns the function's boolean result. Returns false if no
+ * node accepts the call, because the shard is being moved.
  *
  * type: the type of the argument
  */
@@ -399,12 +408,12 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * Return the posts with given ids that are on the same node as a key. They are
- * allocated in the current memory context. Returns NULL if no node accepts the
- * call, because the shard is being moved.
+ * Return posts that are on the same node as a key. They are allocated in the
+ * current memory context. Returns NULL if no node accepts the call, because
+ * the shard is being moved.
  *
  * key: decides which node is asked
- * ids: an array of ids; those whose posts are on other nodes are ignored
+ * ids: an array of the ids of posts; posts on other nodes are ignored
  */
 RemoteItems *
 remote_posts(const pg_uuid_t *key, Datum ids)

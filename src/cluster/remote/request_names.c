@@ -97,8 +97,8 @@ functions_invalidate(void)
 }
 
 /*
- * Return the memory context of the cache of functions. Before that, empty the
- * cache if some function has changed in the catalogs.
+ * Return the memory context of the cache of functions. If a function has
+ * changed in the catalogs, empty the cache first.
  */
 static MemoryContext
 known_begin(void)
@@ -121,9 +121,9 @@ known_begin(void)
 }
 
 /*
- * Look up a C function of the extension by its name and number of arguments,
- * in the catalogs. Set types[] to the argument types. Returns InvalidOid if
- * there is none.
+ * Look up in the catalogs a C function of the extension by its name and number
+ * of arguments. Set types[] to the argument types. Returns InvalidOid if there
+ * is no such function.
  */
 static Oid
 look_up_function(const char *name, int nargs, Oid *types)
@@ -210,7 +210,8 @@ remote_find_function(const char *name, int nargs, Oid *types)
 
 /*
  * Return the name of the SQL function that other nodes call to run requests
- * with a result type, such as serve_post(). Returns NULL if there is none.
+ * with the given result type, for example serve_post(). Returns NULL if there
+ * is no such function.
  */
 static const char *
 serve_of_result(Oid result)
@@ -257,8 +258,8 @@ look_up_command(Oid function, Command *command)
 
 /*
  * Set *command to what the system catalogs say about the SQL function of a
- * command (a request that writes), such as create_post(). What was looked up
- * is cached.
+ * command (a request that writes), such as create_post(). The result is
+ * cached.
  */
 void
 remote_command_of(Oid function, Command *command)
@@ -313,7 +314,7 @@ remote_reads_copies(const char *name)
 	return strcmp(name, "list_user_posts") == 0;
 }
 
-/* Return whether the items that a query returns are on all nodes. */
+/* Return whether the items that a query returns may be on all nodes. */
 bool
 remote_is_of_all_nodes(const char *name)
 {

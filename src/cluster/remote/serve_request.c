@@ -67,8 +67,8 @@ set_arguments(FunctionCallInfo call, ArrayType *texts, const Oid *types)
 }
 
 /*
- * Add the result of a command, a row or one value, to the result of
- * serve_...().
+ * Add the result of a command, a row or one value, to the result rows of
+ * serve_post() or a similar function.
  */
 static void
 add_result(ReturnSetInfo *out, Datum result, bool isnull)
@@ -94,7 +94,10 @@ add_result(ReturnSetInfo *out, Datum result, bool isnull)
 	}
 }
 
-/* Add the result rows of a query to the result of serve_...(). */
+/*
+ * Add the result rows of a query to those of serve_post() or a similar
+ * function.
+ */
 static void
 add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 {
@@ -109,7 +112,8 @@ add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 }
 
 /*
- * Call the function of a request, and add its result to that of serve_...().
+ * Call the function of a request, and add its result to "out", the result rows
+ * of serve_post() or a similar function.
  *
  * texts: the arguments, as text
  * part: whether this node runs only a part of the request (request_is_part)
@@ -158,10 +162,9 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 /*
  * Refuse a request by returning a row that has no item.
  *
- * copies: true if the reason is that this node's copies of posts are not
- *	ready: only the row's type is set, and all other columns are NULL. False if
- *	the reason is that the key's shard is on another node: all columns are
- *	NULL.
+ * copies: the reason for the refusal. True: this node's copies of posts are
+ *	not ready; in the returned row, only the type is not NULL. False: the key's
+ *	shard is on another node; all columns are NULL.
  */
 static void
 add_refusal(ReturnSetInfo *out, bool copies)
@@ -183,9 +186,9 @@ add_refusal(ReturnSetInfo *out, bool copies)
  *
  * Citus gives the calls of workers no distributed transaction, so Citus's
  * deadlock detector does not see them. The other worker has locks on its own
- * node, for which a session may wait that has a lock on this node. So a call
- * of a worker must wait for locks on this node only briefly. It then fails,
- * and the other worker releases all its locks and tries again.
+ * node. A session that has locked something on this node may wait for them. So
+ * a call of a worker must wait for locks on this node only briefly. It then
+ * fails, and the other worker releases all its locks and tries again.
  *
  * Reads of clients have no distributed transaction either (remote_request.c).
  * They differ from the calls of workers by returning rows of several columns.
@@ -199,8 +202,8 @@ serves_worker(const ReturnSetInfo *out)
 }
 
 /*
- * Return whether this node has the shard of a key, and that shard has the
- * given id. The id 0 stands for any shard.
+ * Return whether a key belongs to a shard on this node that has the given id.
+ * The id 0 stands for any shard.
  */
 static bool
 is_shard(const pg_uuid_t *key, int64 id)
@@ -212,11 +215,11 @@ is_shard(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether this node has the shard of a key, and that shard has the
- * given id (0 for any id). Before returning false, wait until no move or split
- * of the shard is in progress, and test once more. After a split, the sending
- * node may already see the new shards while this node does not. A write to the
- * old shard would be lost.
+ * Return whether a key belongs to a shard on this node that has the given id
+ * (0 for any id). Before returning false, wait until no move or split of the
+ * shard is in progress, and test once more. After a split, the sending node
+ * may already see the new shards while this node does not. A write to the old
+ * shard would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)
@@ -233,10 +236,10 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether this node has the shards that the sending node expects. That
- * node may have seen the commit of a move that this node has not seen yet.
+ * Return whether this node has the shards that the sending node expects. If a
+ * shard is being moved, only one of the two nodes may have seen that yet.
  *
- * key: a random key, whose shard is among the expected ones
+ * key: a random key, which belongs to one of the expected shards
  * number: the shards_number() of the expected shards; 0 for any shards
  */
 static bool
@@ -251,8 +254,7 @@ is_group(const pg_uuid_t *key, int64 number)
 }
 
 /*
- * Return whether this node has the shard of a key, and that shard has the
- * given id.
+ * Return whether a key belongs to a shard on this node that has the given id.
  *
  * A read that has no distributed transaction (remote_request.c) does not wait
  * for a move, because Citus would not detect a deadlock between the two. If
@@ -273,8 +275,8 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
  * new snapshot. The isolation level is that of the sending transaction.
  *
  * part: whether the request is for all shards on this node, not for one key
- * items: whether the request returns items. A part of a request that returns
- *	no items is not checked.
+ * items: whether the request returns items. If it does not, and "part" is
+ *	true, there is nothing to check.
  *
  * Errors: 40001.
  */
@@ -291,14 +293,12 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
 
 /*
  * Do the work of blogstore.serve_post(key, request, arguments, part, shard)
- * and of similar functions. Returns the result rows of a request for items of
- * the key. If "part" is true, it returns this node's rows of a request that
- * all nodes run.
+ * and of similar functions. Returns the result rows of the request. If "part"
+ * is true, all nodes run the request, and this one returns its own rows.
  *
- * One row of NULLs means that the request is refused: the key's shard is on
- * another node, or this node's shards are not those that the sending node
- * expects. A row of which only the type is set means that the request needs
- * copies of posts that are not ready. Neither contains an item.
+ * One row of NULLs means that this node refuses the request, because it does
+ * not have the shards that the sending node expects. A row of which only the
+ * type is set means that the request needs copies of posts that are not ready.
  *
  * Locks: those of the request. The sending node has locked the shards in share
  * mode. Errors: those of the request; 22004, 40001, 42883, 55000; 55P03 if a

@@ -1,7 +1,7 @@
 /*
  * source_sent_items.c
- *		A source of items for queries (ItemSource in requests/requests.h) that
- *		returns the items which other nodes have sent.
+ *		A source of items for queries (ItemSource in requests/requests.h): the
+ *		items that other nodes have sent.
  *
  * Runs in backends and the worker.
  */

@@ -4,12 +4,12 @@
  *		node's feed has all rows of a page, and where a page of a user's posts
  *		begins.
  *
- * Each node keeps its newest posts in the feed of every node, at least N of
- * them. So the first N rows of a feed, from the newest on, are the newest
- * posts of all nodes. Behind these, rows may be missing. A feed with fewer
- * than N rows contains all posts of the cluster. rows_that_count() returns N.
+ * Each node keeps its newest N posts, or more, in the feeds of all nodes. So
+ * the first N rows of a feed, from the newest on, are the newest posts of the
+ * cluster. After these rows, posts may be missing. A feed with fewer than N
+ * rows contains all posts of the cluster. rows_that_count() returns N.
  *
- * A cursor is the date and id of the row behind which a page begins.
+ * A cursor is the date and id of the row after which a page begins.
  *
  * Runs in backends.
  */
@@ -49,10 +49,11 @@ rows_that_count(void)
 }
 
 /*
- * Return how many rows of this node's feed are newer than the cursor "place";
- * all rows if place->valid is false. Never returns more than "enough".
+ * Return how many rows of this node's feed are newer than a cursor; at most
+ * "enough".
  *
- * at_it: whether the row that the cursor names is counted as well
+ * place: the cursor. If place->valid is false, all rows of the feed count.
+ * at_it: whether the row that the cursor names counts, too
  */
 static int64
 rows_before(const Cursor *place, bool at_it, int64 enough)
@@ -105,8 +106,8 @@ find_place(Cursor *before)
 }
 
 /*
- * Return whether this node's feed has all rows of a page. If page->size is -1,
- * the page extends to the end of the list.
+ * Return whether this node's feed has all rows of a page. A page->size of -1
+ * means that the page extends to the end of the list.
  */
 static bool
 has_page(const ListPage *page)
@@ -122,8 +123,8 @@ has_page(const ListPage *page)
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
 	/*
-	 * first test for a page towards older rows, then for one towards newer
-	 * rows
+	 * This is the test for a page that goes towards older rows. The next one
+	 * is for a page towards newer rows.
 	 */
 	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
 		(!page->before.valid ||
@@ -137,8 +138,8 @@ has_page(const ListPage *page)
 
 /*
  * Begin list_feed() on the node on which the client has called it. Read the
- * page from this node's feed if that has all of the page's rows. Otherwise
- * read it from all nodes. Errors: those of the query.
+ * page from this node's feed if the feed has all rows of the page. Otherwise
+ * read the page from all nodes. Errors: those of the query.
  */
 void
 remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)

@@ -3,10 +3,11 @@
  *		User items on a cluster, which are in a Citus reference table.
  *
  * User items are written by SQL statements, which Citus executes on all nodes
- * in one transaction. Readers open the shard on their own node, as they open a
- * leaf on a single server. If a user is renamed or deleted, the worker of each
- * node learns that from the change feed (views/change_feed/output_plugin.c).
- * It then renames or deletes the user's posts, comments and likes on its node.
+ * in one transaction. Readers read their own node's copy of the table, as they
+ * read a leaf on a single server. If a user is renamed or deleted, the worker
+ * of each node learns that from the change feed
+ * (views/change_feed/output_plugin.c). It then renames or deletes the user's
+ * posts, comments and likes on its node.
  *
  * Runs in backends, as the containers' owner; reference_users_follow() in the
  * worker.
@@ -110,8 +111,8 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 }
 
 /*
- * Call a function that has a user's id as its argument, on all nodes that have
- * shards. Each node runs it as a part of this transaction.
+ * Call a function on all nodes that have shards. Its argument is a user's id.
+ * Each node runs it as a part of this transaction.
  */
 static void
 call_all(const char *name, const pg_uuid_t *user_id)
@@ -129,8 +130,8 @@ call_all(const char *name, const pg_uuid_t *user_id)
 /*
  * Insert a user. Returns false if a user with this id exists.
  *
- * own_id: whether the application has chosen the id. An earlier user may then
- *	have had the same id, and revive_user() deletes the items of that user.
+ * own_id: whether the application has chosen the id. An earlier user may have
+ *	had the same id. revive_user() then deletes that user's items.
  */
 bool
 reference_user_insert(const BlogItem *user, bool own_id)
@@ -149,7 +150,7 @@ reference_user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Copy a column of the first row of SPI's last result into a property of an
+ * Copy a column of the first row that SPI has returned into a field of a user
  * item. The copy is allocated in the given memory context.
  */
 static void
@@ -173,8 +174,7 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
  * Lock the table "usernames" for writes, before a user is renamed or deleted.
  * Citus lets only one transaction at a time modify a reference table.
  * create_user() writes "usernames" first and "user_items" second. A rename or
- * deletion that modified the two tables in the other order could deadlock with
- * create_user().
+ * deletion in the other order could deadlock with create_user().
  */
 static void
 lock_names(void)
@@ -187,9 +187,9 @@ lock_names(void)
  * Lock the row of a user on all nodes, and read the user into *user. Returns
  * false if the user does not exist.
  *
- * change: what the caller will do. For a deletion the row is locked FOR
- *	UPDATE, otherwise FOR NO KEY UPDATE. For a rename or deletion, lock_names()
- *	is called first.
+ * change: what the caller will do. To delete the user, the row is locked FOR
+ *	UPDATE, otherwise FOR NO KEY UPDATE. To rename or delete the user,
+ *	lock_names() is called first.
  */
 bool
 reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
@@ -235,7 +235,7 @@ reference_user_update(const BlogItem *user)
 }
 
 /*
- * Delete a user, and release the name. The caller has called
+ * Delete a user, and the name from "usernames". The caller has called
  * reference_user_lock(). After the commit, all nodes hide the user's posts,
  * comments and likes, and begin to delete them.
  */
@@ -252,9 +252,10 @@ reference_user_delete(const BlogItem *user)
 }
 
 /*
- * Queue a job for each of n users that were renamed or deleted on some node.
- * The job renames or deletes the user's posts, comments and likes on this
- * node. Called in the worker, in a transaction with an active snapshot.
+ * Queue a job on this node for each of n users that were renamed or deleted on
+ * some node. The job renames or deletes the user's posts, comments and likes
+ * on this node. Called in the worker, in a transaction with an active
+ * snapshot.
  */
 void
 reference_users_follow(const pg_uuid_t *users, int n)
@@ -272,8 +273,8 @@ reference_users_follow(const pg_uuid_t *users, int n)
 
 /*
  * blogstore.begin_user_deletion(user_id): do this node's part of
- * delete_user(), which hides the user's items and queues a job that deletes
- * them. Errors: 55000.
+ * delete_user(): hide the user's items, and queue a job that deletes them.
+ * Errors: 55000.
  */
 static Datum
 begin_user_deletion(PG_FUNCTION_ARGS)
@@ -285,9 +286,9 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Finds jobs of kind ARRIVAL whose shard may still have items of deleted
- * users. $1 is the phase SWEEP_VIEWS, which a job enters when all items of its
- * shard have been checked.
+ * Finds jobs of kind ARRIVAL (for shards that were moved to this node) whose
+ * shard may still have items of deleted users. $1 is the phase SWEEP_VIEWS,
+ * which such a job enters when it has checked all items of its shard.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -298,9 +299,9 @@ static KeptPlan pending_arrivals_plan = {
 
 /*
  * Return whether a shard was moved to this node and may still have items of
- * deleted users. The node that had the shard before may have been deleting
- * such items. It cannot finish that, so the job of kind ARRIVAL does it on
- * this node (view_delivery/arrived_shards.c).
+ * deleted users. The node from which it was moved may have been deleting such
+ * items, and could not finish. A job of kind ARRIVAL then deletes them on this
+ * node (view_delivery/arrived_shards.c).
  */
 static bool
 shards_pending(void)
@@ -321,7 +322,7 @@ shards_pending(void)
 /*
  * blogstore.revive_user(user_id): do this node's part of create_user() with an
  * id that the application has chosen. If an earlier user with that id has left
- * items on this node, delete them. Errors: 40001, 55000.
+ * items on this node, delete these items. Errors: 40001, 55000.
  */
 static Datum
 revive_user(PG_FUNCTION_ARGS)
@@ -336,7 +337,7 @@ revive_user(PG_FUNCTION_ARGS)
 	{
 		/*
 		 * The transaction's snapshot may have been taken before a shard was
-		 * moved to this node. It would not show the shard's items.
+		 * moved to this node, and would not see the shard's items.
 		 */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,
@@ -351,8 +352,8 @@ revive_user(PG_FUNCTION_ARGS)
 
 /*
  * blogstore.deleting_users(): return the ids of the users whose items on this
- * node are being deleted. The result type is blogstore.like_item, whose other
- * columns are NULL. Errors: 55000.
+ * node are being deleted. In the result rows, of type blogstore.like_item, all
+ * other columns are NULL. Errors: 55000.
  */
 static Datum
 deleting_users(PG_FUNCTION_ARGS)
@@ -378,8 +379,8 @@ deleting_users(PG_FUNCTION_ARGS)
 }
 
 /*
- * Return the ids of the users whose items are being deleted on some node. An
- * id may appear more than once.
+ * Return the ids of the users whose items are being deleted on some node. The
+ * list may contain an id more than once.
  */
 List *
 reference_users_being_deleted(void)

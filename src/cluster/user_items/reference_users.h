@@ -1,8 +1,8 @@
 /*
  * reference_users.h
  *		User items on a cluster. The table "user_items" has all of them on
- *		every node. storage/layout/cluster_calls.h describes the functions that
- *		are members of ClusterCalls.
+ *		every node. storage/layout/cluster_calls.h describes those functions
+ *		that the core calls through ClusterCalls.
  */
 #ifndef BLOGSTORE_REFERENCE_USERS_H
 #define BLOGSTORE_REFERENCE_USERS_H
