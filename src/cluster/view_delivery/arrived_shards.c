@@ -1,7 +1,7 @@
 /*
  * arrived_shards.c
- *		Jobs for shards that were moved to this node of a cluster, or away
- *		from it.
+ *		Jobs for shards that were moved to this node of a cluster, or away from
+ *		it.
  *
  * A shard arrives when Citus moves it to this node. The node that had the
  * shard before may not have finished its work on the shard. A job of kind
@@ -14,7 +14,7 @@
  *	they are, and the copies that arrived with the shard.
  * 3.	The feed is rewritten, as it is when a shard leaves.
  *
- * The worker remembers only in memory which shards were on this node. A new
+ * The worker keeps the list of the shards on this node only in memory. A new
  * worker compares the shards with those from which the views were built
  * (change_feed.layout). If they differ, any shard may have arrived, and the
  * worker queues a job for each.
@@ -33,22 +33,23 @@
 #include "utils/memutils.h"
 
 /*
- * How many items relabel_chunk() gives the names of their authors, and how
- * many posts or copies do_pass() checks, in one transaction.
+ * RELABEL_CHUNK: how many items get the names of their authors in one
+ *	transaction. ARRIVAL_CHUNK: how many posts or copies are checked in one
+ *	transaction.
  */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500
 
 /*
- * The tables of the shards that are remembered as being on this node, in
- * TopMemoryContext; NULL if none are remembered yet.
+ * The tables of the shards that were on this node when the worker last looked;
+ * NULL if it has not looked yet. Allocated in TopMemoryContext.
  */
 static Oid *known = NULL;
 static int	n_known = 0;
 
 /*
- * Return the tables of the shards of "posts" that are on this node now. The
- * array is allocated in TopMemoryContext. Set *n to its length.
+ * Return the OIDs of the tables of the shards of "posts" that are on this node
+ * now. The array is allocated in TopMemoryContext. Set *n to its length.
  */
 static Oid *
 list_here(int *n)
@@ -73,9 +74,9 @@ note(Oid *here, int n)
 }
 
 /*
- * Remember which shards are on this node, if that is not remembered yet and
- * the views were built from these shards. If the views were built from other
- * shards, remember nothing, so that queue_arrivals() will treat all shards as
+ * Remember which shards are on this node, if the worker has not done so yet
+ * and the views were built from these shards. If the views were built from
+ * other shards, remember nothing. queue_arrivals() then treats all shards as
  * arrived.
  *
  * layout: the value of container_layout() for which the views were built
@@ -95,8 +96,8 @@ arrivals_note(int64 layout)
 	apply_begin(&scope, APPLY_STATE);
 	here = list_here(&n);
 	/*
-	 * If a shard arrives after this test, container_layout() changes. The
-	 * worker compares it with "layout" again in its next round.
+	 * If a shard arrives after this test, container_layout() returns another
+	 * value. The worker notices that in its next round.
 	 */
 	if (container_layout() == layout)
 		note(here, n);
@@ -115,9 +116,10 @@ is_known(Oid shard)
 }
 
 /*
- * Queue a job for each shard on this node that is not remembered from before,
- * and one job without a shard. The latter rewrites the feed without the posts
- * of shards that have left. Then remember which shards are on this node.
+ * Queue a job for each shard that has arrived on this node since the worker
+ * last looked. Queue one more job, without a shard. It rewrites the feed
+ * without the posts of shards that have left. Then remember which shards are
+ * on this node.
  */
 static void
 queue_arrivals(void)
@@ -133,8 +135,8 @@ queue_arrivals(void)
 }
 
 /*
- * Queue jobs as if all shards on this node had just arrived. The caller is in
- * a transaction, as the containers' owner.
+ * Queue jobs for all shards on this node, as if they had just arrived. The
+ * caller is in a transaction, as the containers' owner.
  */
 void
 arrivals_queue_all(void)
@@ -168,10 +170,10 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
 }
 
 /*
- * Give the names of their authors to the next RELABEL_CHUNK items of an
- * arrived shard. Returns false at the end of a pass over the shard.
+ * Write the authors' current names into the next RELABEL_CHUNK items of an
+ * arrived shard. Returns false when the end of the shard is reached.
  *
- * An item without an author is deleted, but only after all transactions have
+ * An item without an author is deleted, but not before all transactions have
  * ended that were writing users when the sweep began. Such a transaction may
  * create the author, and not have committed on this node yet.
  */
@@ -185,13 +187,13 @@ relabel_chunk(Job *job, Sweep *sweep)
 	};
 
 	if (work.partition == NO_PARTITION)
-		return false;			/* the shard was moved to another node */
+		return false;			/* the shard has left this node */
 	return sweep_go_on(job, sweep, &work);
 }
 
 /*
  * Do a step of the sweep over an arrived shard. When the sweep is over, put
- * the job into the phase SWEEP_VIEWS.
+ * the job into its next phase, SWEEP_VIEWS.
  */
 static ClusterStep
 relabel_step(Job *job)
@@ -207,8 +209,9 @@ relabel_step(Job *job)
 }
 
 /*
- * What a job of kind ARRIVAL reads in the phase SWEEP_VIEWS: first the posts
- * of its shard, then the copies of posts in the colocated shard of "users".
+ * What a job of kind ARRIVAL reads in its phase SWEEP_VIEWS: first the posts
+ * of its shard, then the copies of posts in the shard of "users" that moves
+ * together with it.
  */
 typedef enum ArrivalPass
 {
@@ -218,13 +221,13 @@ typedef enum ArrivalPass
 
 /*
  * Process the next ARRIVAL_CHUNK posts or copies of an arrived shard. Returns
- * whether the pass is finished.
+ * whether the pass has reached the end of the shard.
  *
  * PASS_POSTS refreshes the copies of the shard's posts, on all nodes.
- * PASS_COPIES checks whether the posts of the shard's copies exist. To rebuild
- * the copies on each node would not be enough. A copy could be moved away from
- * a node that has not rebuilt its copies yet, to a node that has already done
- * so.
+ * PASS_COPIES checks whether the posts of the shard's copies exist. It would
+ * not be enough that each node rebuilds its own copies. A copy could then be
+ * moved from a node that has not rebuilt its copies yet to a node that already
+ * has.
  */
 static bool
 do_pass(Job *job, ArrivalPass pass, int partition)
@@ -265,8 +268,8 @@ static bool
 refresh_chunk(Job *job, int partition)
 {
 	/*
-	 * The job stores its pass in job->partition. Only jobs that sweep over all
-	 * partitions use this field for a partition.
+	 * A job of this kind stores its pass in job->partition. Only jobs that
+	 * sweep over all partitions need this field for a partition.
 	 */
 	if (!do_pass(job, job->partition, partition))
 		return false;
@@ -278,9 +281,9 @@ refresh_chunk(Job *job, int partition)
 }
 
 /*
- * Do the next part of a job of kind ARRIVAL in its phase SWEEP_VIEWS. When
- * both passes are finished, rewrite the feed and finish the job. The caller
- * has taken the views' lock (views_lock()).
+ * Do the next step of a job of kind ARRIVAL in its phase SWEEP_VIEWS. When
+ * both passes over the shard are finished, rewrite the feed and finish the
+ * job. The caller has taken the views' lock (views_lock()).
  */
 static void
 arrival_chunk(Job *job)
@@ -300,13 +303,13 @@ arrival_chunk(Job *job)
 }
 
 /*
- * Do a step of a job of kind ARRIVAL. For all other jobs, return
+ * Do a step of a job of kind ARRIVAL. For jobs of other kinds, return
  * STEP_NOT_TAKEN.
  *
- * There is one exception: for the job of a user's deletion in the phase
- * SWEEP_VIEWS, return STEP_HAS_TO_WAIT while this node's feed has posts of
- * that user. The existence of the job hides these posts from readers, until
- * the nodes that have the posts have removed them from all feeds.
+ * There is one exception: a job that deletes a user must not finish while this
+ * node's feed has posts of the user, because the job's row hides these posts
+ * from readers. Other nodes still have to remove them from the feed. So for
+ * such a job, in its last phase SWEEP_VIEWS, return STEP_HAS_TO_WAIT.
  */
 ClusterStep
 nodes_job_step(Job *job)

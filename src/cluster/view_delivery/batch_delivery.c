@@ -5,9 +5,9 @@
  * The views are the copies of posts in "users", and the feed. The dirty set
  * holds the keys of what has changed. The worker of each node decodes the
  * changes of the posts on its node. It refreshes the copies and the feed rows
- * of these posts on all nodes. Every node has all users. When a user is
- * renamed or deleted, the worker of each node renames or deletes the user's
- * posts, comments and likes on its own node.
+ * of these posts on all nodes. If a user was renamed or deleted, the worker of
+ * each node renames or deletes the user's posts, comments and likes on its own
+ * node.
  *
  * Runs in the worker, in a transaction that has taken the views' lock
  * (views_lock()).
@@ -22,8 +22,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Make the nodes check the copies of those posts of a dirty set that were
- * deleted, or whose shard was moved to another node.
+ * Refresh the copies of posts in a dirty set that were deleted, or whose shard
+ * was moved to another node.
  */
 static void
 refresh_gone(const DirtySet *dirty)
@@ -35,9 +35,9 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * If the dirty set lists all changed posts, the deleted and moved ones in
-	 * gone[] are among them, and deliver_batch() refreshes their copies. If
-	 * dirty_anything() is true, the list is incomplete. So refresh the copies
+	 * Usually the dirty set lists all changed posts. The posts in gone[] are
+	 * among them, and deliver_batch() refreshes their copies. If
+	 * dirty_anything() is true, the list is incomplete, so refresh the copies
 	 * here.
 	 */
 	if (dirty_anything(dirty))
@@ -45,7 +45,7 @@ refresh_gone(const DirtySet *dirty)
 }
 
 /*
- * Refresh the views according to a dirty set.
+ * Refresh the views for the changes in a dirty set.
  *
  * posts: the keys of the n changed posts in the dirty set
  */
@@ -70,14 +70,14 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 }
 
 /*
- * Rebuild the next part of the copies. Returns whether it was the last one.
+ * Rebuild the next chunk of the copies. Returns whether it was the last one.
  *
- * place: the position in the containers, which this function advances
- * done: the number of posts and copies done, to which this function adds
+ * place: how far the rebuild has come; this function advances it
+ * done: the number of posts and copies done so far; this function adds to it
  *
  * All shards of posts on this node are locked in share mode, so that none is
  * moved. After a move, another node would decode the changes of the posts, and
- * this node could overwrite its newer copies.
+ * this node could overwrite that node's newer copies.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)
@@ -86,8 +86,8 @@ deliver_missing_copies(ItemPlace *place, int64 *done)
 
 	shards_here_hold();
 	/*
-	 * A shard may have arrived during the wait for locks. Only a new snapshot
-	 * shows its rows.
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its rows.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	whole = copies_build_by(place, done, copies_deliver, copies_look_elsewhere);

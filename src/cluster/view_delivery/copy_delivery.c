@@ -1,10 +1,10 @@
 /*
  * copy_delivery.c
  *		Copies of posts on a cluster: sending them from the node that has the
- *		post to the node that has the author's shard of "users", the home of
- *		the copy.
+ *		post to the node where the copy belongs. That is the node with the
+ *		author's shard of "users".
  *
- * A node refreshes the copies of its own posts only. Copies whose home is
+ * A node refreshes the copies of its own posts only. Copies that belong on
  * another node are sent there by put_copies(), many in one call. A copy is
  * sent as its post is now, so order and repetition do not matter. Meanwhile
  * the sender keeps the shards of the posts locked (container_hold_here()), so
@@ -84,9 +84,9 @@ compare_groups(const void *a, const void *b)
 }
 
 /*
- * Sort keys by node group, and remove duplicates. (The caller may pass a post
- * twice, because the post itself and its counts have changed.) Returns how
- * many keys are left.
+ * Sort keys by node group, and remove duplicates. (A post is there twice if
+ * both the post itself and its counts have changed.) Returns how many keys are
+ * left.
  */
 static int
 sort_keys(KeyElsewhere *keys, int n)
@@ -102,8 +102,8 @@ sort_keys(KeyElsewhere *keys, int n)
 }
 
 /*
- * Return how many of the first n sorted keys can be sent in one call: the
- * first COPIES_A_CALL of those that go to the same node group as keys[0].
+ * Return how many of n sorted keys can be sent in one call. They are at the
+ * beginning of the array, and have the same node group.
  */
 static int
 count_of_call(const KeyElsewhere *keys, int n)
@@ -116,12 +116,11 @@ count_of_call(const KeyElsewhere *keys, int n)
 }
 
 /*
- * Return a row of blogstore.post_item, to be sent by put_copies() or
- * touch_copies().
+ * Return a row of blogstore.post_item, to be sent to another node.
  *
- * many: for put_copies(): where to read the post. The row is what the copy
- *	should be; it has no title if there should be no copy. For touch_copies():
- *	NULL. The row has only the columns of the key.
+ * many: NULL to get a row for touch_copies(), which contains only the key.
+ *	Otherwise the row is for put_copies(), and says what the copy should be. It
+ *	has no title if there should be no copy. The post is read by "many".
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -159,7 +158,8 @@ id_of(Sending what, const PostKey *key)
 }
 
 /*
- * Call put_copies() or touch_copies() on a node. Returns false if that failed.
+ * Call put_copies() or touch_copies() on a node, with n rows. Returns false if
+ * the call failed.
  */
 static bool
 send_rows(OtherNode *other, Sending what, const Datum *row, int n)
@@ -169,9 +169,9 @@ send_rows(OtherNode *other, Sending what, const Datum *row, int n)
 }
 
 /*
- * Send rows to one node from the worker. If the node refuses all of them, send
- * them one by one, because a single row may have caused the error. The keys of
- * rows that the node does not take are stored in the table "unsent", and sent
+ * Send rows to one node from the worker. If the node refuses them, send them
+ * one by one, because a single row may have caused the error. The keys of rows
+ * that the node does not take are stored in the table "unsent", and sent
  * later.
  */
 static void
@@ -190,9 +190,9 @@ send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n
 }
 
 /*
- * Send rows to one node from a backend, as a part of this transaction. Repeat
- * the call while the node refuses it, because it does not see yet that a shard
- * was moved to it.
+ * Send rows to one node from a backend, as a part of this transaction. The
+ * node refuses the call as long as it does not see that a shard was moved to
+ * it. Repeat the call until it is accepted.
  */
 static void
 send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -206,10 +206,10 @@ send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int 
 }
 
 /*
- * Send copies or keys of copies to one node. All n elements of keys[] have the
- * same node group.
+ * Send copies, or only their keys, to one node.
  *
  * many: where to read the posts from which copies are made; NULL to send keys
+ * keys: n keys, which all have the same node group
  */
 static void
 send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
@@ -226,8 +226,9 @@ send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Send copies or keys to the nodes that have their shards. Locks: these shards
- * in share mode until the transaction ends, so that they are not moved.
+ * Send copies to the nodes with their authors' shards, or keys to the nodes
+ * with the posts' shards. Locks: these shards in share mode until the
+ * transaction ends, so that they are not moved.
  */
 static void
 send_all(Sending what, KeyElsewhere *keys, int n)
@@ -254,14 +255,14 @@ send_all(Sending what, KeyElsewhere *keys, int n)
 }
 
 /*
- * Send copies of posts to the nodes that have their authors' shards of
- * "users". Posts that are not on this node are ignored. If the author's shard
- * is on this node as well, the copy need not be sent.
+ * Send the copies of posts on this node to the nodes that have their authors'
+ * shards of "users". Posts that are not on this node are ignored.
  *
- * n: in: the number of keys; out: the number of keys that are returned
+ * keys: the keys of the posts
+ * n: in: the number of keys; out: the number of returned keys
  *
- * Returns the keys of the copies that belong on this node. Locks: the shards
- * of posts and authors in share mode, until the transaction ends.
+ * Returns the keys of copies that belong on this node. Locks: the shards of
+ * posts and authors in share mode, until the transaction ends.
  */
 static const PostKey *
 copies_ship(const PostKey *keys, int *n)
@@ -278,7 +279,7 @@ copies_ship(const PostKey *keys, int *n)
 	for (int i = 0; i < *n; i++)
 	{
 		if (!container_hold_here(CONTAINER_POSTS, &keys[i].post_id))
-			/* the node that has the post refreshes its copy */
+			/* another node has the post, and refreshes its copy */
 			continue;
 		if (container_hold_here(CONTAINER_USERS, &keys[i].user_id))
 			here[n_here++] = keys[i];
@@ -286,8 +287,8 @@ copies_ship(const PostKey *keys, int *n)
 			elsewhere[n_elsewhere++].key = keys[i];
 	}
 	/*
-	 * A shard may have arrived during the wait for locks. Only a new snapshot
-	 * shows its posts.
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its posts.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	send_all(SEND_COPIES, elsewhere, n_elsewhere);
@@ -299,17 +300,17 @@ copies_ship(const PostKey *keys, int *n)
 }
 
 /*
- * Refresh the copies with n keys, on whichever nodes they belong. Posts that
- * are not on this node are ignored. Locks: the shards of posts and authors in
- * share mode, until the transaction ends.
+ * Refresh the copies of n posts, on whichever nodes the copies belong. Posts
+ * that are not on this node are ignored. Locks: the shards of posts and
+ * authors in share mode, until the transaction ends.
  */
 void
 copies_deliver(const PostKey *keys, int n)
 {
 	keys = copies_ship(keys, &n);
 	/*
-	 * A shard may have arrived during the wait for locks. Only a new snapshot
-	 * shows its copies.
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its copies.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	copies_refresh(keys, n);
@@ -317,11 +318,11 @@ copies_deliver(const PostKey *keys, int n)
 }
 
 /*
- * Send the keys of posts that were deleted, or whose author or date has
- * changed, to the nodes that have the posts' shards now (touch_copies()). Keys
- * whose shards are on this node are not sent. For these, the caller calls
- * copies_deliver() next. Locks: the shards of the posts in share mode, until
- * the transaction ends.
+ * Send the keys of posts whose shards are on other nodes to these nodes, by
+ * touch_copies(). The posts were deleted, or their author or date has changed.
+ * The caller then calls copies_deliver() for the other keys, those of posts on
+ * this node. Locks: the shards of the posts in share mode, until the
+ * transaction ends.
  */
 void
 copies_pass_on(const PostKey *keys, int n)
@@ -338,10 +339,9 @@ copies_pass_on(const PostKey *keys, int n)
 }
 
 /*
- * Send to a node some of the copies that it lacks: those whose keys
- * unsent_take() takes from the table "unsent". If the node refuses a copy, the
- * key is stored in that table again. The caller has taken the views' lock
- * (views_lock()).
+ * Send to a node some of the copies that it lacks, whose keys are in the table
+ * "unsent". If the node refuses a copy, its key is stored in that table again.
+ * The caller has taken the views' lock (views_lock()).
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -354,14 +354,14 @@ copies_send_unsent(OtherNode *other)
 }
 
 /*
- * Ask another node whether the posts of given copies exist. Store the keys of
- * copies without a post in gone[], and return their number.
+ * Ask another node which of the given copies have no post. Store their keys in
+ * gone[], and return their number.
  *
- * keys: n keys of copies. The shards of their posts are all on that node.
+ * keys: the keys of n copies. The shards of their posts are all on that node.
  *
- * If the worker cannot reach the node, all n keys are stored in gone[]. The
- * caller sends the keys in gone[] to the node, later if necessary, and that
- * node refreshes the copies whether their posts exist or not.
+ * If the worker cannot reach the node, store all n keys in gone[]. The caller
+ * sends the keys in gone[] to the node, later if necessary, and that node
+ * refreshes the copies whether their posts exist or not.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -398,9 +398,10 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 
 /*
  * Check whether the posts of copies on this node exist, and refresh copies
- * that have no post. The posts are on other nodes. The node that has a post
- * usually reports its deletion, but it cannot do so if its worker has lost its
- * replication slot.
+ * that have no post. The posts are on other nodes. A node reports the deletion
+ * of its posts, but cannot do so if its worker has lost the replication slot.
+ *
+ * keys: the keys of n copies
  */
 void
 copies_look_elsewhere(const PostKey *keys, int n)
@@ -424,7 +425,8 @@ copies_look_elsewhere(const PostKey *keys, int n)
 		container_hold(CONTAINER_POSTS, &keys[i].post_id, &shard);
 		if (OidIsValid(shard.table))
 		{
-			here[n_here++] = keys[i];	/* the shard of the post has arrived */
+			/* the shard of the post is on this node now */
+			here[n_here++] = keys[i];
 			continue;
 		}
 		elsewhere[n_elsewhere].group = shard.group;
@@ -446,7 +448,10 @@ copies_look_elsewhere(const PostKey *keys, int n)
  * Receiving
  * ------------------------------------------------------------------------ */
 
-/* Read a copy and its key from a row that was sent. Errors: 22004. */
+/*
+ * Read a copy and its key from a row that another node has sent. Errors:
+ * 22004.
+ */
 static void
 read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
 {
@@ -471,8 +476,8 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
  * what: SEND_COPIES to write the copy; SEND_KEYS to write the key to WAL in a
  *	logical message, which this node's worker decodes
  *
- * Returns the WAL position of the message's end; InvalidXLogRecPtr if a copy
- * was written.
+ * Returns the position of the message's end; InvalidXLogRecPtr if a copy was
+ * written.
  */
 static XLogRecPtr
 take_in(Sending what, const PostKey *key, const BlogItem *post)
@@ -493,8 +498,10 @@ typedef struct SentRows
 } SentRows;
 
 /*
- * Take in the rows of a SentRows. Stop at the first row whose shard is not on
- * this node, and set sent->all to false.
+ * Process the rows that another node has sent. Stop at the first row whose
+ * shard is not on this node, and set sent->all to false.
+ *
+ * arg: a pointer to a SentRows, which contains the rows
  */
 static void
 take_rows(void *arg)
@@ -521,14 +528,14 @@ take_rows(void *arg)
 		sent->all = container_hold_here(container_of(what), id_of(what, &key));
 		if (!sent->all)
 			break;
-		/* A new snapshot shows what was written for the previous row. */
+		/* Only a new snapshot sees what was written for the previous row. */
 		PushActiveSnapshot(GetTransactionSnapshot());
 		touched = take_in(what, &key, &post);
 		PopActiveSnapshot();
 	}
 	/*
-	 * Flush the log messages, because the sender will not send the keys again
-	 * once its transaction is committed.
+	 * Flush the logical messages. Once the sender's transaction is committed,
+	 * it does not send the keys again.
 	 */
 	if (touched != InvalidXLogRecPtr)
 		XLogFlush(touched);
@@ -536,9 +543,10 @@ take_rows(void *arg)
 }
 
 /*
- * Do the work of put_copies() and touch_copies(). Returns false if the shard
- * of some row is not on this node. If the worker of another node has called
- * the function directly, not by serve_flag(), raise an error instead: 55000.
+ * Do the work of put_copies() and touch_copies(). If a row's shard is not on
+ * this node, return false when called by serve_flag(). Otherwise a worker of
+ * another node has called the function directly: raise an error. Errors:
+ * 55000.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Sending what)
@@ -571,9 +579,10 @@ take_call(FunctionCallInfo fcinfo, Sending what)
 }
 
 /*
- * blogstore.put_copies(copies): update the copies of posts on this node, or
- * delete those that are given without a title. Returns false if the author's
- * shard of a copy is on another node. Only nodes of a cluster call this.
+ * blogstore.put_copies(copies): update the given copies of posts on this node.
+ * If a given copy has no title, delete the copy. Returns false if a copy's
+ * author has the shard of "users" on another node. Only nodes of a cluster
+ * call this.
  *
  * Locks: those of copies_put(), but not the views' lock. Errors: 22004, 55000,
  * 55P03.
@@ -585,10 +594,10 @@ put_copies(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.touch_copies(copies): make this node's worker refresh the copies
- * with the given keys, on whichever nodes they belong. Returns false if the
- * shard of one of the posts is on another node. Only nodes of a cluster call
- * this.
+ * blogstore.touch_copies(copies): make this node's worker refresh copies of
+ * posts, on whichever nodes the copies belong. Only the keys of the given rows
+ * are used. Returns false if the shard of one of the posts is on another node.
+ * Only nodes of a cluster call this.
  *
  * Locks: none. Errors: 22004, 55000.
  */

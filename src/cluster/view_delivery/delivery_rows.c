@@ -1,7 +1,7 @@
 /*
  * delivery_rows.c
- *		Posts as rows of blogstore.post_item, the form in which nodes send
- *		them to each other.
+ *		Posts as rows of type blogstore.post_item, the form in which nodes send
+ *		posts to each other.
  *
  * Runs in the worker, and in a backend for repair().
  */
@@ -34,8 +34,8 @@ ship_array(const Datum *row, int n)
 }
 
 /*
- * Return n rows of blogstore.post_item as an SQL literal, which has the same
- * meaning on all nodes whatever their DateStyle.
+ * Return n rows of type blogstore.post_item as an SQL literal. All nodes read
+ * it in the same way, whatever their DateStyle.
  */
 char *
 ship_literal(const Datum *row, int n)

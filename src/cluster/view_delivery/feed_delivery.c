@@ -4,8 +4,8 @@
  *		the feeds of all nodes.
  *
  * The feed of every node has the newest posts of each node. The node that has
- * a post's shard sends changes of its rows to the other nodes, in the
- * transaction that makes the changes in its own feed. Meanwhile it keeps the
+ * a post's shard writes the post's feed row. It sends changes to the other
+ * nodes in the transaction that changes its own feed. Meanwhile it keeps the
  * shards locked. So the other nodes have committed these changes before the
  * shard can be moved, and only one node at a time writes the feed row of a
  * post. If the sender does not know which rows another node has, it sends all
@@ -48,8 +48,8 @@ shards_here_hold(void)
 			if (OidIsValid(map.shard[i].table))
 				here[n++] = i;
 		/*
-		 * The loop above has collected the shards to lock, because taking a
-		 * lock accepts invalidation messages, which free the array map.shard.
+		 * Taking a lock accepts invalidation messages, which free the array
+		 * map.shard. So the loop above has collected the shards to lock.
 		 */
 		for (int i = 0; i < n; i++)
 			shard_hold(&map, here[i]);
@@ -68,19 +68,18 @@ is_own(const pg_uuid_t *post_id)
 }
 
 /*
- * Posts on this node that are older than this date do not belong in the feed.
- *
- * oldest_stamp: the value of nodes_stamp() when the date was computed. If
- *	nodes_stamp() returns another value now, the date is not valid.
+ * oldest: posts on this node before this date do not belong in the feed
+ * oldest_stamp: the value of nodes_stamp() when "oldest" was computed. If
+ *	nodes_stamp() returns another value now, "oldest" is not valid.
  */
 static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
 /*
- * Return the keys of those posts that are on this node and may belong in the
- * feed.
+ * Return the keys of those given posts that are on this node and may belong in
+ * the feed.
  *
- * n: in: the number of keys; out: the number of keys that are returned
+ * n: in: the number of keys; out: the number of returned keys
  */
 static const PostKey *
 concerning_feed(const PostKey *keys, int *n)
@@ -99,7 +98,7 @@ concerning_feed(const PostKey *keys, int *n)
 
 /*
  * Return whether shards may have been moved since the last call. If so, call
- * nodes_unsure(), so that all rows of the feed are sent again.
+ * nodes_unsure(), which makes the worker send all feed rows again.
  */
 static bool
 shards_have_moved(void)
@@ -113,22 +112,25 @@ shards_have_moved(void)
 	return moved;
 }
 
-/* The changes of the feed by one transaction. */
+/* the changes that one transaction makes in the feed */
 typedef struct FeedNews
 {
 	const FeedList *wanted;
 	const FeedRow *changed;
 	int			n_changed;
 
-	/* The keys of posts for which the transaction refreshes the feed. */
+	/*
+	 * the keys of the changed posts for which the transaction refreshes the
+	 * feed
+	 */
 	const PostKey *posts;
 
 	int			n_posts;
 } FeedNews;
 
 /*
- * Return a row that makes put_feed() delete a post's row from the feed. It has
- * no title.
+ * Return a row that makes put_feed() delete a post's row from the feed. The
+ * returned row has no title.
  */
 static Datum
 gone_row(const pg_uuid_t *post_id, TupleDesc desc)
@@ -159,11 +161,12 @@ call_sql(const Datum *row, int n, const char *ranges)
 
 /*
  * Return the SQL statement that sends the changes of the feed to another node;
- * NULL if there are none.
+ * NULL if there are no changes.
  *
- * A post that this transaction refreshes, and that has no row in the feed, is
- * always sent as a deletion. An earlier transaction may have sent the post's
- * row, and then have rolled back on this node only.
+ * If a post was changed and does not belong in the feed, the statement deletes
+ * its row there, even if this node's feed has no such row. An earlier
+ * transaction may have sent the row, and then have rolled back on this node
+ * only.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -207,8 +210,8 @@ all_sql(const FeedNews *news)
 
 /*
  * Send the changes of the feed to all other nodes, before this node's feed is
- * changed. A node that does not take them is sent all rows later. In a
- * backend, this function only asks the worker to send all rows.
+ * changed. If a node does not take the changes, all feed rows are sent to it
+ * later. In a backend, this function only asks the worker to send all rows.
  */
 static void
 feed_ship(const FeedNews *news)
@@ -243,12 +246,12 @@ feed_ship(const FeedNews *news)
 }
 
 /*
- * Write the differences between this node's feed and what it should contain,
- * and send them to the other nodes.
+ * Make this node's feed contain the wanted rows: write the differences, and
+ * send them to the other nodes.
  *
  * there: the feed rows of this node's posts
  * wanted: what these rows should be
- * posts: the keys of posts for which the transaction refreshes the feed
+ * posts: the keys of the changed posts
  */
 static void
 write_differences(const FeedList *there, const FeedList *wanted,
@@ -263,7 +266,7 @@ write_differences(const FeedList *there, const FeedList *wanted,
 
 /*
  * Rewrite the feed rows of this node's posts. Send all of them to those nodes
- * that may lack some.
+ * that may lack some rows.
  */
 void
 feed_deliver_all(void)
@@ -273,8 +276,8 @@ feed_deliver_all(void)
 
 	shards_here_hold();
 	/*
-	 * A shard may have arrived during the wait for locks. Only a new snapshot
-	 * shows its posts.
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its posts.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	(void) shards_have_moved();
@@ -285,9 +288,9 @@ feed_deliver_all(void)
 }
 
 /*
- * Refresh the feed after n posts have changed. Before these changes, the feed
- * rows of this node's posts must have been correct. Otherwise the caller calls
- * feed_deliver_all().
+ * Refresh the feed after n posts have changed. The feed rows of this node's
+ * posts must have been correct before these changes. If they were not, call
+ * feed_deliver_all() instead.
  */
 void
 feed_deliver(const PostKey *keys, int n)
@@ -304,8 +307,8 @@ feed_deliver(const PostKey *keys, int n)
 	if (n == 0 && !moved)
 		return;
 	/*
-	 * A shard may have arrived during the wait for locks. Only a new snapshot
-	 * shows its posts.
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its posts.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	feed_read(&there, is_own);

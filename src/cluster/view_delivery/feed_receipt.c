@@ -1,6 +1,6 @@
 /*
  * feed_receipt.c
- *		The feed on a cluster: receiving rows from another node
+ *		The feed on a cluster: writing the feed rows that another node has sent
  *		(feed_delivery.c).
  *
  * Only row locks are taken. The views' lock is not needed, because only the
@@ -32,23 +32,23 @@ NODE_FUNCTION(put_feed, "The worker of another node");
 typedef struct SentFeed
 {
 	/*
-	 * The rows that were sent. A row that has no title means that the post's
-	 * row has to be deleted.
+	 * The rows that another node has sent. A row without a title means that
+	 * the post's feed row has to be deleted.
 	 */
 	BlogItem   *post;
 
 	int			n;
 
 	/*
-	 * The ranges of hash values of the sender's shards: first, last, first,
-	 * last, and so on.
+	 * The ranges of hash values of the sender's shards: first and last value
+	 * of one range, first and last value of the next one, and so on.
 	 */
 	Datum	   *range;
 
 	int			n_range;
 } SentFeed;
 
-/* Return whether the hash of a post's id is in one of the ranges. */
+/* Return whether the hash of a post's id is in one of the given ranges. */
 static bool
 in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 {
@@ -62,8 +62,8 @@ in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 }
 
 /*
- * Insert or update the feed row of a post as another node has sent it. If the
- * sent row has no title, delete the post's row.
+ * Insert or update the feed row of a post to what another node has sent. If
+ * the sent row has no title, delete the feed row.
  */
 static void
 take_row(ItemWriter *writer, const BlogItem *sent)
@@ -85,8 +85,8 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 }
 
 /*
- * Delete those feed rows whose posts are in the sender's shards and that the
- * sender has not sent.
+ * Delete the feed rows of posts that belong to the sender's shards, except the
+ * rows that it has sent.
  */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
@@ -110,7 +110,9 @@ delete_others(ItemWriter *writer, const SentFeed *sent)
 	}
 }
 
-/* Convert the array of rows that was sent to items. Errors: 22004. */
+/*
+ * Convert an array of rows that another node has sent to items. Errors: 22004.
+ */
 static BlogItem *
 posts_of(ArrayType *rows, int *n)
 {
@@ -160,10 +162,11 @@ take_feed(void *arg)
 }
 
 /*
- * blogstore.put_feed(rows, ranges): insert or update rows of this node's feed.
- * Rows without a title are deleted. If ranges of hash values are given, all
- * other rows of posts whose hash is in one of them are deleted as well. The
- * workers of other nodes call this.
+ * blogstore.put_feed(rows, ranges): insert the given rows into this node's
+ * feed, or update them. If a given row has no title, delete that row. If
+ * ranges of hash values are given, also delete all other feed rows of posts
+ * whose id has a hash in one of these ranges. The workers of other nodes call
+ * this.
  *
  * Locks: RowExclusiveLock on the feed; row locks on the written rows. Errors:
  * 22004, 55000, 55P03.
@@ -175,8 +178,8 @@ put_feed(PG_FUNCTION_ARGS)
 	bool	   *isnull;
 
 	/*
-	 * If this node has no feed yet, ignore the rows. This node's worker asks
-	 * for all rows when it has created the feed.
+	 * If this node has no feed yet, ignore the rows. Its worker will create
+	 * the feed, and then ask the other nodes for all rows.
 	 */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();

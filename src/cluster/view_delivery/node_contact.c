@@ -11,15 +11,18 @@
  * (unsent_copies.c), and notes that all feed rows have to be sent to the node.
  * It tries the node again after a pause.
  *
- * Every second each worker calls tell_node() on every other node. This report
- * says whether that node has all copies and feed rows of the posts on the
- * worker's node. The report also contains a question: a number that asks the
- * other node to send all its feed rows to this node. When a worker needs all
- * feed rows again, it increases its question. A node answers a question, in
- * its next report, once it has sent all its feed rows.
+ * Every second each worker sends a report to every other node, by calling
+ * tell_node() there. A report contains:
  *
- * A worker lets readers use the views of its node while every node that has
- * shards has answered its last question and continues to report. If a node
+ *	keeps	how many of its newest posts the worker's node keeps in all feeds;
+ *			0 if the other node lacks copies or feed rows of its posts
+ *	asks	a number. A new number asks the other node to send all its feed
+ *			rows.
+ *	answers	the last number in "asks" of the other node's reports, once all
+ *			feed rows have been sent to it
+ *
+ * A worker lets readers use the views of its node if every node that has
+ * shards has answered its last number, and continues to report. If a node
  * cannot be reached, its last report stays valid, because its posts cannot be
  * changed either.
  *
@@ -47,9 +50,9 @@
 NODE_FUNCTION(tell_node, "The worker of another node");
 
 /*
- * A worker reports every TELL_EVERY ms. If a node answers statements, but its
- * worker has not reported for BELIEVE_FOR ms, its last report no longer
- * counts.
+ * A worker sends reports to the other nodes every TELL_EVERY ms. A node's last
+ * report is ignored if the node answers statements, but its worker has sent no
+ * report for BELIEVE_FOR ms.
  */
 #define TELL_EVERY 1000
 #define BELIEVE_FOR 3000
@@ -61,12 +64,12 @@ NODE_FUNCTION(tell_node, "The worker of another node");
 #define FIRST_PAUSE 1000
 #define LONGEST_PAUSE 10000
 
-/* A statement that fails only if the connection fails. */
+/* a statement that fails only if the connection fails */
 #define PING "SELECT 1"
 
 /*
- * A statement that makes another node check all its copies, by queuing a job
- * as rebuild_views() does.
+ * A statement that makes another node check all its copies of posts: it queues
+ * the job that rebuild_views() queues.
  */
 #define LOOK \
 	"INSERT INTO " JOBS_SQL " (id, kind) VALUES (pg_catalog.gen_random_uuid(), 'rebuild')"
@@ -76,15 +79,16 @@ static int	n_others = 0;
 static TimestampTz looked_at = 0;
 
 /*
- * A question is a number that asks a node to send all its feed rows.
+ * This node's worker asks the other nodes for all their feed rows by putting a
+ * new number into its reports.
  *
- * question: the last question of this node to all other nodes
- * asked: the last question that nodes_tell() has sent to the other nodes
+ * question: the number for the next report
+ * asked: the number in the last report
  */
 static int64 question = 0;
 static int64 asked = 0;
 
-/* Incremented whenever all feed rows of this node have to be sent again. */
+/* incremented whenever all feed rows of this node have to be sent again */
 static uint64 unsure = 1;
 
 /* True if this transaction has sent feed rows to other nodes. */
@@ -93,15 +97,16 @@ static bool sending = false;
 /*
  * asking: whether to ask all nodes for all their feed rows when this
  *	transaction commits
- * losing: whether the commit may lose feed rows that other nodes have sent
+ * losing: whether this transaction may delete feed rows that other nodes have
+ *	sent
  */
 static bool asking = false;
 static bool losing = false;
 
 /*
- * Ask all other nodes to send all their feed rows, by a new number in
- * "question", which the next report contains. Readers do not use this node's
- * views until all nodes have sent these rows.
+ * Ask all other nodes to send all their feed rows: choose a new number for the
+ * next report. Readers do not use this node's views until all nodes have sent
+ * these rows.
  */
 static void
 ask(void)
@@ -115,7 +120,7 @@ ask(void)
  * this node again.
  *
  * rows_lost: whether feed rows that other nodes have sent may be missing on
- *	this node. The last reports of these nodes then no longer count.
+ *	this node. The last reports of these nodes are then ignored.
  */
 static void
 ask_anew(bool rows_lost)
@@ -172,7 +177,7 @@ nodes_sending(void)
  *
  * rows_lost: whether feed rows that other nodes have sent may be missing on
  *	this node. Readers then do not use the views until every node has sent its
- *	feed rows, even a node that cannot be reached.
+ *	feed rows. They also wait for a node that cannot be reached.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -183,8 +188,8 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * Call take(arg), which writes what another node has sent. The changes are
- * marked, so that this node's worker does not decode them. The transaction
+ * Call take(arg), which writes what another node has sent, and mark its
+ * changes, so that this node's worker does not decode them. The transaction
  * waits for locks only briefly. Its commit is flushed to disk, because the
  * sender does not send the rows again.
  */
@@ -206,8 +211,8 @@ nodes_in_worker(void)
 }
 
 /*
- * Publish in shared memory whether this node still has something to send to
- * some other node. wait_for_views() waits while it has.
+ * Set in shared memory whether this node still has something to send to some
+ * other node. As long as it has, wait_for_views() waits.
  */
 static void
 show_unsent(void)
@@ -236,9 +241,9 @@ node_lacks(OtherNode *other)
 }
 
 /*
- * Make the worker send all feed rows of this node to all nodes. A process that
- * is not the worker sets a flag in shared memory (feed_ask_worker()), which
- * the worker reads.
+ * Make the worker send all feed rows of this node to all nodes. In another
+ * process than the worker, only set a flag in shared memory for the worker
+ * (feed_ask_worker()).
  */
 void
 nodes_unsure(void)
@@ -256,7 +261,7 @@ nodes_unsure(void)
 
 /*
  * Return a number that changes whenever all feed rows of this node have to be
- * sent again. What was cached at an earlier number is then invalid.
+ * sent again. What was computed while it had another value is invalid.
  */
 uint64
 nodes_stamp(void)
@@ -266,10 +271,11 @@ nodes_stamp(void)
 
 /*
  * Make all other nodes check their copies, because this node may have failed
- * to report the deletion of posts. nodes_look() tells each node as soon as it
- * can be reached. Until all nodes are told, the worker does not confirm its
- * slot's position. So a new worker would decode the same changes again, and
- * call this function, too. Called in a transaction.
+ * to report the deletion of posts. nodes_look() tells each node as soon as the
+ * node can be reached. Until all nodes are told, the worker does not confirm a
+ * new position to its slot. If the worker is restarted meanwhile, it decodes
+ * the same changes again, and calls this function again. Called in a
+ * transaction.
  */
 void
 nodes_have_all_look(void)
@@ -296,8 +302,8 @@ has_shards(int group)
 }
 
 /*
- * Read the list of other nodes from Citus's catalogs. Keep what is known of a
- * node that was in the list before.
+ * Read the list of other nodes from Citus's catalogs. What is known of a node
+ * that was in the list before is kept.
  */
 static void
 look_at_nodes(void)
@@ -340,8 +346,8 @@ nodes_others(OtherNode **list)
 }
 
 /*
- * Return what is known of the node that has a node group; NULL if there is no
- * such node. Called in a transaction.
+ * Return what is known of the node of a node group; NULL if there is no such
+ * node. Called in a transaction.
  */
 OtherNode *
 nodes_other(int group)
@@ -356,21 +362,23 @@ nodes_other(int group)
 }
 
 /*
- * Return whether a statement may be sent to a node now: the last attempt has
- * reached the node, or the pause after a failed attempt is over.
+ * Return whether a statement may be sent to a node now. It may if the last
+ * attempt has reached the node, or if the pause after a failed attempt is
+ * over.
  */
 bool
 node_may_answer(const OtherNode *other)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	/* a time before away_at means that the clock was set back */
+	/* if it is earlier than the last failure, the clock was set back */
 	return now >= other->try_at || now < other->away_at;
 }
 
 /*
- * Note that an attempt to reach a node has failed. The pause before the next
- * attempt grows with each failure, and with the time that the attempt took.
+ * Note that an attempt to reach a node has failed. After each failure the
+ * pause before the next attempt is longer. It also depends on how long the
+ * attempt took.
  *
  * since: when the attempt began
  */
@@ -404,7 +412,8 @@ node_send(OtherNode *other, const char *sql)
 	node.host = other->host;
 	done = cluster_send(&node, owner, sql);
 	/*
-	 * If the statement failed, find out whether the connection failed as well.
+	 * The statement may have failed although the connection works. Find that
+	 * out by another statement.
 	 */
 	if (!done && (strcmp(sql, PING) == 0 || !cluster_send(&node, owner, PING)))
 	{
@@ -426,10 +435,10 @@ node_answers(OtherNode *other)
 }
 
 /*
- * Return whether the worker has to contact other nodes now, for one of these
- * reasons: this node needs all feed rows of the other nodes; another node
- * needs all feed rows of this node; a node that could not be reached has
- * reported; a backend needs all feed rows to be sent (feed_ask_worker()).
+ * Return whether the worker has to contact other nodes now. The reasons are:
+ * this node needs all feed rows of the other nodes; another node needs all
+ * feed rows of this node; a node that could not be reached has sent a report;
+ * a backend has asked the worker to send all feed rows (feed_ask_worker()).
  */
 bool
 nodes_have_asked(void)
@@ -455,8 +464,8 @@ try_again(OtherNode *other, const NodeNews *news)
 	if (other->try_at == 0)
 		return;
 	/*
-	 * A node that has reported since the last failed attempt can be reached.
-	 * So do not wait for the end of the pause.
+	 * If a node has sent a report since the last failed attempt, it can be
+	 * reached. So do not wait for the end of the pause.
 	 */
 	if (news->heard_at > other->away_at)
 		other->try_at = looked_at;
@@ -464,8 +473,8 @@ try_again(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * If the number in a node's report that asks for all feed rows (NodeNews.asks)
- * is a new one, note that all feed rows have to be sent to that node.
+ * If the number "asks" in a node's report is a new one, note that all feed
+ * rows have to be sent to that node.
  */
 static void
 take_question(OtherNode *other, const NodeNews *news)
@@ -478,9 +487,10 @@ take_question(OtherNode *other, const NodeNews *news)
 
 /*
  * Note which other nodes have asked for all feed rows in their last reports.
- * Contact those nodes again that could not be reached. Send the statement LOOK
- * to nodes whose must_look is true. Returns whether some node that can be
- * reached lacks feed rows. Called in a transaction.
+ * Try again to reach nodes that could not be reached. Send the statement LOOK
+ * to nodes that have to check their copies (OtherNode.must_look). Returns
+ * whether some node lacks feed rows and can be reached. Called in a
+ * transaction.
  */
 bool
 nodes_look(void)
@@ -514,8 +524,9 @@ nodes_look(void)
 }
 
 /*
- * Return a node that can be reached and lacks copies, or NULL. A node that has
- * refused a statement less than FIRST_PAUSE ms ago is skipped.
+ * Return a node that can be reached and lacks copies; NULL if there is none. A
+ * node is skipped if a statement has failed there less than FIRST_PAUSE ms
+ * ago.
  */
 OtherNode *
 nodes_lacking(void)
@@ -557,12 +568,12 @@ nodes_tell(bool kept)
 
 /*
  * Return whether every other node that has shards has sent all its feed rows
- * and copies to this node, and continues to report that. The last report of a
- * node that cannot be reached counts.
+ * and copies to this node, and continues to report that. For a node that
+ * cannot be reached, its last report counts.
  *
- * If the result is true, also publish in shared memory how many of its newest
- * posts every node keeps in every feed: the smallest of blogstore.feed_size
- * and OtherNode.keeps of all nodes.
+ * If the result is true, also set in shared memory the number of newest posts
+ * that each node keeps in every feed. It is the smallest of
+ * blogstore.feed_size and all OtherNode.keeps.
  */
 bool
 nodes_confirm(void)
@@ -598,9 +609,9 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * Rows were added to the feed while readers used it, and only new
-		 * snapshots show them. So readers with older snapshots must not use
-		 * the feed any more.
+		 * The feed has got older rows while readers used it. A reader with an
+		 * older snapshot does not see these rows, so it must not use the feed
+		 * any more.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

@@ -2,11 +2,11 @@
  * node_news.c
  *		The last report of each other node of a cluster, in shared memory.
  *
- * The worker of each node reports to every other node every second, by calling
- * tell_node() there (node_contact.c says what it reports). The backend that
- * runs tell_node() stores the report in shared memory for the worker of its
- * database. A worker does not use reports that were stored for an earlier
- * worker.
+ * The worker of each node sends a report to every other node every second, by
+ * calling tell_node() there (node_contact.c says what it contains). The
+ * backend that runs tell_node() stores the report in shared memory for the
+ * worker of its database. A worker does not use reports that were stored for
+ * an earlier worker.
  *
  * The set-up runs in the postmaster, the rest in the worker and in backends to
  * which other nodes have connected.
@@ -21,25 +21,22 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-/* the reports that were stored for one worker */
+/* the reports of other nodes, stored for the worker of one database */
 typedef struct NewsOfWorker
 {
-	/*
-	 * The pid of the worker. If another worker runs now, the reports no longer
-	 * count.
-	 */
+	/* The pid of that worker. Another worker ignores the reports. */
 	int			pid;
 
 	/*
-	 * Not 0 if a backend has asked the worker to send all feed rows to all
-	 * nodes.
+	 * 1 if a backend has asked the worker to send all feed rows to all nodes;
+	 * otherwise 0.
 	 */
 	pg_atomic_uint32 resend;
 
 	NodeNews	node[MAX_OTHER_NODES];
 } NewsOfWorker;
 
-/* indexed by the position of the worker's entry in launch_shared->entry */
+/* an array; all_news[i] belongs to the worker of launch_shared->entry[i] */
 static NewsOfWorker *all_news = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -73,8 +70,8 @@ news_startup(void)
 }
 
 /*
- * Install the hooks that request and initialize the shared memory for reports.
- * Called once, when the library is preloaded.
+ * Install the hooks that request and initialize the shared memory for the
+ * reports of other nodes. Called once, when the library is preloaded.
  */
 void
 node_news_init(void)
@@ -92,8 +89,8 @@ news_of(const WorkerEntry *entry)
 }
 
 /*
- * Return the element of news->node[] for the report of a node group. If there
- * is none, return an empty element.
+ * Return the element of news->node[] that has the report of a node group. If
+ * there is no report, return an element for it, without a report.
  */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
@@ -110,9 +107,9 @@ place_of(NewsOfWorker *news, int group)
 			oldest = place;
 	}
 	/*
-	 * Use the element with the oldest report, which is an unused element if
-	 * there is one. If there is none, the node of the oldest report probably
-	 * no longer exists.
+	 * Use the element whose report is oldest; an unused element counts as
+	 * oldest. If all elements are used, the node of the oldest report has
+	 * probably been removed from the cluster.
 	 */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;
@@ -122,7 +119,7 @@ place_of(NewsOfWorker *news, int group)
 
 /*
  * Store the report of another node. Wake the worker if the report differs from
- * the last one of that node.
+ * that node's last one.
  */
 void
 node_news_take(const NodeNews *news)
@@ -151,8 +148,8 @@ node_news_take(const NodeNews *news)
 }
 
 /*
- * Set *news to the last report of a node group. Returns false if there is
- * none.
+ * Set *news to the last report of a node group. Returns false if there is no
+ * report.
  */
 bool
 node_news_of(int group, NodeNews *news)
@@ -177,8 +174,8 @@ node_news_of(int group, NodeNews *news)
 }
 
 /*
- * Make the worker send all feed rows of this node to all nodes, by setting
- * NewsOfWorker.resend. Called in backends.
+ * Ask the worker to send all feed rows of this node to all nodes, by setting
+ * NewsOfWorker.resend in shared memory. Called in backends.
  */
 void
 feed_ask_worker(void)
@@ -190,10 +187,10 @@ feed_ask_worker(void)
 }
 
 /*
- * Return whether a backend has asked the worker to send all feed rows to all
- * nodes (feed_ask_worker() sets a flag in shared memory).
+ * Return whether a backend has called feed_ask_worker(), to ask the worker to
+ * send all feed rows to all nodes.
  *
- * take: whether to reset that flag
+ * take: whether to reset the flag that feed_ask_worker() has set
  */
 bool
 feed_is_asked_for(bool take)

@@ -10,13 +10,10 @@
 
 #include "utils/array.h"
 
-/*
- * What this node's worker knows of another node. node_contact.c explains the
- * protocol.
- */
+/* What this node's worker knows of another node (node_contact.c). */
 typedef struct OtherNode
 {
-	/* The address node.host is NULL here. OtherNode.host contains it. */
+	/* node.host is not used here; "host" contains the address. */
 	ClusterNode node;
 	char		host[256];
 	bool		has_shards;
@@ -25,15 +22,15 @@ typedef struct OtherNode
 	bool		has_feed;
 
 	/*
-	 * True if the other node has not been told yet to check its copies of
-	 * posts (nodes_have_all_look()).
+	 * True if the other node has to check its copies of posts
+	 * (nodes_have_all_look()), and has not been told yet.
 	 */
 	bool		must_look;
 
 	/*
-	 * lacks_copies: whether the table "unsent" has keys of copies for the
-	 * other node
-	 * unsent_group: the node group under which these keys are stored
+	 * lacks_copies: whether the table "unsent" has keys of copies that still
+	 *	have to be sent to the other node
+	 * unsent_group: the node group that the rows with these keys have
 	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
 	 *	sent in the order of their ids
 	 */
@@ -48,30 +45,30 @@ typedef struct OtherNode
 	bool		has_sent_all;
 
 	/*
-	 * How many of its newest posts the other node keeps in the feed of every
-	 * node.
+	 * The other node's newest posts are in the feed of every node; this is how
+	 * many they are, at least.
 	 */
 	int			keeps;
 
 	/*
-	 * The number by which the other node asks for all feed rows of this node,
-	 * as in the other node's last report. It is a new number each time.
+	 * The number "asks" in the other node's last report. A new number asks for
+	 * all feed rows of this node.
 	 */
 	int64		question;
 
 	/*
-	 * When the other node last answered a statement, and when a statement last
-	 * failed there.
+	 * answered_at: when the other node last answered a statement
+	 * refused_at: when it last answered with an error
 	 */
 	TimestampTz answered_at;
 	TimestampTz refused_at;
 
 	/*
-	 * Used if the last attempt to reach the other node has failed.
+	 * Used while the other node cannot be reached.
 	 *
-	 * try_at: the time of the next attempt; 0 if the last attempt has
-	 *	succeeded
-	 * away_at: the time of the last failure
+	 * try_at: the time of the next attempt to reach it; 0 if the last attempt
+	 *	has succeeded
+	 * away_at: the time of the last failed attempt
 	 * pause: the last pause between two attempts, in ms
 	 */
 	TimestampTz try_at;
@@ -104,9 +101,10 @@ extern bool nodes_confirm(void);
 #define MAX_OTHER_NODES 63
 
 /*
- * The last report of another node to this one. A node that needs all feed rows
- * of the other nodes puts a new number into its reports ("asks"). A node that
- * has sent its feed rows puts the same number into its own report ("answers").
+ * The last report that another node has sent to this one. A node that needs
+ * all feed rows of the other nodes puts a new number into its reports
+ * ("asks"). Another node sends its feed rows, and then returns that number in
+ * its own report ("answers").
  */
 typedef struct NodeNews
 {
@@ -114,18 +112,18 @@ typedef struct NodeNews
 	int			group;			/* the node group of the reporting node */
 
 	/*
-	 * The number by which this node has asked for all feed rows, if the
-	 * reporting node has sent them since; 0 if it has not.
+	 * A number that this node has sent in "asks": the reporting node has sent
+	 * all its feed rows since. 0 if it has not.
 	 */
 	int64		answers;
 
-	/* The number by which the reporting node asks for all feed rows. */
+	/* a number; a new number asks this node for all its feed rows */
 	int64		asks;
 
 	/*
-	 * How many of its newest posts the reporting node keeps in the feed of
-	 * every node; 0 if this node lacks copies or feed rows of the reporting
-	 * node's posts.
+	 * The reporting node has sent at least this many of its newest posts to
+	 * the feed of every node. 0 if this node lacks feed rows, or copies, of
+	 * the reporting node's posts.
 	 */
 	int			keeps;
 

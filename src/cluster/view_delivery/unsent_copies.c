@@ -6,8 +6,8 @@
  * The transaction that should have sent a copy inserts its key. A later
  * transaction deletes the key and sends the copy again (copies_send_unsent()).
  * It makes the copy from the current post, and sends it to the node that has
- * the author's shard at that time. If the post's shard is on another node by
- * then, it sends the key to that node, which refreshes the copy.
+ * the author's shard at that time. If the post's shard has been moved to
+ * another node, it sends only the key, to that node, which refreshes the copy.
  *
  * Runs in the worker.
  */
@@ -21,7 +21,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-/* How many keys unsent_take() takes from the table at once. */
+/* how many keys unsent_take() takes at once from the table "unsent" */
 #define SENT_AT_ONCE 200
 
 static KeptPlan add_plan = {
@@ -44,7 +44,10 @@ static KeptPlan take_plan = {
 	3, {INT4OID, INT8OID, UUIDOID}, NULL
 };
 
-/* Store the key of a copy that could not be sent to a node group. */
+/*
+ * Store in the table "unsent" the key of a copy that could not be sent to a
+ * node group.
+ */
 void
 unsent_add(int group, const PostKey *key)
 {
@@ -64,8 +67,8 @@ unsent_add(int group, const PostKey *key)
 }
 
 /*
- * Find out from the table which of n other nodes lack copies, and set their
- * fields lacks_copies and unsent_group.
+ * Set the fields lacks_copies and unsent_group of n other nodes. A node lacks
+ * copies if the table "unsent" has keys for its node group.
  */
 void
 unsent_look(OtherNode *others, int n)
@@ -84,9 +87,10 @@ unsent_look(OtherNode *others, int n)
 		int			at = 0;
 
 		/*
-		 * If the node group no longer has a node, its shards are on other
-		 * nodes. Then mark any other node as lacking the copies.
-		 * copies_send_unsent() sends them to the nodes where they belong.
+		 * The node of a node group may have been removed from the cluster. Its
+		 * shards are then on other nodes. In this case, mark any other node as
+		 * lacking the copies. copies_send_unsent() sends them to the nodes
+		 * where they belong.
 		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
@@ -99,9 +103,8 @@ unsent_look(OtherNode *others, int n)
 }
 
 /*
- * Take from the table "unsent" the keys of some copies that a node lacks.
- * Returns these keys, and deletes them from the table. The next call takes the
- * following keys.
+ * Return the keys of some copies that a node lacks, and delete these keys from
+ * the table "unsent". The next call returns the next keys.
  *
  * n: set to the number of keys
  */

@@ -17,7 +17,7 @@
 
 #include "utils/timestamp.h"
 
-/* The worker contacts the other nodes at least this often, in ms. */
+/* The worker sends a report to the other nodes at least this often, in ms. */
 #define SEE_TO_NODES 1000
 
 static void
@@ -33,8 +33,8 @@ send_copies(void *arg)
 }
 
 /*
- * Send to other nodes the feed rows and some of the copies that they lack.
- * Returns whether more copies may have to be sent.
+ * Send to other nodes the feed rows that they lack, and some of the copies
+ * that they lack. Returns whether more copies may have to be sent.
  */
 static bool
 send_what_lacks(void)
@@ -54,16 +54,16 @@ send_what_lacks(void)
 }
 
 /*
- * When this worker has sent its last report to the other nodes, and the
- * argument "kept" of that report (tell()).
+ * told_at: when this worker has sent its last report to the other nodes
+ * told_kept: whether this node's views were up to date then
  */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
 
 /*
- * Report to the other nodes.
+ * Send a report to the other nodes.
  *
- * kept: whether the views are up to date for this node's posts
+ * kept: whether this node's posts are up to date in the views
  */
 static void
 tell(bool kept)
@@ -78,11 +78,11 @@ tell(bool kept)
 }
 
 /*
- * Called by the worker in each round of its main loop. Sends feed rows, copies
- * and a report to the other nodes, if something is new or SEE_TO_NODES ms have
- * passed. Then lets readers use this node's views, or stops that, depending on
- * the reports of the other nodes. Returns whether the worker has more to send
- * and should begin its next round at once.
+ * Do in one round of the worker's main loop what concerns the other nodes. If
+ * something is new or SEE_TO_NODES ms have passed, send them feed rows, copies
+ * and a report. Then let readers use this node's views, or stop that,
+ * depending on the reports of the other nodes. Returns whether the worker has
+ * more to send and should begin its next round at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -109,11 +109,12 @@ nodes_turn(Worker *worker)
 }
 
 /*
- * Queue jobs that check the names of authors in all items on this node.
- * Renames and deletions of users may have been lost with the replication slot.
+ * Queue jobs that check the names of authors in all items on this node. The
+ * worker may have missed renames and deletions of users, because its
+ * replication slot was lost.
  *
- * first: true if there was no slot before: all users are treated as renamed.
- *	False if there was one: all shards are treated as just arrived.
+ * first: true if there was no slot before: treat all users as renamed. False:
+ *	treat all shards as just moved to this node.
  */
 static void
 look_at_all_names(bool first)
@@ -129,9 +130,10 @@ look_at_all_names(bool first)
 }
 
 /*
- * Call rebuild_views() on all nodes, which checks whether the posts of their
- * copies exist (copies_look_elsewhere()). Deletions of posts may have been
- * lost with the replication slot. Errors: 08006 if a node cannot be reached.
+ * Call rebuild_views() on all nodes. It checks whether the posts of each
+ * node's copies exist (copies_look_elsewhere()). The worker may have missed
+ * deletions of posts, because its replication slot was lost. Errors: 08006 if
+ * a node cannot be reached.
  */
 static void
 have_all_look(void)
@@ -147,9 +149,10 @@ have_all_look(void)
 }
 
 /*
- * Make up for changes that were lost with the worker's replication slot.
+ * Make up for changes that the worker has missed, because its replication slot
+ * was lost.
  *
- * first: whether there was no slot before
+ * first: true if there was no slot before
  */
 void
 nodes_changes_lost(bool first)
@@ -160,8 +163,8 @@ nodes_changes_lost(bool first)
 }
 
 /*
- * Return whether this node was added to the cluster and does not have its
- * placement of the reference table "user_items" yet.
+ * Return whether this node was added to the cluster, and has no copy of the
+ * reference table "user_items" yet.
  */
 static bool
 users_are_to_come(void)
@@ -174,9 +177,9 @@ users_are_to_come(void)
 }
 
 /*
- * Check the table "unsent". Errors: 55000 if it is damaged. Returns false if
- * this node does not have the user items yet, because it was just added to the
- * cluster.
+ * Check that the table "unsent" is undamaged. Returns false if this node was
+ * just added to the cluster and does not have the user items yet. Errors:
+ * 55000 if "unsent" is damaged.
  */
 bool
 nodes_check_tables(void)
