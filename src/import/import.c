@@ -2,9 +2,9 @@
  * import.c
  *		Bulk import: the sequence of its steps.
  *
- * Sources are read as the caller (import/sources/staging.c). Everything else
- * is done as the containers' owner, by a few statements over whole sets
- * (import_sql.c):
+ * The sources are read with the rights of the role that calls import()
+ * (import/sources/staging.c). Everything else is done as the containers'
+ * owner, by a few statements over whole sets (import_sql.c):
  *
  *	1.	check and write users
  *	2.	check posts, comments and likes
@@ -16,7 +16,7 @@
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
  * The checks read committed items. If another transaction writes the same key
- * meanwhile, the import fails (40001) rather than lose a row.
+ * meanwhile, the import fails (40001), so that no row is lost.
  *
  * Runs in backends.
  */
@@ -64,11 +64,12 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Insert the rejected items, from a temporary table, into the table that the
- * caller of import() passed for them. Runs with the rights of this SQL role.
+ * Insert the rejected items into the table that the caller of import() passed
+ * for them. They are read from a temporary table. Runs with the rights of the
+ * role that has called import().
  *
- * "rehearse": insert no row. The statement then only raises an error, at the
- * beginning of the import, if the role has no right to insert.
+ * rehearse: insert no row. If that role has no right to insert, the statement
+ *	raises an error all the same. The import begins with this test.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -124,7 +125,7 @@ import_begin(Import *import, const char *command)
 }
 
 /*
- * A rejected item that prints as more bytes than this is not shown in the
+ * A rejected item whose text has more bytes than this is not shown in the
  * error message of refuse_rejected().
  */
 #define MAX_SHOWN (1024 * 1024)
@@ -136,9 +137,9 @@ beginning(const char *text)
 }
 
 /*
- * Return the first characters of a rejected item, for an error message. Long
- * items are replaced by a remark before they are printed: a number of few
- * digits, such as 1e100000, can print as a very long text.
+ * Return the first characters of a rejected item, for an error message. If the
+ * item's text would be too long, return a remark instead. (A number such as
+ * 1e100000 has few digits, but its text is very long.)
  */
 static const char *
 item_beginning(Datum item)
@@ -151,8 +152,8 @@ item_beginning(Datum item)
 }
 
 /*
- * Raise the error of an import that has rejected items and was given no table
- * for them. Errors: 23514.
+ * Raise the error that items were rejected. Called if the caller of import()
+ * has passed no table for rejected items. Errors: 23514.
  */
 static void
 refuse_rejected(const Import *import, int64 rejected)
@@ -224,9 +225,9 @@ write_items(const Import *import, ItemType type)
 }
 
 /*
- * Check that the user exists whom the caller has named as "guest", the author
- * of items without an author. Must run after the users were imported, because
- * the guest may be one of them. Errors: 23503.
+ * Throw an error if the user does not exist whom the caller of import() has
+ * passed as "guest", the author of items without an author. Called after the
+ * users were imported, because the guest may be one of them. Errors: 23503.
  */
 static void
 need_guest(const Import *import)
@@ -276,10 +277,11 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * Since the import checked its users, another transaction may have created
-	 * and deleted a user with the same id as one of the new users. From here
-	 * on this cannot happen, because this transaction has inserted the new
-	 * user items.
+	 * After the import has checked the users, another transaction may have
+	 * created and deleted a user with the id of a new user. That user's items
+	 * may not all be deleted yet, so throw an error. From now on no other
+	 * transaction can create such a user, because this one has inserted the
+	 * new users.
 	 */
 	if (n == 0)
 		return;
@@ -289,9 +291,9 @@ import_users(Import *import)
 }
 
 /*
- * Edit the existing items of a type that differ from their source rows. An
- * item to which another transaction has meanwhile made the same change is
- * tallied as "present", not as "updated".
+ * Edit the existing items of a type that differ from their source rows. If
+ * another transaction has meanwhile made the same change to an item, count the
+ * item as "present", not as "updated".
  */
 static void
 edit_items(Import *import, ItemType type)
@@ -308,15 +310,15 @@ edit_items(Import *import, ItemType type)
 }
 
 /*
- * Count the new comments and likes of each post. Take a row lock (FOR KEY
- * SHARE) on each existing post that gets comments or likes, or of which the
- * import edits, hides or shows a comment. Returns how many existing posts get
- * visible comments or likes, and therefore a delta.
+ * Count the new comments and likes of each post. Lock (FOR KEY SHARE) the rows
+ * of existing posts that get comments or likes, or whose comments are edited.
+ * Returns how many existing posts get visible comments or likes; each of these
+ * needs a delta.
  */
 static int64
 lock_others(const Import *import)
 {
-	/* the number of existing posts to lock */
+	/* how many existing posts have to be locked */
 	int64		others;
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
@@ -352,10 +354,7 @@ import_posts(Import *import)
 		tuplestore_end(import->changed);
 }
 
-/*
- * Check and write what was read from the sources. All of this runs as the
- * containers' owner.
- */
+/* Check and write what was read from the sources, as the containers' owner. */
 static void
 import_staged(Import *import)
 {
@@ -366,8 +365,9 @@ import_staged(Import *import)
 
 	import_phase_begin(&phase);
 	/*
-	 * Until guard_leave(), triggers and other code of the containers' owner
-	 * can run. The guard keeps this code from harming the caller of import().
+	 * Triggers and other code of the containers' owner can run from here to
+	 * guard_leave(). The guard keeps this code from harming the caller of
+	 * import().
 	 */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
@@ -401,11 +401,12 @@ import_staged(Import *import)
 }
 
 /*
- * Append a row of tallies to the result of import() or import_documents(). The
+ * Append to the result of import() or import_documents() a row that says how
+ * many items of a type were read, written, present, rejected and updated. The
  * result of import_documents() has no columns "updated" and "left_out".
  *
- * "left_out": an array of the names of the source's columns that were not
- * imported, or 0 for NULL.
+ * left_out: an array of the names of the source's columns that were not
+ *	imported; 0 for NULL
  */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
@@ -426,9 +427,10 @@ put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
 }
 
 /*
- * Check and write what was read from the sources, and return the tallies as
- * the result of import() or import_documents(). Errors: 09000, 23503, 23514,
- * 40001, 42501, 55000. Locks: those of import().
+ * Check and write what was read from the sources, and return how many items
+ * were read, written and so on, as the result of import() or
+ * import_documents(). Errors: 09000, 23503, 23514, 40001, 42501, 55000. Locks:
+ * those of import().
  */
 void
 import_end(Import *import, FunctionCallInfo fcinfo)

@@ -12,8 +12,8 @@
 #include "import/sources/sources.h"
 
 /*
- * The reasons why a row of the caller's table is rejected if an item with the
- * same id exists and differs from the row.
+ * The reasons for rejecting a source row that differs from the existing item
+ * with the same id.
  */
 #define TAKEN "id taken"
 #define TAKEN_BY_ANOTHER "id taken by another author"
@@ -24,17 +24,18 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Finds existing comments or likes by primary key. The caller must look up
- * keys in the order of partition, post, and rest of the key.
+ * Finds existing comments or likes by primary key. The caller must look up the
+ * keys in this order: by partition, then by post, then by the other half of
+ * the key.
  */
 typedef struct ItemLookup
 {
 	/*
-	 * Return whether the item with this key exists, and store it in *item,
-	 * where it is valid until the next call.
+	 * Return whether the item with the given key exists. If it does, store it
+	 * in *item, where it is valid until the next call.
 	 *
-	 * "other": the second half of the key, which is a comment's id, or the id
-	 * of the user who likes the post.
+	 * other: the second half of the key: a comment's id, or the id of the user
+	 *	who likes the post
 	 */
 	bool		(*find) (struct ItemLookup *lookup, const pg_uuid_t *post_id,
 						 const pg_uuid_t *other, BlogItem *item);
@@ -42,25 +43,21 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * Says which tables ImportTarget.learn() must make readable for the next
- * statements. The statements in import_sql.c read the containers under names
- * with #, because on a cluster they read copies.
+ * Says which table ImportTarget.learn() must make readable for the next
+ * statements. The statements in import_sql.c name these tables with #, for
+ * example #posts, because on a cluster they read copies of the tables.
  */
 typedef enum ImportLearn
 {
-	/* Make #deleting readable: the users who are being deleted. */
+	/* #deleting, the ids of the users who are being deleted */
 	LEARN_DELETING,
 
-	/*
-	 * Make #posts readable. It must have the existing posts whose ids are in
-	 * the source of posts.
-	 */
+	/* #posts, with the existing posts whose ids are in the source of posts */
 	LEARN_POSTS,
 
 	/*
-	 * Make #posts readable. It must have the existing posts whose ids are in
-	 * the source of posts, and the existing posts to which comments and likes
-	 * in the sources belong.
+	 * #posts, with the existing posts whose ids are in the source of posts,
+	 * and those to which comments and likes in the sources belong
 	 */
 	LEARN_PARENTS
 } ImportLearn;
@@ -73,23 +70,25 @@ typedef enum ImportLearn
 typedef struct ImportTarget
 {
 	/*
-	 * Prepare the target of the import. Called after the import's temporary
-	 * tables were created. Errors: 55000.
+	 * Prepare the import. Called after the import's temporary tables were
+	 * created. Errors: 55000.
 	 */
 	void		(*begin) (Import *import);
 
 	/*
-	 * Lock the containers' tables that the import writes (RowExclusiveLock),
-	 * and check that none of the tables in which it looks for existing items
-	 * is missing. Called after the sources were read. Errors: 55000.
+	 * Lock the tables of the containers that the import writes
+	 * (RowExclusiveLock). Throw an error if a table is missing in which the
+	 * import looks for existing items. Called after the sources were read.
+	 * Errors: 55000.
 	 */
 	void		(*lock) (Import *import);
 
 	/*
-	 * Make a table readable for the next statements; "what" says which. On a
-	 * cluster, this copies rows from the other nodes into a local table. On
-	 * one machine, it does nothing, because statements read the containers
-	 * themselves.
+	 * Make a table readable for the next statements. On a cluster, this copies
+	 * rows from the other nodes into a local table. On one machine, it does
+	 * nothing, because statements read the containers themselves.
+	 *
+	 * what: says which table
 	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
@@ -99,23 +98,28 @@ typedef struct ImportTarget
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
 	/*
-	 * Take a row lock (FOR KEY SHARE) on each existing post in the temporary
-	 * table @count, which has the posts that get comments or likes. So none of
-	 * these posts is deleted before the import commits.
+	 * Lock (FOR KEY SHARE) the row of each existing post that gets comments or
+	 * likes, so that none of these posts is deleted before the import commits.
+	 * The temporary table of sums (@count in import_sql.c) has their ids.
 	 *
-	 * "posts": the number of these posts. Errors: 40001 if one was deleted.
+	 * posts: the number of these posts
+	 *
+	 * Errors: 40001 if one was deleted.
 	 */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
 	/*
-	 * Write the new items of a type. "rows" is their expected number. Errors:
-	 * 09000 if a trigger suppresses an insert, 40001.
+	 * Write the new items of a type.
+	 *
+	 * rows: how many rows must be written
+	 *
+	 * Errors: 09000 if a trigger suppresses an insert; 40001.
 	 */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*
 	 * Edit the existing posts or comments that differ from their source rows.
-	 * Returns how many were changed. Errors: 40001.
+	 * Returns how many items were changed. Errors: 40001.
 	 */
 	int64		(*edit) (Import *import, ItemType type);
 
@@ -123,9 +127,8 @@ typedef struct ImportTarget
 	bool		(*key_is_taken) (const ErrorData *error);
 
 	/*
-	 * Finish after everything is written. Called outside of the section
-	 * between guard_enter() and guard_leave(), in which DDL is refused.
-	 * Errors: 40001.
+	 * Finish after everything is written. Called after guard_leave(), because
+	 * DDL is refused before. Errors: 40001.
 	 */
 	void		(*end) (const Import *import);
 } ImportTarget;
@@ -142,8 +145,8 @@ extern ItemLookup *leaf_lookup_begin(ItemType type);
  * ------------------------------------------------------------------------ */
 
 /*
- * import.c: the caller calls import_begin(), reads the sources
- * (sources/staging.c), and calls import_end().
+ * import.c: a caller calls import_begin(), reads the sources
+ * (sources/staging.c), and then calls import_end().
  */
 extern void import_begin(Import *import, const char *command);
 extern void import_end(Import *import, FunctionCallInfo fcinfo);
@@ -155,9 +158,11 @@ typedef struct KnownItems KnownItems;
 typedef enum KnownState
 {
 	KNOWN_NEW,
-	/* The item exists, and has the row's values. */
+	/* an item with the same key and the same values exists */
 	KNOWN_PRESENT,
-	/* The item exists with other values, and the import replaces them. */
+	/*
+	 * an item with the same key exists, and the import must change its values
+	 */
 	KNOWN_CHANGED
 } KnownState;
 
@@ -172,8 +177,8 @@ extern void import_check(Import *import, ItemType type);
 /*
  * import_write.c
  *
- * ImportWrite: a function that writes rows and returns their number.
- * ItemTaker: a function that writes one item.
+ * ImportWrite: a function that writes rows and returns how many it has written
+ * ItemTaker: a function that writes one item
  */
 typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef void (*ItemTaker) (void *arg, const BlogItem *item);
@@ -194,8 +199,8 @@ extern void import_hide_posts(const Import *import);
 extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
 /*
- * import_sql.c: the statements. The file's head comment explains the names and
- * parameters that they contain.
+ * import_sql.c: the statements. The comment at the beginning of that file
+ * explains the names and parameters in them.
  */
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;

@@ -26,7 +26,7 @@ SQL_FUNCTION(import_documents);
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
 /*
- * Check that the transaction may write and is READ COMMITTED, and that
+ * Throw an error unless the transaction may write and is READ COMMITTED, and
  * "rejects" is a table with the columns for rejected items. Errors: 25001,
  * 25006, 42703, 42809, 42P01.
  */
@@ -45,13 +45,10 @@ check_call(const char *command, Oid rejects)
 					 rejects_column);
 }
 
-/* The numbers of import()'s arguments. */
+/* the numbers of import()'s arguments */
 enum
 {
-	/*
-	 * Arguments 0 to N_IMPORTED - 1: the sources of users, posts, comments and
-	 * likes.
-	 */
+	/* Arguments 0 to 3 are the sources of users, posts, comments and likes. */
 	ARG_REJECTS = N_IMPORTED,
 
 	ARG_KEY_PREFIX,
@@ -61,9 +58,9 @@ enum
 };
 
 /*
- * The second half of import(). The caller has stored the arguments after
- * "rejects" in *import. Reads the sources that arguments 0 to 3 name, imports
- * them, and returns the result.
+ * Read the sources that arguments 0 to 3 of import() name, import them, and
+ * return the result. The caller has stored the arguments after "rejects" in
+ * *import.
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)

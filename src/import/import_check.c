@@ -11,8 +11,9 @@
  * keeps the new ones in a tuplestore, in the order in which they will be
  * written, and counts them for their posts.
  *
- * The temporary table @part has one or more rows for each post, with numbers
- * of its new comments and likes. A statement of import_sql.c adds them up.
+ * The counts are written to the temporary table of counts (@part in
+ * import_sql.c). It has one or more rows for each post, and a statement of
+ * import_sql.c adds them up.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -28,9 +29,9 @@
 #include "utils/builtins.h"
 
 /*
- * A DestReceiver for the rows of comments or likes that CHECK_CHILD
- * (import_sql.c) selects. It compares each row with the existing item that has
- * the same key.
+ * A DestReceiver for source rows of comments or likes, which the query
+ * CHECK_CHILD (import_sql.c) returns. It compares each row with the existing
+ * item that has the same key.
  */
 typedef struct CheckReceiver
 {
@@ -38,18 +39,21 @@ typedef struct CheckReceiver
 	Import	   *import;
 	ItemType	type;
 
-	/* The properties in a row's first nprops columns. */
+	/* the fields that the first nprops columns of a row contain */
 	const Property *prop;
 
 	int			nprops;
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* writes to the temporary table @part */
+	TempWriter *part;			/* writes to the table of counts */
 	/*
-	 * The post whose comments or likes are being counted, if n > 0. "fresh" is
-	 * whether the import creates this post. n is how many comments or likes
-	 * were counted that are not in the temporary table @part yet.
+	 * How many new comments or likes of one post were counted. They are
+	 * written to the temporary table of counts when the next post begins.
+	 *
+	 * counted: the post's id, if n > 0
+	 * fresh: whether the import creates the post
+	 * n: the number of comments or likes
 	 */
 	pg_uuid_t	counted;
 
@@ -57,16 +61,16 @@ typedef struct CheckReceiver
 	int64		n;
 
 	/*
-	 * The last post for which note_uncounted() has inserted a row into the
-	 * temporary table @part, if "noted" is true. It is remembered because the
-	 * rows of one post arrive together, and one row in @part is enough.
+	 * The last post that note_uncounted() has written to the temporary table
+	 * of counts, if "noted" is true. The rows of one post arrive together, and
+	 * one row in that table is enough.
 	 */
 	pg_uuid_t	uncounted;
 
 	bool		noted;
 } CheckReceiver;
 
-/* The columns that follow the nprops properties in a row of the query. */
+/* the two columns of a row that follow the first nprops */
 enum
 {
 	CHECKED_REASON,
@@ -74,10 +78,10 @@ enum
 };
 
 /*
- * Insert a row into the temporary table @part: n new comments or likes for a
- * post.
+ * Write to the temporary table of counts that a post gets n new comments or
+ * likes.
  *
- * "fresh": whether the import creates the post.
+ * fresh: whether the import creates the post
  */
 static void
 put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
@@ -94,8 +98,8 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 }
 
 /*
- * Insert the number of comments or likes that were counted for the current
- * post into the temporary table @part.
+ * Write to the temporary table of counts how many comments or likes were
+ * counted for the current post.
  */
 static void
 write_part(CheckReceiver *receiver)
@@ -108,8 +112,8 @@ write_part(CheckReceiver *receiver)
 
 /*
  * Count a new comment or like for its post. Rows arrive sorted by post. When
- * the first row of another post arrives, the previous post's count is written
- * to the temporary table @part.
+ * the first row of another post arrives, write the count of the previous post
+ * to the temporary table of counts.
  */
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -125,10 +129,9 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Insert a row with the count 0 into the temporary table @part, for a post
- * that gets a hidden comment, or of which a comment is edited. The row does
- * not change the post's counts. It makes the import take a row lock on the
- * post, as on all existing posts in @part.
+ * Make the import lock the row of a post that gets a hidden comment, or whose
+ * comment is edited. Write the post, with the count 0, to the temporary table
+ * of counts. The import locks the existing posts in that table.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -143,7 +146,7 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 
 /*
  * Insert a rejected comment or like, with the reason, into the temporary table
- * of rejected comments or likes.
+ * for rejected comments or likes.
  */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
@@ -161,9 +164,10 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 }
 
 /*
- * Compare a valid row with the existing item of the same key, and tally the
- * result. A row of a new item is stored in import->passed, one of an item to
- * be edited in import->changed.
+ * Compare a valid row with the existing item of the same key, and count the
+ * row as rejected, present, updated or new. If the item is new, store the row
+ * in import->passed. If the item has to be edited, store the row in
+ * import->changed.
  */
 static void
 check_known(CheckReceiver *receiver, TupleTableSlot *slot)
@@ -261,14 +265,13 @@ check_children(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Decide which users get a name that another user has in the registry (the
- * table of usernames). A user gets such a name only if the other user gets
- * another name in the same import.
+ * Decide which users get a username that another user has now. A user gets
+ * such a name only if that other user gets another name in the same import.
  *
- * Such users form chains, and rings in which users exchange their names. If
- * the last user of a chain cannot give up the name, all users of the chain are
- * rejected. Each pass over @checked_user, the temporary table of checked
- * users, halves the lengths of the chains, so log2(n) passes resolve all.
+ * Users who wait for each other's names form chains and rings. If the last
+ * user of a chain cannot give up the name, all users of the chain are
+ * rejected. Each pass over the checked users halves the lengths of the chains,
+ * so log2(n) passes are enough.
  */
 static void
 check_names(const Import *import)
@@ -283,9 +286,9 @@ check_names(const Import *import)
 }
 
 /*
- * Set the tally of users who get another name than their source rows have. The
- * last statement that SPI has run must be import_tally_sql[ITEM_USER], whose
- * result is read.
+ * Count the users who get another name than their source rows have. The counts
+ * are in the result of import_tally_sql[ITEM_USER], which must be the last
+ * statement that SPI has run.
  */
 static void
 tally_renamed(ImportTally *renamed)
@@ -325,9 +328,10 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Check the rows of a type that were read from the source, tally them, and
- * store the rejected ones in @rejected. Errors: those of the statements and of
- * ItemLookup.find.
+ * Check the rows of a type that were read from the source, and count them as
+ * rejected, present, updated or new. Store the rejected ones in the temporary
+ * table of rejected items. Errors: those of the statements and of
+ * ItemLookup.find().
  */
 void
 import_check(Import *import, ItemType type)

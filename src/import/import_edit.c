@@ -2,12 +2,12 @@
  * import_edit.c
  *		Bulk import: changes existing items that differ from the source.
  *
- * The checks found these items by comparing the source's rows with committed
- * items. This file locks each item, compares it again, and writes it as
- * edit_user(), edit_post() and edit_comment() do. Counts and names of authors
- * stay unchanged, and the worker updates the views. If another transaction has
- * changed or deleted an item in a way that the checks did not see, the import
- * fails (40001).
+ * The checks have found these items by comparing the source's rows with
+ * committed items. This file locks each item, compares it again, and writes it
+ * as edit_user(), edit_post() and edit_comment() do. Counts and names of
+ * authors stay unchanged, and the worker updates the views. If another
+ * transaction has changed or deleted an item after the checks, the import may
+ * fail (40001).
  *
  * "wanted" is the item as the source has it, "found" the item in the
  * container.
@@ -30,15 +30,15 @@
 #include "utils/snapmgr.h"
 
 /*
- * A DestReceiver for the source rows whose existing items differ from them. It
- * edits these items.
+ * A DestReceiver for source rows that differ from the existing items with
+ * their keys. It edits these items.
  */
 typedef struct EditReceiver
 {
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* the properties in a row's columns */
+	const Property *prop;		/* the fields that a row's columns contain */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
@@ -47,14 +47,14 @@ typedef struct EditReceiver
 	int64		edited;
 
 	/*
-	 * Whether the comment of the current row must also be hidden or shown,
-	 * which hide_comment() does. Set by edit_comment().
+	 * Set by edit_comment(): true if the comment must also be hidden or shown.
+	 * hide_comment() does that.
 	 */
 	bool		flips;
 
 	/*
-	 * The posts that this import has hidden. The list is allocated in the
-	 * memory context "lasting".
+	 * The posts that the import has hidden: a list of BlogItem. It is
+	 * allocated in the memory context "lasting".
 	 */
 	List	   *hidden;
 
@@ -63,9 +63,9 @@ typedef struct EditReceiver
 } EditReceiver;
 
 /*
- * Lock an existing user's item, and call receiver->edit_user() for it. Returns
- * whether the item was changed. Errors: 40001 if the user was deleted. Locks:
- * a row lock (FOR NO KEY UPDATE) on the user item.
+ * Lock the item of an existing user, and call receiver->edit_user() for it.
+ * Returns whether the item was changed. Errors: 40001 if the user was deleted.
+ * Locks: the row of the user item, FOR NO KEY UPDATE.
  */
 static bool
 edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
@@ -75,9 +75,9 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * USER_EDIT makes user_writer_lock() take the row lock of an edit that
-	 * keeps the username. This suffices even if the name changes, because the
-	 * import has already inserted the new name into the registry.
+	 * USER_EDIT means an edit that keeps the username. Its row lock is enough
+	 * even if the username changes, because the import has already inserted
+	 * the new username into the table "usernames".
 	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
@@ -89,8 +89,8 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 /*
  * Lock an existing post or comment, and call receiver->edit() for it. Returns
- * whether the item was changed. Errors: 40001 if it was deleted. Locks: a row
- * lock (FOR NO KEY UPDATE) on the item.
+ * whether the item was changed. Errors: 40001 if it was deleted. Locks: the
+ * item's row, FOR NO KEY UPDATE.
  */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
@@ -174,8 +174,8 @@ static const Property user_columns[] = {
 };
 
 /*
- * The callback EditReceiver.edit_user that import_release_names() uses. Checks
- * that the user was not renamed after the source was checked. Changes nothing.
+ * A function for EditReceiver.edit_user. It changes nothing, and throws an
+ * error if the user was renamed after the source was checked. Errors: 40001.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -186,9 +186,9 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 }
 
 /*
- * The callback EditReceiver.edit_user that import_edit_users() uses. Writes
- * the properties and the name of the user's source row into the user item. The
- * caller has already inserted a new name into the registry.
+ * A function for EditReceiver.edit_user. It writes the name and the properties
+ * that the source row has into the user item. The caller has already inserted
+ * a new name into the table "usernames".
  */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -204,9 +204,10 @@ write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wan
 }
 
 /*
- * Call the callback edit() for each user that a query returns, and return the
- * number of users. The columns of the query are the first nprops of
- * user_columns[].
+ * Call edit() for each user that a query returns. Returns the number of users.
+ *
+ * nprops: the number of the query's columns. They are the first fields of
+ *	user_columns[].
  */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,
@@ -236,10 +237,9 @@ release_row(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Take row locks (FOR NO KEY UPDATE) on the items of existing users whose
- * names change, and delete their old names from the registry. Afterwards new
- * names can be inserted into the registry, also those of two users who
- * exchange their names. Errors: 40001.
+ * Lock the items of existing users whose names change (FOR NO KEY UPDATE), and
+ * delete their old names from the table "usernames". Afterwards the new names
+ * can be inserted, even if two users exchange their names. Errors: 40001.
  */
 void
 import_release_names(const Import *import)
@@ -252,9 +252,9 @@ import_release_names(const Import *import)
 }
 
 /*
- * Write the names and properties of the existing users that differ from their
- * source rows. New names must be claimed in the registry before. Errors:
- * 40001, 55000.
+ * Write the names and properties of those existing users that differ from
+ * their source rows. The new names must already be in the table "usernames".
+ * Errors: 40001, 55000.
  */
 void
 import_edit_users(const Import *import)
@@ -269,9 +269,9 @@ import_edit_users(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Set the title, content, properties and parent of a post or comment to what
- * its source row says, and the modification date if any of them changes.
- * Returns whether any of them changes.
+ * Set the title, content, properties and parent of a post or comment to the
+ * values of its source row. If that changes the item, also set the
+ * modification date, and return true.
  */
 static bool
 take_texts(const Import *import, const ItemWriter *writer,
@@ -299,13 +299,13 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * The callback EditReceiver.edit for posts: write a post as its source row
- * says. If a hidden post is shown and its row has a creation date, the post
- * gets this date. Returns false if the post no longer differs from the row.
+ * A function for EditReceiver.edit: give a post the values of its source row.
+ * If this shows a hidden post, the post also gets the row's creation date, if
+ * the row has one. Returns false if the post no longer differs from the row.
  *
  * If the post becomes hidden, this function only adds it to receiver->hidden.
- * import_hide_posts() removes it from the views at the end of the import,
- * because it takes views_lock(), which must come after all locks on posts.
+ * import_hide_posts() removes it from the views at the end of the import. It
+ * takes the views' lock (views_lock()), and all posts must be locked before.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -337,9 +337,9 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 }
 
 /*
- * The callback EditReceiver.edit for comments: write a comment as its source
- * row says, except that hide_comment() hides or shows it. Returns false if the
- * comment's contents no longer differ from the row.
+ * A function for EditReceiver.edit: give a comment the values of its source
+ * row. Only the column "hidden" is left to hide_comment(). Returns false if
+ * the other values no longer differ from the row.
  */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
@@ -355,8 +355,8 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 }
 
 /*
- * Pass each comment row in import->changed to a receiver, and return the
- * number of rows. They are sorted by leaf.
+ * Pass the rows in import->changed, source rows of comments, to a receiver.
+ * They are sorted by leaf. Returns the number of rows.
  */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
@@ -377,8 +377,8 @@ edit_comments(const Import *import, DestReceiver *receiver)
 }
 
 /*
- * Return the properties in the columns of a post or comment row that the edits
- * read, and set *n to their number.
+ * Return which fields the columns of a row contain from which an existing post
+ * or comment is edited. Set *n to their number.
  */
 const Property *
 import_edited_properties(ItemType type, int *n)
@@ -396,8 +396,8 @@ import_edited_properties(ItemType type, int *n)
 
 /*
  * Edit the posts or comments on this machine that differ from their source
- * rows. Returns how many were changed. This number does not include items to
- * which another transaction has meanwhile made the same change. Errors: 40001.
+ * rows. Returns how many items were changed, without those to which another
+ * transaction has meanwhile made the same change. Errors: 40001.
  */
 int64
 import_edit_here(Import *import, ItemType type)
@@ -422,8 +422,12 @@ import_edit_here(Import *import, ItemType type)
 }
 
 /*
- * Edit one post or comment on this machine, unless it no longer differs from
- * its source row "wanted". Returns whether it was changed. Errors: 40001.
+ * Edit one post or comment on this machine. Returns false if it no longer
+ * differs from its source row.
+ *
+ * wanted: the item as the source row says it should be
+ *
+ * Errors: 40001.
  */
 bool
 import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
@@ -440,9 +444,9 @@ import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 }
 
 /*
- * Remove the posts that this import has hidden from the views. Errors: those
- * of views_hide(). Locks: the lock that all writers of views take
- * (views_lock()). The caller must not lock anything else after this call.
+ * Remove from the views the posts that this import has hidden. Errors: those
+ * of views_hide(). Locks: the views' lock (views_lock()). The caller must not
+ * lock anything else after this call.
  */
 void
 import_hide_posts(const Import *import)

@@ -2,9 +2,10 @@
  * import_here.c
  *		Bulk import: writes to the tables of this machine.
  *
- * This is the ImportTarget (import.h) of a store that is not on a cluster.
- * Statements read the containers themselves, and new items are written to the
- * leaves, the tables of one type of item and one partition, with bulk inserts.
+ * This is the ImportTarget (import.h) of a store that is not on a cluster:
+ * statements read the containers themselves, and new items are written to the
+ * leaves by bulk inserts. A leaf is the table of one type of item and one
+ * partition.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -42,10 +43,9 @@ end_here(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Check that each partition of a container has a leaf for a type of item. A
- * missing leaf would otherwise look as if no items existed, and the import
- * would take them for new ones. Errors: 55000. Locks: RowExclusiveLock on the
- * leaves.
+ * Throw an error if a partition of a container has no leaf for a type of item.
+ * Otherwise the import would find no existing items there, and would take all
+ * rows for new items. Errors: 55000. Locks: RowExclusiveLock on the leaves.
  */
 static void
 need_leaves(Container container, ItemType type)
@@ -56,7 +56,7 @@ need_leaves(Container container, ItemType type)
 }
 
 /*
- * Check that no leaf is missing that the import reads or writes. Errors:
+ * Throw an error if a leaf is missing that the import reads or writes. Errors:
  * 55000.
  */
 static void
@@ -73,9 +73,9 @@ need_all_leaves(const Import *import)
 }
 
 /*
- * Lock all leaves of posts (RowExclusiveLock), and check that no leaf is
- * missing. Must come before the import reads users' names, because a rename
- * waits for transactions that hold these locks. Errors: 55000.
+ * Lock all leaves of posts (RowExclusiveLock), and throw an error if a leaf is
+ * missing. Called before the import reads users' names, because a rename waits
+ * for transactions that hold these locks. Errors: 55000.
  */
 static void
 lock_here(Import *import)
@@ -108,14 +108,14 @@ lookup_here(const Import *import, ItemType type)
  * ------------------------------------------------------------------------ */
 
 /*
- * The ids of the posts that the import has written. Each post gets a counter
- * (the delta that always stays) after all posts are written.
+ * The ids of the posts that the import has written. After all posts, it writes
+ * the counter of each: the delta that always stays.
  */
 typedef struct PostCounters
 {
 	Tuplestorestate *posts;
 
-	/* slot for reading and writing rows of the tuplestore "posts" */
+	/* a slot for rows of the tuplestore "posts" */
 	TupleTableSlot *post;
 } PostCounters;
 
@@ -143,8 +143,8 @@ counters_begin(PostCounters *counters)
 }
 
 /*
- * Set *post_id to the id of the next post that gets a counter. Returns false
- * after the last one.
+ * Read the id of the next post that needs a counter. Returns false after the
+ * last one.
  */
 static bool
 next_counted(PostCounters *counters, pg_uuid_t *post_id)
@@ -158,9 +158,9 @@ next_counted(PostCounters *counters, pg_uuid_t *post_id)
 }
 
 /*
- * Delete counters that already exist for the new posts' ids. They are left
- * over if the owner has deleted a post with SQL. The ids are sorted by leaf,
- * so each leaf is opened once.
+ * Delete counters that already exist for the ids of new posts. Such a counter
+ * is left if the owner has deleted a post with SQL. The ids are sorted by
+ * leaf, so each leaf is opened once.
  */
 static void
 clear_counters(PostCounters *counters)
@@ -207,7 +207,7 @@ write_counters(PostCounters *counters)
 }
 
 /*
- * Write counters for n new posts, given their ids in the order of leaves.
+ * Write the counters of n new posts. The ids of the posts are sorted by leaf.
  * Errors: those of bulk_insert_item().
  */
 void

@@ -1,7 +1,7 @@
 /*
  * import_known.c
  *		Bulk import: compares rows of comments and likes with existing items,
- *		and finds rows that repeat an earlier row.
+ *		and finds rows that have the same key as an earlier row.
  *
  * The caller passes valid rows sorted by partition, post and key. So rows with
  * the same key are adjacent, and the lookup (leaf_lookup.c) visits each leaf
@@ -30,24 +30,26 @@ struct KnownItems
 	ItemLookup *lookup;
 
 	/*
-	 * The key that was looked up last, if "valid" is true: the post's id, and
-	 * the comment's id or the id of the user who likes the post.
+	 * The key of the last row, if "valid" is true.
+	 *
+	 * post_id: the post's id
+	 * other: the comment's id, or the id of the user who likes the post
 	 */
 	pg_uuid_t	post_id;
 	pg_uuid_t	other;
 	bool		valid;
-	bool		found;			/* whether an item with this key exists */
-	bool		passed;			/* whether a row with this key was accepted */
-	BlogItem	there;			/* that item, if "found" is true */
+	bool		found;			/* whether an item with that key exists */
+	bool		passed;			/* whether a row with that key was accepted */
+	BlogItem	there;			/* the item with that key, if it exists */
 };
 
 /*
  * Begin to compare rows of comments or likes with existing items. Allocates in
  * the current memory context.
  *
- * "update": true if the import edits existing items that differ from their
- * rows, false if it rejects the rows.
- * "lookup": ended by known_items_end().
+ * update: true if the import edits existing items that differ from their rows,
+ *	false if it rejects the rows
+ * lookup: finds the existing items; known_items_end() ends it
  */
 KnownItems *
 known_items_begin(ItemType type, bool update, ItemLookup *lookup)
@@ -62,9 +64,9 @@ known_items_begin(ItemType type, bool update, ItemLookup *lookup)
 }
 
 /*
- * Return whether a row and its existing item differ in a property that items
- * must have. If the item lacks the property, because the owner has altered the
- * table, the two do not differ.
+ * Return whether a row and the existing item have different values in a field
+ * that must not be NULL. If the field of the item is NULL, because the owner
+ * has altered the table, the result is false.
  */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
@@ -74,12 +76,12 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 
 /*
  * Return whether a comment's row and the existing comment have different
- * contents. NULL in the row never counts as a difference.
+ * content, parents or properties. NULL in the row never counts as a
+ * difference.
  *
- * If the import edits comments, the values of "hidden" are compared too, and
- * empty properties ({}) in the row differ from the properties of an existing
- * comment that has some. If the import rejects rows that differ, {} in the row
- * never counts as a difference.
+ * If the import edits comments, "hidden" is compared, too. The properties {}
+ * in a row then mean that the comment should have none. If the import rejects
+ * rows that differ, {} in the row never counts as a difference.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -99,9 +101,9 @@ says_another(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row contradicts the existing item with its key and
- * must be rejected, or NULL. A row without a date, or a like's row without an
- * id, does not contradict any item in this respect.
+ * Return the reason for rejecting a row that contradicts the existing item
+ * with its key; NULL if there is no such reason. NULL as the row's date, or as
+ * the id of a like, does not contradict the item.
  */
 static const char *
 taken(const KnownItems *known, const BlogItem *row)
@@ -123,7 +125,10 @@ taken(const KnownItems *known, const BlogItem *row)
 	return !known->update && says_another(known, row) ? TAKEN : NULL;
 }
 
-/* Look up the item with a row's key, unless the last row had the same key. */
+/*
+ * Look up the existing item with a row's key, unless the last row had the same
+ * key.
+ */
 static void
 look_up(KnownItems *known, const BlogItem *row)
 {
@@ -146,9 +151,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row is rejected, or NULL. If the row is accepted,
- * set *state to whether the item is new, present, or must be edited. The row
- * must be valid, and rows must be passed in the order of their keys.
+ * Return the reason why a row is rejected; NULL if it is accepted. In that
+ * case set *state to whether the item is new, present, or must be edited. The
+ * row must be valid, and rows must be passed in the order of their keys.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)

@@ -4,23 +4,25 @@
  *
  * The statements use these names and parameters:
  *
- *	@name	a temporary table of the import
- *	#name	a container, the table usernames, or (#deleting) the users who are
- *			being deleted; on a cluster, possibly a temporary copy of the rows
- *			(ImportTarget.learn in import.h)
+ *	@name	stands for a temporary table of the import
+ *	#name	stands for a container, the table "usernames", or (#deleting) the
+ *			users who are being deleted; on a cluster, possibly for a
+ *			temporary copy of their rows (ImportTarget.learn in import.h)
  *	$1		the current time
  *	$2		whether existing items are updated; the planner knows the value
  *
- * @user, @post, @comment and @like hold the rows that were read
+ * The tables @user, @post, @comment and @like hold the rows that were read
  * (import/sources/staging.c). Each check is one pass over such a table, which
- * joins the rows with existing items. It finds duplicates by sorting; for
- * comments and likes, import_known.c finds them. Accepted rows are stored
- * together with the author's name. Before the names are read, the import locks
- * all leaves of posts (RowExclusiveLock). The worker, when it renames a user,
- * waits for the end of transactions that have such a lock, and then corrects
- * the items that they have written with the old name
- * (model/user_changes/user_items_sweep.c). Comments and likes are sorted by
- * leaf and post, and later written in this order.
+ * joins the rows with existing items. It finds duplicates by sorting. (For
+ * comments and likes, import_known.c finds them.) Accepted rows are stored
+ * together with the author's name.
+ *
+ * Before the names are read, the import locks all leaves of posts
+ * (RowExclusiveLock). When the worker renames a user, it waits for the end of
+ * transactions that have such a lock. It then corrects the items that they
+ * have written with the old name (model/user_changes/user_items_sweep.c).
+ * Comments and likes are sorted by leaf and post, and later written in this
+ * order.
  */
 #include "postgres.h"
 
@@ -51,19 +53,20 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	/*
-	 * The result of checking the source rows of users.
+	 * The result of checking the source rows of users: the row's values, and
 	 *
-	 *	partition	partition of the user's item
-	 *	reason		why the row is rejected, or NULL
+	 *	partition	the partition of the user's item
+	 *	reason		why the row is rejected; NULL if it is not
 	 *	present		true if the user exists already
-	 *	old_name	the existing user's name, if the row has another one
-	 *	changed		true if the existing user has other properties
-	 *	holder		the other user who has the name now, if that user may get
-	 *				another name in this import
-	 *	own			true if the registry has the row's name for this user
+	 *	old_name	the existing user's name, if it differs from the row's name
+	 *	changed		true if the existing user has other values in "properties"
+	 *	holder		the id of another user who has the row's name now, but may
+	 *				get a new name in this import; else NULL
+	 *	own			true if the table "usernames" has the row's name for this
+	 *				user
 	 *	other_name	the name that the user gets if the row's name is taken
-	 *	other_key	the key of other_name, by which usernames are compared
-	 *	renamed		true if the user gets or has other_name
+	 *	other_key	the key of other_name in the table "usernames"
+	 *	renamed		true if the user gets, or already has, other_name
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
@@ -71,9 +74,10 @@ const char *const import_tables_sql[] = {
 	" changed boolean, holder uuid, own boolean, other_name text,"
 	" other_key text COLLATE \"C\", renamed boolean) USING heap ON COMMIT DROP",
 	/*
-	 * The result of checking the source rows of posts. "place" is the ctid of
-	 * the row in @post, which has the texts. "changed" is true if the post
-	 * exists with other values.
+	 * The result of checking the source rows of posts.
+	 *
+	 * place: the ctid of the row in @post, where the title and content are
+	 * changed: true if the existing post has other values than the row
 	 */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
@@ -81,16 +85,17 @@ const char *const import_tables_sql[] = {
 	/* The existing posts to which comments and likes of the sources belong. */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/*
-	 * Rejected comments and likes. "fresh" is true if this import creates the
-	 * post to which the comment or like belongs.
+	 * Rejected comments and likes.
+	 *
+	 * fresh: true if this import creates the post to which they belong
 	 */
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
 	/*
-	 * @part: numbers of new comments and likes, with one or more rows for each
-	 * post. @count: the sums of these numbers, with one row for each post.
+	 * @part: how many new comments and likes a post gets, in one or more rows
+	 * for each post. @count: the sums of these rows, in one row for each post.
 	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
@@ -110,15 +115,15 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: true if a source row s has the creation date of the existing item. A
- * row without a date agrees with any item, because create_post() accepts a
- * repeated call in the same way.
+ *	row without a date is accepted as well, as create_post() accepts a repeated
+ *	call.
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
- * SQL: true if a source row s has the properties of the existing item. A row
- * without properties agrees with any item.
+ * SQL: true if a source row s has the same properties as the existing item, or
+ *	none.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -128,23 +133,25 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
 /*
- * SQL: true if the import edits existing items, and the existing post i is
- * hidden, but not according to its source row s. Such a post gets the row's
- * creation date.
+ * SQL: true if the import edits existing items and will show the existing post
+ *	i, which is hidden, because its source row s is not. The post then gets the
+ *	row's creation date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
 /*
- * SQL: the reason for rejecting a row that differs from the existing item with
- * the same id.
+ * SQL: the reason for rejecting a source row that differs from the existing
+ *	item with the same id.
+ *
+ * by_another: one more WHEN clause, or an empty text
  */
 #define TAKEN_REASON(by_another) \
 	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
 	" ELSE '" TAKEN_WITH_ANOTHER_DATE "' END"
 
 /*
- * SQL: true for a user who gets a name by this import, as a new user or by a
- * change of name.
+ * SQL: true for a user who gets a name by this import: a new user, or one
+ *	whose name changes.
  */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
@@ -155,11 +162,11 @@ const int	import_tables_n = lengthof(import_tables_sql);
 /*
  * SQL: the source rows of a type, each with the user item of its author.
  *
- * No query joins two containers directly. Each container is read in a
- * subquery, and OFFSET 0 keeps the planner from pulling the subquery up. If
- * two containers were joined directly, the planner would consider the indexes
- * of each leaf of one for each leaf of the other. Planning time would grow
- * with more than the square of the number of partitions.
+ * No query joins two containers directly. Otherwise the planner would
+ * consider, for each leaf of one container, the indexes of each leaf of the
+ * other, and planning time would grow with more than the square of the number
+ * of partitions. So each container is read in a subquery, and OFFSET 0 keeps
+ * the planner from pulling the subquery up.
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
@@ -171,8 +178,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: the source rows of comments or likes, each with its author and post.
- * "fresh" is true if this import creates the post. there_id is the post's id
- * if the post existed before, else NULL.
+ *
+ * fresh: true if this import creates the post
+ * there_id: the post's id if the post existed before, else NULL
  */
 #define WITH_POST(type) \
 	"(SELECT a.*, n.post_id IS NOT NULL AS fresh, p.post_id AS there_id," \
@@ -182,18 +190,20 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
 /*
- * SQL: numbers the valid rows with the same key. All but number 1 are
- * duplicates.
+ * SQL: numbers the valid rows that have the same key. All but number 1 are
+ *	duplicates.
+ *
+ * order: the columns by which such rows are sorted
  */
 #define NTH(key, order) \
 	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
 	" ORDER BY " order ")"
 
 /*
- * SQL: selects rows of comments or likes for import_known.c. The columns are
- * the properties in the order of item_properties(), the reason why the row is
- * rejected, and whether the import creates its post. The rows of a post are
- * adjacent, and so are the rows with the same key.
+ * SQL: selects source rows of comments or likes for import_known.c. The
+ *	columns are the fields in the order of item_properties(), the reason why
+ *	the row is rejected, and whether the import creates its post. The rows of a
+ *	post are adjacent, and so are the rows with the same key.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -209,10 +219,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	") AS looked_up ORDER BY partition, post_id, " other ", reason IS NULL, " order
 
 /*
- * SQL: compares each row of the temporary table @user, which holds the source
- * rows of users, with the existing user. "dated" is the creation date that a
- * new user gets. This is the innermost of three nested queries that check
- * users.
+ * SQL: the innermost of three nested queries that check users. It compares
+ *	each row of @user, the source rows of users, with the existing user. The
+ *	column "dated" is the creation date that a new user gets.
  */
 #define USERS_COMPARED \
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
@@ -232,8 +241,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" FROM " WITH_AUTHOR("user") " AS s"
 
 /*
- * SQL: the second of three nested queries that check users. Of the rows with
- * the same user_id, it rejects all but one.
+ * SQL: the second of three nested queries that check users. If several rows
+ *	have the same user_id, it rejects all but one of them.
  */
 #define USERS_ONCE \
 	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed," \
@@ -244,12 +253,13 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	USERS_COMPARED ") AS looked_up"
 
 /*
- * SQL: the outermost of three nested queries that check users. It adds these
- * columns to each row:
+ * SQL: the outermost of three nested queries that check users. It adds to each
+ *	row:
  *
- * holder: the user who has the name of the row in the registry
- * own: true if the holder is the existing user of this row, whose new name has
- *     the same key as the old one
+ * holder: the user who has the row's name now, according to the table
+ *	"usernames"
+ * own: true if the holder is the row's own user, whose old and new name have
+ *	the same key
  * claimed: true if the holder is another user
  */
 #define USERS_WITH_HOLDERS \
@@ -263,10 +273,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 /*
  * For each type of item: the statement that checks the source rows.
  *
- * The row of a user is rejected in two cases: another user has the name, or
- * another row of the source gets the name. If the user who has the name may
- * get another name in this import, the row is not rejected yet.
- * import_refuse_names_sql and import_pass_names_sql decide about it later.
+ * The row of a user is rejected if another user has the row's name now, or if
+ * another row gets the name. But if that other user may get a new name in this
+ * import, import_refuse_names_sql and import_pass_names_sql decide later
+ * whether the row is rejected.
  */
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
@@ -320,9 +330,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Fills the temporary table @there with the existing posts to which comments
- * and likes in the sources belong. In most imports, all these posts are new,
- * and the container of posts (#posts) is not read.
+ * Inserts into @there the existing posts to which comments and likes in the
+ * sources belong. In most imports all these posts are new, and the container
+ * of posts (#posts) is not read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -332,8 +342,8 @@ const char *const import_there_sql =
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
 /*
- * Rejects the row of a user in @checked_user if another user has the name of
- * the row and keeps it.
+ * Rejects the row of a user in @checked_user if another user has the row's
+ * name and keeps it.
  */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
@@ -342,18 +352,23 @@ const char *const import_refuse_names_sql =
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
 /*
- * Counts the users whose name belongs to another user who may get another name
- * in this import.
+ * Counts the users who wait for the name of another user, who may get a new
+ * name in this import.
  */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
 
 /*
- * Shortens the chains of users in which each waits for the name of the next
- * ("holder"). If the holder waits for another user, that user becomes the new
- * holder. If the holder waits for nobody, the user gets the name. If the
- * holder is rejected because its own new name is taken, the user is rejected
- * too.
+ * In a chain of users, each waits for the name of the next one, the holder of
+ * the name. This statement is repeated until no user waits. For each user it
+ * looks at the holder:
+ *
+ *	the holder					the user
+ *	--------------------------	------------------------------------------
+ *	waits for another user		waits for that user instead
+ *	waits for nobody			gets the name
+ *	is rejected, because the	is rejected for the same reason
+ *	holder's new name is taken
  */
 const char *const import_pass_names_sql =
 "UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
@@ -362,10 +377,10 @@ const char *const import_pass_names_sql =
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /*
- * Gives users whose names are taken their other_name, unless that is taken as
- * well. This applies to new users, and to existing users who have their
- * other_name already, from an earlier import. If two rows have the same
- * other_name, the user with the lower id gets it.
+ * Gives users whose names are taken the name in the column other_name instead,
+ * unless that is taken as well. This applies to new users, and to existing
+ * users who got their other_name in an earlier import. If two rows have the
+ * same other_name, the user with the lower id gets it.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -379,7 +394,7 @@ const char *const import_other_names_sql =
 
 /*
  * SQL: counts the checked rows of users or posts: all rows, the rejected ones,
- * those whose item exists, and those whose existing item differs from the row.
+ *	those whose item exists, and those that differ from their existing item.
  */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
@@ -397,17 +412,17 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 };
 
 /*
- * SQL: the properties of a rejected row, or {} if they are not an object,
- * followed by the operator || for adding more properties.
+ * SQL: the properties of a rejected row; {} if they are not a JSON object. The
+ *	operator || follows, by which more properties can be added.
  */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
 	" THEN " item ".properties ELSE '{}' END || "
 
 /*
- * SQL: for a document of a rejected row, the properties that the article's
- * documents do not have. NULLs and hidden = false are left out. Ends with the
- * operator || for adding the article's properties.
+ * SQL: for the JSON document of a rejected row, those members that the
+ *	documents in the article do not have. NULLs and hidden = false are left
+ *	out. The operator || follows, by which the other members are added.
  */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
@@ -445,17 +460,14 @@ const char *const import_reject_sql[N_IMPORTED] = {
  * ------------------------------------------------------------------------ */
 
 /*
- * Locks the container of posts with all its leaves. The import takes this lock
- * before it reads users' names, because a rename of a user waits for
- * transactions that have it.
+ * Locks the container of posts with all its leaves. The import does this
+ * before it reads users' names. A transaction that renames a user waits for
+ * transactions that have this lock.
  */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/*
- * Sums up the numbers in the temporary table @part for each post, and stores
- * the sums in the temporary table @count.
- */
+/* Adds up the rows of @part for each post, and stores the sums in @count. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
@@ -467,15 +479,15 @@ const char *const import_counted_sql =
 
 /*
  * Counts the existing posts that get comments or likes, visible or hidden, or
- * of which a comment is edited.
+ * whose comments are edited.
  */
 const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
 /*
- * Takes a row lock (FOR KEY SHARE) on each existing post that gets comments or
- * likes, or of which a comment is edited. So none of these posts is deleted
- * before the transaction ends. Returns the number of locked posts.
+ * Locks (FOR KEY SHARE) the rows of existing posts that get comments or likes,
+ * or whose comments are edited. So none of these posts is deleted before the
+ * transaction ends. Returns the number of locked posts.
  */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
@@ -488,16 +500,16 @@ const char *const import_lock_posts_sql =
  * ------------------------------------------------------------------------ */
 
 /*
- * SQL: true for users whose names must be inserted into the registry. If
- * another user has such a name in the registry, that row is deleted first
- * (import_released_names_sql).
+ * SQL: true for users whose names must be inserted into the table "usernames".
+ *	If another user has such a name now, that user's row in the table is
+ *	deleted first (import_released_names_sql).
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
 
 /*
- * Inserts users' names into the registry, in the order of their keys, so that
- * two imports of the same names do not deadlock.
+ * Inserts users' names into the table "usernames", in the order of their keys,
+ * so that two imports of the same names do not deadlock.
  */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
@@ -523,15 +535,14 @@ const char *const import_changed_users_sql =
 " ORDER BY partition, user_id";
 
 /*
- * Selects the names to be deleted from the registry. These are the old names
- * of existing users whose names change.
+ * Selects the names to be deleted from the table "usernames". These are the
+ * old names of existing users whose names change.
  *
- * The registry can also have a wrong row for such a user, whose key is not
- * that of the user's name (repair() would delete the row). If another user of
- * this import gets a name with this key, the wrong row must be deleted too.
- * The query returns the key of the row in place of a name. This works because
- * the caller computes the key of the name, and the key of a key is the key
- * itself.
+ * The table can also have a wrong row for such a user, with a key that is not
+ * that of the user's name. (repair() would delete the row.) If another user of
+ * this import gets a name with this key, the wrong row must be deleted, too.
+ * The query then returns that key in place of a name. The caller computes the
+ * key of what the query returns, and the key of a key is the key itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -545,7 +556,7 @@ const char *const import_released_names_sql =
 
 /*
  * Selects the existing posts that differ from their source rows, with the
- * values of the rows, sorted by leaf.
+ * values of these rows, sorted by leaf.
  */
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
@@ -554,17 +565,17 @@ const char *const import_changed_posts_sql =
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
 /*
- * Counts the new users with the same id as a user who is being deleted. Such a
- * user was created and deleted by other transactions after the import checked
- * its users.
+ * Counts the new users whose id belongs to a user who is being deleted. Other
+ * transactions have created and deleted that user after the import checked its
+ * users.
  */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW
 " AND user_id IN " BEING_DELETED;
 
 /*
- * Selects the new users or posts, sorted by leaf. The columns are the
- * properties in the order of item_properties().
+ * Selects the new users or posts, sorted by leaf. The columns are the fields
+ * in the order of item_properties().
  */
 const char *const import_new_sql[ITEM_POST + 1] = {
 	[ITEM_USER] =

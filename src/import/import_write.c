@@ -1,11 +1,11 @@
 /*
  * import_write.c
- *		Bulk import: makes new items from source rows, and checks that all
- *		of them were written.
+ *		Bulk import: makes new items from source rows, and checks that all of
+ *		them were written.
  *
  * Rows of new users and posts come from a query, and rows of new comments and
  * likes from the tuplestore that import_check.c has filled. Ids of likes are
- * generated here, and so are dates that the source does not give.
+ * generated here, and so are dates that the source lacks.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -27,7 +27,7 @@ typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* the properties in a row's columns */
+	const Property *prop;		/* the fields that a row's columns contain */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;
@@ -62,8 +62,8 @@ items_end(DestReceiver *self)
 }
 
 /*
- * Pass the rows of accepted new comments or likes to a receiver, sorted by
- * leaf. Returns the number of rows.
+ * Pass the source rows of new comments or likes to a receiver, sorted by leaf.
+ * Returns the number of rows.
  */
 static int64
 read_passed(const Import *import, ItemType type, DestReceiver *receiver)
@@ -82,8 +82,8 @@ read_passed(const Import *import, ItemType type, DestReceiver *receiver)
 }
 
 /*
- * Call take() for each new item of a type, with all its properties set, in the
- * order of leaves. Returns the number of items. Errors: those of take().
+ * Call take() for each new item of a type, with all its fields set. The items
+ * are sorted by leaf. Returns the number of items. Errors: those of take().
  */
 int64
 import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
@@ -98,10 +98,13 @@ import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
 }
 
 /*
- * Call write(), and check that it writes as many rows as "rows" says. A
- * duplicate primary key becomes the error 40001, because the key was free when
- * the row was checked. Errors: 09000 if a trigger suppressed a row; 40001;
- * those of write().
+ * Call write(), and check how many rows it has written.
+ *
+ * rows: the number of rows that it must write
+ *
+ * Errors: 09000 if a trigger suppressed a row; 40001 instead of a duplicate
+ * primary key, because another transaction has inserted the key after the row
+ * was checked; those of write().
  */
 void
 import_write_rows(const Import *import, ImportWrite write, void *arg,
@@ -141,7 +144,10 @@ write_by_statement(const Import *import, void *arg)
 }
 
 /*
- * Run a statement, and check that it writes as many rows as "rows" says.
+ * Run a statement, and check how many rows it has written.
+ *
+ * rows: the number of rows that it must write
+ *
  * Errors: those of import_write_rows().
  */
 void

@@ -6,7 +6,7 @@
  * The caller looks up keys sorted by partition and post. So each leaf (the
  * table of one type of item and one partition) is opened once. For each post,
  * one index scan finds out whether the post has any comments or likes. If it
- * has none, as a new post, its keys are not looked up.
+ * has none, the keys of its comments or likes are not looked up.
  *
  * A join in SQL would either read all existing items, or plan an index scan of
  * all partitions for each key. An import into large containers would then cost
@@ -27,18 +27,17 @@ typedef struct LeafLookup
 	ItemType	type;
 
 	/*
-	 * The partition of the current post, and the value of layout_loads() when
-	 * it was found. The number of a partition is valid while layout_loads()
-	 * stays the same.
+	 * The number of the partition that has the current post. It is valid as
+	 * long as layout_loads() returns the value stored in "loads".
 	 */
 	int			partition;
 
 	uint64		loads;
-	ItemScan   *of_post;		/* scan for any item of the current post */
-	ItemScan   *of_key;			/* scan for one key */
-	pg_uuid_t	post_id;		/* current post, if "valid" is true */
+	ItemScan   *of_post;		/* finds any item of the current post */
+	ItemScan   *of_key;			/* finds the item with one key */
+	pg_uuid_t	post_id;		/* the current post, if "valid" is true */
 	bool		valid;
-	bool		any;			/* whether the current post may have items */
+	bool		any;			/* false if the current post has no items */
 } LeafLookup;
 
 static void
@@ -52,8 +51,11 @@ close_leaf(LeafLookup *lookup)
 }
 
 /*
- * Start or restart a scan of the current post's leaf by the index of an access
- * path. Finds the items whose first nkeys columns in that index equal "key".
+ * Start or restart an index scan of the leaf that has the current post's
+ * items. It finds the items whose first nkeys columns in the index equal
+ * "key".
+ *
+ * path: the access path, which says which index is used
  */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
@@ -67,8 +69,8 @@ look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
 }
 
 /*
- * Make a post the current one, and set lookup->any to whether it may have
- * comments (or likes, if these are looked up).
+ * Begin to look up comments (or likes) of another post. Set lookup->any to
+ * false if the post has none.
  *
  * Comments are found by their primary key, and likes by the index of likes by
  * post; both indexes begin with the post's id. The owner may have dropped the
@@ -90,7 +92,7 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	lookup->post_id = *post_id;
 	lookup->any = false;
 	if (partition == NO_PARTITION)
-		/* the partition does not exist: writing the row will raise an error */
+		/* there is no such partition; an insert will raise the error */
 		return;
 	lookup->any = lookup->of_post == NULL &&
 		!partition_has_path(CONTAINER_POSTS, lookup->type, partition, path);
@@ -127,9 +129,10 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up existing comments or likes. All calls of the lookup must be
- * made in one memory context, because an index scan allocates in the context
- * in which it first reads (btgettuple() does). Errors: 55000.
+ * Begin to look up existing comments or likes. The caller must use the
+ * returned object always in the same memory context, because an index scan
+ * allocates in the context in which it first reads (btgettuple() does).
+ * Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

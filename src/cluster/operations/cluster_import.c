@@ -131,8 +131,8 @@ nodes_lock(Import *import)
 }
 
 /*
- * Fill the temporary table @deleting with the ids of the users who are being
- * deleted on some node.
+ * Fill the import's temporary table of users who are being deleted on some
+ * node.
  */
 static void
 learn_deleting(const Import *import)
@@ -176,7 +176,8 @@ take_post(void *arg, const BlogItem *item)
 }
 
 /*
- * Copy existing posts from their nodes to the temporary table @known_post.
+ * Copy existing posts from their nodes to the import's temporary table of
+ * existing posts.
  *
  * of_children: false to copy posts with the ids of imported posts; true to
  *	copy posts to which imported comments and likes belong, as far as the table

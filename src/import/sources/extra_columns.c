@@ -1,6 +1,6 @@
 /*
  * extra_columns.c
- *		Bulk import: columns of a source that are not properties of items.
+ *		Bulk import: columns of a source that items do not have.
  *
  * The caller of import() names some of these columns in the argument "extra".
  * They become part of an item's JSON object "properties". The others are left
@@ -22,8 +22,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Return whether a source has a column of this name, apart from system
- * columns.
+ * Return whether a source has a column of this name. System columns do not
+ * count.
  */
 static bool
 has_column(Oid source, const char *name)
@@ -66,8 +66,8 @@ extra_columns_get(Import *import, Datum argument)
 }
 
 /*
- * Check that each column that "extra" names is in the source of users, posts
- * or comments. These types of items have properties. Without this check, a
+ * Throw an error if a column that "extra" names is in none of the sources of
+ * users, posts and comments (items that have "properties"). Otherwise a
  * misspelled name would lose data without notice. Errors: 42703.
  */
 void
@@ -93,8 +93,9 @@ extra_columns_need(const Import *import, const Oid *source)
 }
 
 /*
- * Return whether a source's column becomes part of "properties". This is so if
- * "extra" names it and the source's items have properties.
+ * Return whether a source's column becomes part of the JSON object
+ * "properties". It does if "extra" names it, and if items of this type have
+ * "properties".
  */
 static bool
 is_extra(const Import *import, ItemType type, const char *name)
@@ -108,8 +109,8 @@ is_extra(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return the name of a source's column: "" if the column was dropped, NULL if
- * the number is higher than the last column's.
+ * Return the name of a source's column, given the column's number. Returns ""
+ * if the column was dropped, NULL if the number is too high.
  */
 static char *
 column_name(Oid source, AttrNumber number)
@@ -120,8 +121,8 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * Return an SQL expression for the extra columns of a source, as the text of
- * one JSON object. Returns NULL if the source has no extra columns. In the
+ * Return an SQL expression that makes a JSON object, as text, of the extra
+ * columns of a source. Returns NULL if the source has no extra columns. In the
  * statement that contains the expression, the source has the alias s.
  *
  * The expression contains e.* and not e, because e would mean a column of that
@@ -146,7 +147,9 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
 
 /*
  * Add the keys and values of "object" to the JSON object that is being built
- * in "state". If "nulls" is false, leave out keys whose value is null.
+ * in "state".
+ *
+ * nulls: if false, leave out keys whose value is null
  */
 static void
 push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
@@ -168,12 +171,12 @@ push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
 }
 
 /*
- * Add the extra columns to a row's properties, except those that are NULL.
- * Returns the reason for rejecting the row if they are invalid, else NULL. If
- * the row's properties are not an object, they stay as they are, and
- * row_problem() rejects the row.
+ * Add the extra columns of a row to the row's "properties", except columns
+ * that are NULL. Returns the reason for rejecting the row if the extra columns
+ * are invalid; else NULL. If "properties" is not a JSON object, leave it as it
+ * is. row_problem() then rejects the row.
  *
- * "extra": the text that extra_columns_select() selects.
+ * extra: the extra columns, as the text of a JSON object
  */
 const char *
 extra_columns_add(StagedRow *row, Datum extra)
@@ -216,8 +219,8 @@ is_taken_in(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return an array of the names of the source's columns that the import leaves
- * out.
+ * Return an array of the names of the columns of a source that the import
+ * leaves out.
  */
 Datum
 left_out_columns(const Import *import, ItemType type, Oid source)

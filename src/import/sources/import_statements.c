@@ -27,8 +27,8 @@
  *
  * Sorts and hash tables get maintenance_work_mem. ANALYZE takes small samples,
  * which tell the planner enough about temporary tables. Parallel plans are
- * disabled, because receivers of a query's rows write while the query runs.
- * Errors and locks: those of tables_lock_for_import().
+ * disabled, because the receivers of a query's rows write to tables while the
+ * query runs. Errors and locks: those of tables_lock_for_import().
  */
 void
 import_phase_settings(ImportPhase *phase)
@@ -63,8 +63,8 @@ import_phase_end(ImportPhase *phase)
 }
 
 /*
- * The names with # by which the statements in import_sql.c refer to tables and
- * queries. expand() replaces them.
+ * The names with # in the statements of import_sql.c. expand() replaces each
+ * of them by the name of a table or copy, or by a query.
  */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
@@ -74,8 +74,8 @@ static const char *const read_name[N_IMPORT_READS] = {
 };
 
 /*
- * What replaces #users, #usernames, #posts and #deleting in a statement,
- * unless import->reads[] names a copy. A cluster uses copies.
+ * What expand() puts in place of #users, #usernames, #posts and #deleting in a
+ * statement. A cluster uses copies of these tables instead (import->reads[]).
  */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
@@ -85,10 +85,10 @@ static const char *const read_table[N_IMPORT_READS] = {
 };
 
 /*
- * Append the table or query that a name with #, such as #users, stands for.
+ * Append to "out" what a name such as #users stands for: the name of a table,
+ * or a query. Returns the length of the name.
  *
- * "name": text of the statement, which begins with the name. Returns the
- * length of the name.
+ * name: the rest of the statement, which begins with the name
  */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
@@ -108,9 +108,9 @@ append_read(const Import *import, StringInfo out, const char *name)
 }
 
 /*
- * Return a statement in which @name (a temporary table of the import) and
- * #name (a table that may be replaced by a copy) are replaced by names of
- * tables.
+ * Replace two kinds of names in a statement, and return the result: @name by
+ * the name of a temporary table of the import; #name by the name of one of
+ * blogstore's tables, or of a copy of it.
  */
 static char *
 expand(const Import *import, const char *sql)
@@ -157,7 +157,10 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->rStartup = receiver_startup;
 	receiver->rShutdown = shutdown;
 	receiver->rDestroy = receiver_destroy;
-	/* With DestNone or DestSPI, SPI would not pass rows to this receiver. */
+	/*
+	 * SPI passes rows to this receiver only if it is neither DestNone nor
+	 * DestSPI
+	 */
 	receiver->mydest = DestIntoRel;
 }
 
@@ -175,9 +178,9 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement in which expand() has already replaced @name and #name. Its
- * rows go to the receiver, or to SPI_tuptable if the receiver is NULL. Returns
- * the number of rows processed.
+ * Run a statement in which expand() has already replaced names. Its rows go to
+ * the receiver; if that is NULL, to SPI_tuptable. Returns the number of rows
+ * processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -214,7 +217,8 @@ import_run(const Import *import, const char *sql)
 }
 
 /*
- * Run a query that passes its rows to a receiver. Returns the number of rows.
+ * Run a query, and pass its rows to a receiver while it runs. Returns the
+ * number of rows.
  */
 int64
 import_run_query(const Import *import, const char *sql,
@@ -224,10 +228,10 @@ import_run_query(const Import *import, const char *sql,
 }
 
 /*
- * Run a statement that is given in three parts, "before", "name" and "after".
- * "name" is a quoted name that the caller of import() has given. It may
- * contain @ or #, so expand() replaces @name and #name only in the other
- * parts.
+ * Run a statement that is given in three parts: "before", "name" and "after".
+ *
+ * name: a quoted name that the caller of import() has chosen. It may contain @
+ *	or #, so expand() replaces @name and #name only in the other parts.
  */
 void
 import_run_named(const Import *import, const char *before, const char *name,
@@ -239,7 +243,7 @@ import_run_named(const Import *import, const char *before, const char *name,
 	(void) import_run_into(import, text, NULL);
 }
 
-/* Return a column of the first row in SPI_tuptable as a bigint. */
+/* Return a column of the first row in SPI_tuptable, which must be a bigint. */
 int64
 import_result(int column)
 {
@@ -263,11 +267,13 @@ import_run_number(const Import *import, const char *sql)
 }
 
 /*
- * Raise the error that another transaction has changed something since the
- * import checked it.
+ * Throw the error that another transaction has changed something after the
+ * import has checked it.
  *
- * "what": what has happened, to which the message adds "meanwhile". Errors:
- * 40001.
+ * what: what was changed, for example "a user was renamed"; the message adds
+ *	"meanwhile"
+ *
+ * Errors: 40001.
  */
 void
 import_outdated(const Import *import, const char *what)
@@ -326,8 +332,8 @@ import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
 }
 
 /*
- * Run a query to its end, and then pass its rows to a receiver, which may
- * therefore run statements itself. Returns the number of rows.
+ * Run a query to its end, and only then pass its rows to a receiver. So the
+ * receiver may run statements itself. Returns the number of rows.
  */
 int64
 import_run_each(const Import *import, const char *sql, DestReceiver *receiver)

@@ -30,8 +30,8 @@ PG_FUNCTION_INFO_V1(blogstore_key_id);
 
 /*
  * Convert a key from the database's encoding to UTF-8. Returns false if that
- * is not possible. In a database with the encoding SQL_ASCII, the key's bytes
- * must be valid UTF-8.
+ * is not possible. In a database with the encoding SQL_ASCII, the bytes of the
+ * key must be valid UTF-8.
  */
 static bool
 key_to_utf8(const char **key, int *length)

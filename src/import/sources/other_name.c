@@ -1,13 +1,13 @@
 /*
  * other_name.c
- *		Bulk import: makes another name for a user who cannot have the name
- *		in the source.
+ *		Bulk import: makes another name for a user who cannot have the name in
+ *		the source.
  *
  * A user cannot have a name that another user has, or that is not a valid
- * username. Rejecting such a user would mean rejecting the user's posts and
- * comments as well. So the user gets another name, which is derived from the
- * source's name and the user's id. A repeated import makes the same name, and
- * so finds the user again.
+ * username. If such a user were rejected, all of the user's posts and comments
+ * would be rejected, too. So the user gets another name, which is made from
+ * the name in the source and the user's id. A repeated import makes the same
+ * name, and so finds the user again.
  *
  * Runs in backends.
  */
@@ -20,19 +20,19 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/* The suffix of other names: 8 hexadecimal digits made from the user's id. */
+/* the end of an other name: 8 hexadecimal digits made from the user's id */
 #define SUFFIX " (%02x%02x%02x%02x)"
 #define SUFFIX_LENGTH 11
 
 /*
- * The other name begins with this if the name in the source has no character
- * that a username may have.
+ * the beginning of an other name, if the name in the source has no character
+ * that a username may have
  */
 #define NAMELESS "user"
 
 /*
- * Return the beginning of a name, cut so that the name with the suffix is a
- * valid username, and without blanks at its ends.
+ * Return the beginning of a name, without blanks at its ends. It is cut so
+ * that the suffix still fits into a valid username.
  */
 static Datum
 name_beginning(const char *name, int length)
@@ -65,10 +65,11 @@ replace_refused(const char *name, int length, StringInfo out)
 }
 
 /*
- * Return the other name of a user, whose name in the source is "given". The
- * digits of the suffix are the XOR of the four 32-bit words of the user's id.
- * The last word alone would not do, because it is the same in all version 1
- * uuids from one machine.
+ * Return another name for a user. The eight digits at its end are the XOR of
+ * the four 32-bit words of the user's id. (The last word alone is the same in
+ * all version 1 uuids from one machine.)
+ *
+ * given: the user's name in the source
  */
 Datum
 other_name(Datum given, const pg_uuid_t *user_id)

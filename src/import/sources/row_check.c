@@ -1,7 +1,7 @@
 /*
  * row_check.c
- *		Bulk import: checks the values of each source row by themselves,
- *		without reading items.
+ *		Bulk import: checks the values of each source row, without comparing
+ *		them with existing items.
  *
  * Runs in backends.
  */
@@ -18,7 +18,7 @@
 #include "utils/lsyscache.h"
 
 /*
- * Texts that are too long are cut to this many characters in rejected items.
+ * In a rejected item, a text that is too long is cut to this many characters.
  */
 #define CUT_LENGTH 200
 
@@ -26,8 +26,8 @@
 	"title is longer than " CppAsString2(MAX_TITLE_LENGTH) " characters"
 
 /*
- * For each type of item: the names of the source's columns, indexed by
- * StagedColumn. NULL if items of the type do not have the column.
+ * For each type of item: the names of the source's columns, in the order of
+ * StagedColumn; NULL for a column that items of the type do not have.
  */
 const char *const source_column[N_IMPORTED][N_READ] = {
 	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
@@ -57,9 +57,9 @@ source_has(ItemType type, Oid source, StagedColumn column)
 }
 
 /*
- * Return the type of a source's column, or the base type if that is a domain.
- * Returns InvalidOid if the column was dropped since need_columns() checked
- * it.
+ * Return the type of a source's column; if that is a domain, its base type.
+ * Returns InvalidOid if the column was dropped after need_columns() has
+ * checked it.
  */
 Oid
 source_type(ItemType type, Oid source, StagedColumn column)
@@ -72,18 +72,18 @@ source_type(ItemType type, Oid source, StagedColumn column)
 static bool
 is_empty(Datum text)
 {
-	/* reads the length without detoasting */
+	/* this reads the text's length without detoasting the text */
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 
 /*
- * Return the reason for rejecting a row with a text of this number of bytes,
- * if the text is too long for its column; else NULL. Errors: 54000 if the text
- * exceeds the limit of all texts, and the caller of import() has passed no
- * table for rejected items.
+ * Return the reason for rejecting a row that has a text of the given length,
+ * in bytes, in the given column; NULL if the text is not too long. Errors:
+ * 54000 if the text exceeds the limit of all texts, and the caller of import()
+ * has passed no table for rejected items.
  *
- * A username is not limited to the length of valid usernames, because
- * row_cut_texts() removes blanks at its ends later.
+ * A username may be longer than valid usernames, because row_cut_texts()
+ * removes blanks at its ends later.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -106,8 +106,8 @@ static Datum
 text_beginning(Datum value)
 {
 	/*
-	 * Read one character more than is kept, because the last one in the slice
-	 * may be incomplete.
+	 * Read one character more than is kept. The slice may end inside of that
+	 * character.
 	 */
 	struct varlena *slice =
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());
@@ -120,9 +120,9 @@ text_beginning(Datum value)
 
 /*
  * Cut those texts of a row that are too long, and remove blanks at the ends of
- * a username. Returns the reason for rejecting the row if a text is too long,
- * else NULL. A username that is too long is no such reason, because the user
- * gets another name. Errors: 54000.
+ * a username. Returns the reason for rejecting the row if a text is too long;
+ * else NULL. A user whose name is too long is not rejected, but gets another
+ * name. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -152,8 +152,9 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 }
 
 /*
- * Make an item from a row. prop[] has the properties in the row's first nprops
- * columns.
+ * Make an item from a row.
+ *
+ * prop: the fields that the row's first nprops columns contain
  */
 void
 row_item(TupleTableSlot *slot, const Property *prop, int nprops,
@@ -170,9 +171,11 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 }
 
 /*
- * Return whether a row's value of a property differs from that of the existing
- * item "there". NULL in the row never differs, because the source then does
- * not give the property.
+ * Return whether a row has another value for a field than the existing item.
+ * If the row has NULL, the source says nothing about the field, and the result
+ * is false.
+ *
+ * there: the existing item
  */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)

@@ -1,10 +1,10 @@
 /*
  * source_document.c
- *		Bulk import: reads items from JSON documents like the article's.
+ *		Bulk import: reads items from JSON documents like those of the article.
  *
  * A malformed document must reject only its own item, so errors in it are
  * returned and not raised. The input functions for dates and uuids can only
- * raise errors in the oldest supported servers, so this file parses dates and
+ * raise errors on the oldest supported servers, so this file parses dates and
  * uuids itself.
  *
  * Runs in backends.
@@ -20,7 +20,7 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* For each StagedColumn: the name of the property in a document. */
+/* for each StagedColumn: the name of the member that documents have for it */
 static const char *const property[STAGED_REASON] = {
 	"id", "postId", "userId", "username", "title", "content", "creationDate",
 	[STAGED_HIDDEN] = "hidden",
@@ -29,7 +29,8 @@ static const char *const property[STAGED_REASON] = {
 };
 
 /*
- * For each type of item and StagedColumn: whether documents have the property.
+ * For each type of item: which of the members in property[] its documents
+ * have.
  */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
@@ -69,8 +70,8 @@ names_a_moment(const char *text)
 }
 
 /*
- * Parse the text of a date. Returns false if it is not a date, or contains a
- * special word such as "now".
+ * Parse the text of a date. Returns false if it is not a date, or if it
+ * contains a special word such as "now".
  */
 bool
 source_date_parse(char *text, TimestampTz *date)
@@ -79,8 +80,8 @@ source_date_parse(char *text, TimestampTz *date)
 }
 
 /*
- * Convert the text of a property to the type of a column of the temporary
- * tables. Returns false if that is not possible.
+ * Convert the text of a member of a document to the type of a column of the
+ * temporary tables. Returns false if that is not possible.
  */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
@@ -129,7 +130,7 @@ wanted(StagedColumn column)
 	}
 }
 
-/* Find a property of a document. Returns false if it is missing or null. */
+/* Find a member of a document. Returns false if it is missing or null. */
 static bool
 find_value(Jsonb *document, const char *key, JsonbValue *found)
 {
@@ -145,8 +146,8 @@ is_text(StagedColumn column)
 }
 
 /*
- * Read the property for a column from a document into a row. Returns what is
- * wrong with the property, or NULL.
+ * Read from a document into a row the member that belongs to a column. Returns
+ * what is wrong with the member; NULL if it is valid.
  */
 static const char *
 read_property(const Import *import, Jsonb *document, ItemType type,
@@ -178,7 +179,7 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 }
 
 /*
- * Return the type of item that a document's property "type" names, or
+ * Return the type of item that the member "type" of a document names;
  * N_IMPORTED if it names none.
  */
 static int
@@ -198,11 +199,11 @@ read_type(Jsonb *document)
 }
 
 /*
- * If the document of a user has no userId, or that of a post no postId, set
- * the column in the row to the document's id. Returns an error message if the
- * document has both and they differ, else NULL.
+ * Set the row's user_id from the id of a user's document without userId, or
+ * the row's post_id from the id of a post's document without postId. If the
+ * document has both ids and they differ, return an error message; else NULL.
  *
- * "key": STAGED_USER_ID for a user, STAGED_POST_ID for a post
+ * key: STAGED_USER_ID for a user, STAGED_POST_ID for a post
  */
 static const char *
 unite_ids(StagedRow *row, StagedColumn key)
@@ -221,10 +222,12 @@ unite_ids(StagedRow *row, StagedColumn key)
 
 /*
  * Read a document into a row, in the current memory context. Returns what is
- * wrong with the document's form, or NULL. Errors: 54000.
+ * wrong with the document's form; NULL if it is well-formed.
  *
- * "typed": set to whether the document has a known type
- * "type": set to that type
+ * typed: set to whether the document has a known type
+ * type: set to that type
+ *
+ * Errors: 54000.
  */
 const char *
 document_parse(const Import *import, Jsonb *document, ItemType *type,

@@ -25,7 +25,7 @@
 
 /*
  * Invalid JSON that is longer than MAX_TEXT_BYTES is cut to this many bytes in
- * the table of rejects.
+ * the table for rejected items.
  */
 #define KEPT_LENGTH 200
 
@@ -44,7 +44,8 @@ is_fault_of_text(const ErrorData *error)
 
 /*
  * Parse a text as jsonb in a subtransaction. *jsonb is allocated in the
- * current memory context. Returns the error's message, or NULL.
+ * current memory context. Returns the message of the error; NULL if there is
+ * none.
  */
 static const char *
 try_parse(const char *text, Datum *jsonb)
@@ -99,9 +100,9 @@ escaped_unit(const char *text)
 }
 
 /*
- * In the text of JSON, replace the escapes \u0000, and those for half of a
- * surrogate pair, by \ufffd (the replacement character). Returns whether there
- * were any.
+ * Make a JSON text acceptable to jsonb: replace \u0000, and each half of a
+ * surrogate pair, by \ufffd (the replacement character). Returns whether
+ * something was replaced.
  */
 static bool
 replace_escapes(char *text)
@@ -132,8 +133,8 @@ replace_escapes(char *text)
 }
 
 /*
- * Return a text as a jsonb string, cut to KEPT_LENGTH bytes if it is longer
- * than MAX_TEXT_BYTES.
+ * Return a text as a jsonb string. If it is longer than MAX_TEXT_BYTES, cut it
+ * to KEPT_LENGTH bytes.
  */
 static Datum
 text_as_string(char *text)
@@ -150,11 +151,11 @@ text_as_string(char *text)
 
 /*
  * Parse a text as jsonb, in the current memory context. Returns what is wrong
- * with the text, or NULL.
+ * with the text; NULL if it is valid.
  *
- * Even if the text is invalid, *jsonb is set, for the table of rejects. It is
- * what replace_escapes() makes of the text, or a string that contains the
- * text, if it remains invalid.
+ * An invalid text also sets *jsonb, for the table of rejected items: to the
+ * text as changed by replace_escapes(), or, if that is invalid too, to a JSON
+ * string that contains the text.
  */
 const char *
 source_json_parse(Datum json, Datum *jsonb)

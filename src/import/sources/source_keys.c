@@ -1,17 +1,16 @@
 /*
  * source_keys.c
- *		Bulk import: makes ids of items from the keys by which a source
- *		identifies them.
+ *		Bulk import: makes ids of items from the keys (numbers or texts) by
+ *		which a source identifies them.
  *
- * An id column of a source contains uuids, or keys (numbers or texts). The
- * type of the column tells which. The column's name tells which type of item
- * the keys identify: post_id identifies posts in every source. The statement
- * that reads the source casts keys to text, so that equal keys become equal
- * texts.
+ * An id column of a source contains either uuids or keys. The type of the
+ * column tells which. The column's name tells which type of item the keys
+ * identify: post_id identifies posts in every source. The statement that reads
+ * the source casts keys to text, so that equal keys become equal texts.
  *
- * key_id_make() makes an id from a key. It is a C function, and not an SQL
- * function that the statement calls, so that no function is looked up by name,
- * and no key is stored.
+ * key_id_make() makes an id from a key. The statement does not call an SQL
+ * function for this, so that no function has to be looked up by name, and keys
+ * need not be stored.
  *
  * Runs in backends.
  */
@@ -29,8 +28,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Return whether a type is citext. A string type of another extension with
- * this name is treated like citext.
+ * Return whether a type is citext. A string type of this name that belongs to
+ * another extension is treated like citext.
  */
 static bool
 is_citext(Oid type)
@@ -45,7 +44,9 @@ is_citext(Oid type)
 		strcmp(format_type_extended(type, -1, 0), "citext") == 0;
 }
 
-/* Return whether an id column of this type contains keys. */
+/*
+ * Return whether an id column of the given type contains keys, and not uuids.
+ */
 static bool
 is_key_type(Oid type)
 {
@@ -55,10 +56,10 @@ is_key_type(Oid type)
 }
 
 /*
- * Return an SQL expression for a key as text. In the statement that contains
- * the expression, the source has the alias s. Equal numbers give the same
- * text, and so do equal values of citext. The cast of char(n) to text removes
- * trailing spaces.
+ * Return an SQL expression that casts a key to text. Equal numbers, or equal
+ * values of citext, give the same text. The cast of char(n) to text removes
+ * trailing spaces. In the statement that contains the expression, the source
+ * has the alias s.
  */
 char *
 source_key_select(ItemType type, Oid source, StagedColumn column)
@@ -85,8 +86,8 @@ refers(StagedColumn column)
 }
 
 /*
- * For each column of a source, set is_key[] to whether it contains keys.
- * Errors: 42804 if an id column contains neither keys nor uuids.
+ * For each column of a source, set is_key[] to whether the column contains
+ * keys. Errors: 42804 if an id column contains neither keys nor uuids.
  */
 void
 source_keys_find(const Import *import, ItemType type, Oid source,
@@ -101,7 +102,9 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 			continue;
 		of = source_type(type, source, c);
 		if (!OidIsValid(of))
-			/* the column was dropped: reading the source will fail */
+			/*
+			 * the column was dropped; reading the source will raise the error
+			 */
 			continue;
 		is_key[c] = is_key_type(of);
 		if (of != UUIDOID && !is_key[c])
@@ -115,9 +118,9 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 }
 
 /*
- * Return the type of the items that the ids in a column identify.
+ * Return which type of item the ids in a column identify.
  *
- * "type": the type of the source's items
+ * type: the type of the source's items
  */
 static ItemType
 referred_type(ItemType type, StagedColumn column)
@@ -129,12 +132,12 @@ referred_type(ItemType type, StagedColumn column)
 
 /*
  * Replace a key by the id that is made from it. Returns what is wrong with the
- * key, or NULL. If the key is invalid, *isnull becomes true.
+ * key; NULL if it is valid. For an invalid key, *isnull becomes true.
  *
- * A uuid written as text may be meant as an id, and an id made from it would
- * be wrong without anybody noticing. So such a key is rejected if the caller
- * of import() has passed no key_prefix. *value then becomes the uuid itself,
- * for the table of rejects.
+ * A key that looks like a uuid may be meant as the id itself, and an id made
+ * from it would be wrong without notice. So such a key is rejected if the
+ * caller of import() has passed no key_prefix. *value then becomes the uuid,
+ * for the table of rejected items.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
@@ -184,8 +187,8 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 
 /*
  * Replace the keys in a row by ids, in the current memory context. Invalid
- * keys become NULL. Returns what is wrong with the first invalid key, or NULL.
- * Errors: 54000.
+ * keys become NULL. Returns what is wrong with the first invalid key; NULL if
+ * all are valid. Errors: 54000.
  */
 const char *
 source_keys_map(const SourceKeys *keys, StagedRow *row)

@@ -5,9 +5,9 @@
  *
  * A source is a table or view that the caller of import() passes. Its rows
  * contain the values of items of one type, or JSON documents. A source row, or
- * row for short, has the values of an item before it is written as an item. A
- * key is a number or text by which the site identifies an item; blogstore
- * makes the item's id from it.
+ * row for short, is a row that was read from a source. The import makes an
+ * item from it. A key is a number or text by which the site identifies an
+ * item; blogstore makes the item's id from the key.
  */
 #ifndef BLOGSTORE_SOURCES_H
 #define BLOGSTORE_SOURCES_H
@@ -25,7 +25,7 @@
 /* the types of items that an import writes: user, post, comment, like */
 #define N_IMPORTED (ITEM_LIKE + 1)
 
-/* The columns of the temporary tables that the sources are read into. */
+/* the columns of the temporary tables into which the sources are read */
 typedef enum StagedColumn
 {
 	STAGED_ID,
@@ -46,59 +46,57 @@ typedef enum StagedColumn
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
 
-	/*
-	 * Why the row is rejected, or NULL if it is valid as far as it was
-	 * checked.
-	 */
+	/* the reason for rejecting the row; NULL if no check has rejected it */
 	STAGED_REASON,
 
-	STAGED_PARTITION,			/* the partition for the row's item */
+	/* the number of the partition that gets the item */
+	STAGED_PARTITION,
 	/* the key of the username, by which usernames are compared */
 	STAGED_NAME_KEY,
 	/*
-	 * The name that a user gets who cannot have the name in the source
-	 * (other_name.c), and the key of this name.
+	 * Another name for a user who cannot have the name in the source
+	 * (other_name.c), and the key of that name.
 	 */
 	STAGED_OTHER_NAME,
 
 	STAGED_OTHER_KEY,
 
 	/*
-	 * True if the user gets the other name because the name in the source is
+	 * True if the user gets that other name, because the name in the source is
 	 * not a valid username.
 	 */
 	STAGED_RENAMED
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-/* The number of columns that are read from a source. */
+/* the number of columns of the temporary tables that a source can have */
 #define N_READ STAGED_PARTITION
 /*
- * The number of columns that a source must have. All columns from this one on
- * are optional.
+ * The number of columns that a source must have; the columns after these are
+ * optional.
  */
 #define N_NEEDED STAGED_PROPERTIES
 
-/* A source row, with the columns of the temporary tables. */
+/* a source row, with the values for the columns of a temporary table */
 typedef struct StagedRow
 {
 	Datum		value[N_STAGED];
 	bool		isnull[N_STAGED];
 } StagedRow;
 
-/* How many rows of a source the import has read, and with which results. */
+/* How many rows of a source the import has read, and what became of them. */
 typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* rows whose items exist and do not
-								 * differ */
-	int64		updated;		/* rows whose items exist and are edited,
-								 * because they differ */
+	int64		present;		/* source rows that existing items equal */
+
+	/* source rows by which existing items were edited */
+	int64		updated;
 	int64		written;
 } ImportTally;
 
-/* The tables of blogstore that statements of the import read. */
+/* what the statements of the import read from blogstore's tables */
 typedef enum ImportRead
 {
 	READ_USERS,
@@ -119,8 +117,8 @@ typedef struct Import
 	TimestampTz now;
 
 	/*
-	 * the table for rejected items that the caller of import() names, or
-	 * InvalidOid
+	 * the table that the caller of import() has passed for rejected items;
+	 * InvalidOid if there is none
 	 */
 	Oid			rejects;
 
@@ -147,8 +145,8 @@ typedef struct Import
 	const struct ImportTarget *target;
 
 	/*
-	 * For each table that statements read: the name of the table that they
-	 * read in its place, or NULL. A cluster sets this to copies of the tables.
+	 * For each ImportRead: the name of a copy that statements read in place of
+	 * the table itself; NULL to read the table. Only a cluster uses copies.
 	 */
 	const char *reads[N_IMPORT_READS];
 
@@ -159,43 +157,44 @@ typedef struct Import
 	List	   *extra;
 
 	/*
-	 * For each source: an array of the names of columns that are not imported.
+	 * For each source: an array of the names of those columns that are not
+	 * imported.
 	 */
 	Datum		left_out[N_IMPORTED];
 
 	/*
-	 * The import's temporary tables for the rows of each type, and for
+	 * The import's temporary tables for the source rows of each type, and for
 	 * rejected items. They are open only while the sources are read.
 	 */
 	Relation	staged[N_IMPORTED];
 	Relation	rejected;
 
-	/* The rows of new comments and new likes that were not rejected. */
+	/* source rows of new comments and likes that were not rejected */
 	Tuplestorestate *passed[N_IMPORTED];
 	TupleDesc	passed_desc[N_IMPORTED];
 
-	/* The rows of existing comments that the import edits. */
+	/* source rows of existing comments that the import must edit */
 	Tuplestorestate *changed;
 
 	/*
-	 * The posts that the import has hidden. import_hide_posts() removes them
-	 * from the views.
+	 * The posts that the import has hidden: a list of BlogItem.
+	 * import_hide_posts() removes them from the views.
 	 */
 	List	   *hidden;
 
 	ImportTally tally[N_IMPORTED];
-	ImportTally untyped;		/* tally of documents without a known type */
+	ImportTally untyped;		/* counts documents without a known type */
 
 	/*
-	 * Tally of users who get, or already have, another name than the source
-	 * gives.
+	 * Counts users who get, or already have, another name than the one in the
+	 * source.
 	 */
 	ImportTally renamed;
 } Import;
 
 /*
- * A section of the import that runs as the containers' owner, with settings
- * for the statements, from import_phase_begin() to import_phase_end().
+ * A part of the import that runs as the containers' owner, with changed
+ * settings, from import_phase_begin() to import_phase_end().
  */
 typedef struct ImportPhase
 {
@@ -279,7 +278,7 @@ typedef struct SourceKeys
 
 	/*
 	 * For each column: whether it contains keys. Such columns are read as
-	 * texts.
+	 * text.
 	 */
 	bool		is_key[N_READ];
 

@@ -1,7 +1,7 @@
 /*
  * staging.c
- *		Bulk import: reads sources, which are tables or views of the caller,
- *		into temporary tables.
+ *		Bulk import: reads sources, which are tables or views that the caller
+ *		of import() passes, into temporary tables.
  *
  * Each source is read by a statement with the caller's rights and settings, so
  * views, policies and casts run as the caller. A receiver checks the values of
@@ -10,8 +10,8 @@
  * The temporary tables belong to the containers' owner, whose statements read
  * them later. The caller has no rights on them. Otherwise, the caller could
  * add a policy or trigger, which would run as the owner. The tables are kept
- * open while the caller's code runs, so that it can neither drop them (DISCARD
- * TEMP) nor replace them.
+ * open while the caller's code runs, so that this code can neither drop them
+ * (DISCARD TEMP) nor replace them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -38,23 +38,23 @@ typedef struct StageReceiver
 	DestReceiver pub;
 	Import	   *import;
 
-	/* The type of the source's items. Not used if the source has documents. */
+	/* the type of the source's items; not used if the source has documents */
 	ItemType	type;
 
 	bool		documents;
 
-	/* True if the documents are texts that must be parsed as JSON. */
+	/* true if the source has documents of type text, not json or jsonb */
 	bool		text_documents;
 
-	bool		json[N_READ];	/* columns of JSON that are read as text */
-	bool		date[N_READ];	/* columns of dates that are read as text */
+	bool		json[N_READ];	/* whether a column has JSON as text */
+	bool		date[N_READ];	/* whether a column has dates as text */
 
-	/* Whether a row's last column is the text of extra_columns_select(). */
+	/* whether a row's last column has the extra columns (extra_columns.c) */
 	bool		extra;
 
 	SourceKeys	keys;			/* not used if the source has documents */
 	TempWriter *row[N_IMPORTED];
-	TempWriter *rejected;		/* writes rejected documents to @rejected */
+	TempWriter *rejected;		/* writes rejected documents */
 	MemoryContext context;		/* reset after each row */
 } StageReceiver;
 
@@ -90,10 +90,10 @@ quoted_relation(Oid relid)
 }
 
 /*
- * Check that a relation is a table or view that has the columns in columns[]
- * (NULL elements are ignored). Errors: 42703, 42809, 42P01.
+ * Throw an error unless a relation is a table or view that has the columns in
+ * columns[] (NULL elements are ignored). Errors: 42703, 42809, 42P01.
  *
- * "role": the argument of import() that names the relation, for messages
+ * role: the argument of import() that names the relation, for messages
  */
 void
 need_columns(Oid relid, const char *role, int n, const char *const *columns)
@@ -129,8 +129,8 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the partition for the item of a row, also if it is on another node of
- * a cluster. Returns NO_PARTITION if there is none.
+ * Return the number of the partition for a row's item; on a cluster, it may be
+ * on another node. Returns NO_PARTITION if there is none.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
@@ -143,9 +143,9 @@ row_partition(ItemType type, const StagedRow *row)
 }
 
 /*
- * Set the columns of a user's row that depend on the username: its key, and
- * the user's other name, which other_name() makes. If the username is not
- * valid, it is replaced by the other name.
+ * Set three columns of a user's row: the key of the username, the other name
+ * that other_name() makes, and the key of that name. If the username is not
+ * valid, replace it by the other name.
  */
 static void
 name_user(StagedRow *row)
@@ -165,9 +165,10 @@ name_user(StagedRow *row)
 }
 
 /*
- * Check the values of a row, and write it to the temporary table of its type.
- * If "problem" is not NULL, the row is already known to be invalid, and
- * "problem" says why.
+ * Check the values of a row, and write the row to the temporary table of its
+ * type.
+ *
+ * problem: why the row is already known to be invalid; NULL if it is not
  */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
@@ -198,9 +199,10 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 }
 
 /*
- * Write a malformed document to @rejected, as it is.
+ * Write a malformed document, as it is, to the temporary table of rejected
+ * items.
  *
- * "type": the type of item that the document names, or NULL
+ * type: the type of item that the document names, or NULL
  */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
@@ -252,9 +254,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * Set the author of a row of a post or comment without an author to the guest,
- * the user whom the caller of import() names for this purpose. Returns an
- * error message if there is no guest, else NULL. Other rows are not changed.
+ * If a post or comment has no author, make the guest its author, the user whom
+ * the caller of import() has named for this purpose. If there is no guest,
+ * return an error message; else NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -271,10 +273,10 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse a row's dates and JSON that are read as text. A cast in the statement
- * would raise an error, and one invalid text would make the whole import fail.
- * Returns what is wrong with the first invalid text, or NULL. An invalid date
- * becomes NULL.
+ * Parse those dates and JSON values of a row that are read as text. (If the
+ * statement cast them, one invalid text would make the whole import fail.)
+ * Returns what is wrong with the first invalid text; NULL if all are valid. An
+ * invalid date becomes NULL.
  */
 static const char *
 parse_texts(const StageReceiver *receiver, StagedRow *row)
@@ -382,7 +384,7 @@ receiver_init(StageReceiver *receiver, Import *import)
  * Reading
  * ------------------------------------------------------------------------ */
 
-/* Open the temporary tables that the sources are read into. */
+/* Open the temporary tables into which the sources are read. */
 void
 stage_open(Import *import)
 {
@@ -404,9 +406,9 @@ stage_close(Import *import)
 }
 
 /*
- * Check that an optional column of a source has one of two types. A column of
- * any other type may mean something else than the item's property. A wrong
- * guess about "hidden", for example, could publish hidden items. Errors:
+ * Throw an error unless an optional column of a source has one of two types. A
+ * column of another type may mean something else than the item's field. A
+ * wrong guess about "hidden", for example, could publish hidden items. Errors:
  * 42804.
  */
 static void
@@ -426,8 +428,8 @@ need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
 }
 
 /*
- * Check that a source has the required columns for a type of item, and that
- * the columns have suitable types. Errors: 42703, 42804, 42809, 42P01.
+ * Throw an error unless a source has the required columns for a type of item,
+ * and all its columns have suitable types. Errors: 42703, 42804, 42809, 42P01.
  */
 void
 need_items(const Import *import, ItemType type, Oid source)
@@ -446,9 +448,9 @@ need_items(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a date column of this type is read as text. An invalid date
- * then rejects only its own item. With a cast, it would make the whole import
- * fail.
+ * Return whether a date column of the given type is read as text, and parsed
+ * later. An invalid date then rejects only its own item. A cast would make the
+ * whole import fail.
  */
 static bool
 date_is_text(Oid of)
@@ -466,9 +468,9 @@ date_is_text(Oid of)
 
 /*
  * Return an SQL expression for a column of a source. In the statement that
- * contains the expression, the source has the alias s. Sets receiver->json[]
- * or receiver->date[] to true if the column is read as text and must be
- * parsed.
+ * contains the expression, the source has the alias s. If the column is read
+ * as text and must be parsed later, set its element of receiver->json[] or
+ * receiver->date[] to true.
  */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
@@ -493,7 +495,7 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 /*
  * Run the statement that reads a source. Parallel plans are disabled, because
  * parsing JSON uses subtransactions (source_json.c). extra_float_digits makes
- * floating-point numbers that become properties keep all digits.
+ * floating-point numbers in "properties" keep all digits.
  */
 static void
 read_source(Import *import, const char *sql, StageReceiver *receiver)
@@ -508,9 +510,9 @@ read_source(Import *import, const char *sql, StageReceiver *receiver)
 }
 
 /*
- * Read a source of items of one type into a temporary table. The caller of
- * import() must be the current user. Errors: 42501, 42804, and those of the
- * statement.
+ * Read a source of items of one type into a temporary table. The current user
+ * must be the role that has called import(). Errors: 42501, 42804, and those
+ * of the statement.
  */
 void
 stage_table(Import *import, ItemType type, Oid source)
@@ -534,9 +536,12 @@ stage_table(Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a column of this type may contain documents. If "texts" is
- * true, text and varchar may, otherwise json and jsonb. The type of a dropped
- * column is InvalidOid.
+ * Return whether a column of the given type may contain documents.
+ *
+ * texts: if true, columns of type text and varchar may; if false, columns of
+ *	type json and jsonb
+ *
+ * The type of a dropped column is InvalidOid.
  */
 static bool
 is_of_documents(Oid type, bool texts)
@@ -549,8 +554,8 @@ is_of_documents(Oid type, bool texts)
 }
 
 /*
- * Return how many columns of a relation may contain documents (see
- * is_of_documents()), and set *last to the name of the last of them.
+ * Return how many columns of a relation may contain documents
+ * (is_of_documents()), and set *last to the name of the last of these columns.
  */
 static int
 document_columns(Oid relid, bool texts, char **last)
@@ -568,9 +573,9 @@ document_columns(Oid relid, bool texts, char **last)
 }
 
 /*
- * Return the name of the column that contains documents. It is the only column
- * of type json or jsonb, or if there is no such column, the only one of type
- * text or varchar. Errors: 42703, 42809, 42P01.
+ * Return the name of the column that contains documents: the relation's only
+ * column of type json or jsonb. If it has no such column: its only column of
+ * type text or varchar. Errors: 42703, 42809, 42P01.
  */
 char *
 need_documents(Oid relid)
@@ -592,9 +597,9 @@ need_documents(Oid relid)
 }
 
 /*
- * Read a source of JSON documents into the temporary tables. The caller of
- * import_documents() must be the current user. Errors: 42501, 54000, and those
- * of the statement.
+ * Read a source of JSON documents into the temporary tables. The current user
+ * must be the role that has called import_documents(). Errors: 42501, 54000,
+ * and those of the statement.
  */
 void
 stage_documents(Import *import, Oid source, const char *column)

@@ -25,8 +25,8 @@ struct TempWriter
 };
 
 /*
- * Open a temporary table of an import. The table's name in pg_temp is
- * import->prefix and "name". Locks: RowExclusiveLock.
+ * Open a temporary table of an import, whose name is import->prefix followed
+ * by "name". Locks: RowExclusiveLock.
  */
 Relation
 temp_table_open(const Import *import, const char *name)
@@ -59,7 +59,8 @@ temp_writer_slot(TempWriter *writer)
 }
 
 /*
- * Insert the row that the caller has put into the slot of temp_writer_slot().
+ * Insert the row that the caller has put into the slot returned by
+ * temp_writer_slot().
  */
 void
 temp_writer_put(TempWriter *writer)
