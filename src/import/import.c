@@ -277,11 +277,11 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * After the import has checked the users, another transaction may have
-	 * created and deleted a user with the id of a new user. That user's items
-	 * may not all be deleted yet, so throw an error. From now on no other
-	 * transaction can create such a user, because this one has inserted the
-	 * new users.
+	 * After the import has checked its users, another transaction may have
+	 * created a user with the same id as one of them, and deleted that user.
+	 * Items of that user may still exist, so throw an error. From now on no
+	 * other transaction can create such a user, because this one has inserted
+	 * its users.
 	 */
 	if (n == 0)
 		return;

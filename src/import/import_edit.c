@@ -30,8 +30,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * A DestReceiver for source rows that differ from the existing items with
- * their keys. It edits these items.
+ * A DestReceiver for source rows, each of which differs from the existing item
+ * with the same key. It edits these items.
  */
 typedef struct EditReceiver
 {

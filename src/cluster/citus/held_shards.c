@@ -65,8 +65,9 @@ shards_of_key(const void *map, const pg_uuid_t *key)
 static bool held_by_caller = false;
 
 /*
- * Set held_by_caller to "held", and return its previous value, which has to be
- * set again when the request ends.
+ * Say whether this process serves a request of another node, which has locked
+ * the shards (held_by_caller). Returns the previous value, which has to be set
+ * again when the request ends.
  */
 bool
 container_held_by_caller(bool held)
@@ -85,8 +86,8 @@ container_is_held_by_caller(void)
 
 /*
  * Lock a shard against being moved or split, before a write to it, and prepare
- * Citus for a local write (cluster_writes_here()). Does nothing while
- * held_by_caller is true.
+ * Citus for a local write (cluster_writes_here()). Does nothing while this
+ * process serves a request of another node (held_by_caller).
  *
  * The shard may move to another node while this function waits for the lock.
  * So the caller must look up again afterwards whether the shard is on this
@@ -215,8 +216,8 @@ container_let_go(Container container, const Shard *shard)
 
 /*
  * Return whether the shard to which a key belongs is on this node. If it is,
- * lock the shard in share mode until the transaction ends. No lock is taken
- * while held_by_caller is true.
+ * lock the shard in share mode until the transaction ends. While this process
+ * serves a request of another node (held_by_caller), no lock is taken.
  */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)

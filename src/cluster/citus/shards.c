@@ -241,8 +241,9 @@ read_shards(ShardMap *map, Oid table)
 }
 
 /*
- * Set shard->group and shard->by to the node group on which a shard is placed.
- * If the shard has several placements, prefer the one on this node.
+ * Set shard->group to the node group on which a shard is placed, and shard->by
+ * to the transaction that placed it there. If the shard has several
+ * placements, prefer the one on this node.
  *
  * here: the node group of this node
  */

@@ -369,8 +369,8 @@ cluster_repair(bool with_views)
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
 	/*
-	 * Other repairs would fail on values that are NULL, as long as such values
-	 * are left.
+	 * If left > 0, mend_invalid() could not replace some NULLs. Other repairs
+	 * would fail on them.
 	 */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);

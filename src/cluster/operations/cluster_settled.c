@@ -102,13 +102,13 @@ cluster_views_look_begin(ViewsLook *look)
 /*
  * Ask each node which of the given posts have changed since the round of its
  * worker's main loop that cluster_views_look_begin() has stored. Returns a
- * sorted array of their ids. Such a change, not applied yet, may explain a
- * finding of verify() about the post.
+ * sorted array of their ids. The views may lack these changes, which would
+ * explain findings of verify() about the posts.
  *
  * The array also contains an id of zeros if a post may have been added to a
  * list (the feed or a user's posts), removed from it or moved in it since that
- * round. Returns NULL if a node does not know. Called as the containers'
- * owner, after SPI_connect().
+ * round. Returns NULL if a node cannot tell. Called as the containers' owner,
+ * after SPI_connect().
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -148,8 +148,8 @@ views_look(PG_FUNCTION_ARGS)
  * posts that have changed after the round "applied" of the main loop of this
  * node's worker. The result also contains an id of zeros if a post may have
  * been added to a list (the feed or a user's posts), removed from it or moved
- * in it after that round. The result is NULL if this node does not know.
- * Errors: 55000.
+ * in it after that round. The result is NULL if this node cannot tell. Errors:
+ * 55000.
  */
 static Datum
 views_unsettled(PG_FUNCTION_ARGS)

@@ -99,9 +99,10 @@ static const char *const unsent_sql[] = {
 /*
  * The view posts_with_counts on a cluster.
  *
- * It leaves out posts whose author has no user item: a node knows which users
- * are being deleted only for itself. The comments and likes of a deleted user
- * stay in the counts until each of them is deleted. Posts and deltas are
+ * It leaves out posts whose author has no user item. (On a single server it
+ * leaves out posts of users who are being deleted. But no node knows which
+ * users are being deleted on other nodes.) The comments and likes of a deleted
+ * user stay in the counts until each of them is deleted. Posts and deltas are
  * joined by post_id, so that Citus can run the query on each shard.
  */
 const char	create_cluster_view_sql[] =

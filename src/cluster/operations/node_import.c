@@ -239,10 +239,10 @@ import_count_posts(PG_FUNCTION_ARGS)
  * items have the given usernames. If not, the import fails.
  *
  * The import has written usernames into items, as the calling node has read
- * them. If a rename commits on this node after this check, its job finds these
- * items and renames them. If a rename has committed on this node before this
- * check, its job may already be finished, and would not find these items. But
- * then this check finds that the names differ.
+ * them. If a user is renamed on this node after this check, the worker finds
+ * these items and renames them. If a user was renamed before this check, the
+ * worker may already have finished, without finding these items. But then this
+ * check finds that the names differ.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)

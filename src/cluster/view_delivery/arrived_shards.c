@@ -303,8 +303,8 @@ arrival_chunk(Job *job)
 }
 
 /*
- * Do a step of a job of kind ARRIVAL. For jobs of other kinds, return
- * STEP_NOT_TAKEN.
+ * Do a step of a job of kind ARRIVAL, for a shard that was moved to this node.
+ * For jobs of other kinds, return STEP_NOT_TAKEN.
  *
  * There is one exception: a job that deletes a user must not finish while this
  * node's feed has posts of the user, because the job's row hides these posts

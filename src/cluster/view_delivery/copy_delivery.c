@@ -84,9 +84,9 @@ compare_groups(const void *a, const void *b)
 }
 
 /*
- * Sort keys by node group, and remove duplicates. (A post is there twice if
- * both the post itself and its counts have changed.) Returns how many keys are
- * left.
+ * Sort keys by node group, and remove duplicates. (If both a post and its
+ * counts have changed, the caller passes its key twice.) Returns how many keys
+ * are left.
  */
 static int
 sort_keys(KeyElsewhere *keys, int n)
@@ -118,9 +118,9 @@ count_of_call(const KeyElsewhere *keys, int n)
 /*
  * Return a row of blogstore.post_item, to be sent to another node.
  *
- * many: NULL to get a row for touch_copies(), which contains only the key.
- *	Otherwise the row is for put_copies(), and says what the copy should be. It
- *	has no title if there should be no copy. The post is read by "many".
+ * many: an object that reads posts, or NULL. If it is NULL, the row contains
+ *	only the key, for touch_copies(). Otherwise the row is what the copy should
+ *	be, for put_copies(). It has no title if there should be no copy.
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -318,11 +318,10 @@ copies_deliver(const PostKey *keys, int n)
 }
 
 /*
- * Send the keys of posts whose shards are on other nodes to these nodes, by
+ * Of the given keys, send those of posts on other nodes to these nodes, by
  * touch_copies(). The posts were deleted, or their author or date has changed.
- * The caller then calls copies_deliver() for the other keys, those of posts on
- * this node. Locks: the shards of the posts in share mode, until the
- * transaction ends.
+ * The caller then calls copies_deliver() for the keys of posts on this node.
+ * Locks: the shards of the posts in share mode, until the transaction ends.
  */
 void
 copies_pass_on(const PostKey *keys, int n)

@@ -86,7 +86,7 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 
 /*
  * Delete the feed rows of posts that belong to the sender's shards, except the
- * rows that it has sent.
+ * rows that the sender has sent.
  */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
@@ -178,8 +178,8 @@ put_feed(PG_FUNCTION_ARGS)
 	bool	   *isnull;
 
 	/*
-	 * If this node has no feed yet, ignore the rows. Its worker will create
-	 * the feed, and then ask the other nodes for all rows.
+	 * If this node has no feed yet, ignore the rows. This node's worker will
+	 * create the feed, and then ask the other nodes for all rows.
 	 */
 	if (!container_usable(CONTAINER_FEED))
 		PG_RETURN_VOID();

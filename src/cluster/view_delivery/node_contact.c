@@ -224,7 +224,7 @@ show_unsent(void)
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
-/* Note whether a node has all feed rows of this node's posts. */
+/* Store in *other whether that node has all feed rows of this node's posts. */
 void
 node_got_feed(OtherNode *other, bool got)
 {
@@ -232,7 +232,7 @@ node_got_feed(OtherNode *other, bool got)
 	show_unsent();
 }
 
-/* Note that a node lacks copies of this node's posts. */
+/* Store in *other that the node lacks copies of this node's posts. */
 void
 node_lacks(OtherNode *other)
 {
@@ -261,7 +261,7 @@ nodes_unsure(void)
 
 /*
  * Return a number that changes whenever all feed rows of this node have to be
- * sent again. What was computed while it had another value is invalid.
+ * sent again. What was computed before the last change is invalid.
  */
 uint64
 nodes_stamp(void)
@@ -609,9 +609,9 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * The feed has got older rows while readers used it. A reader with an
-		 * older snapshot does not see these rows, so it must not use the feed
-		 * any more.
+		 * The feed size has grown, and rows were added at the end of the feed
+		 * while readers used it. A reader with an older snapshot does not see
+		 * these rows, so it must not use the feed any more.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

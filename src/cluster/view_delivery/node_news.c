@@ -90,7 +90,7 @@ news_of(const WorkerEntry *entry)
 
 /*
  * Return the element of news->node[] that has the report of a node group. If
- * there is no report, return an element for it, without a report.
+ * there is no report, clear an element for it, and return that.
  */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)

@@ -30,7 +30,8 @@ typedef struct OtherNode
 	/*
 	 * lacks_copies: whether the table "unsent" has keys of copies that still
 	 *	have to be sent to the other node
-	 * unsent_group: the node group that the rows with these keys have
+	 * unsent_group: the value of the column node_group in the rows with these
+	 *	keys
 	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
 	 *	sent in the order of their ids
 	 */
@@ -51,8 +52,8 @@ typedef struct OtherNode
 	int			keeps;
 
 	/*
-	 * The number "asks" in the other node's last report. A new number asks for
-	 * all feed rows of this node.
+	 * NodeNews.asks of the other node's last report. When it changes, the
+	 * other node asks for all feed rows of this node.
 	 */
 	int64		question;
 
@@ -112,8 +113,8 @@ typedef struct NodeNews
 	int			group;			/* the node group of the reporting node */
 
 	/*
-	 * A number that this node has sent in "asks": the reporting node has sent
-	 * all its feed rows since. 0 if it has not.
+	 * The number in this node's own "asks", if the reporting node has sent all
+	 * its feed rows since; otherwise 0.
 	 */
 	int64		answers;
 

@@ -46,8 +46,10 @@ typedef struct StageReceiver
 	/* true if the source has documents of type text, not json or jsonb */
 	bool		text_documents;
 
-	bool		json[N_READ];	/* whether a column has JSON as text */
-	bool		date[N_READ];	/* whether a column has dates as text */
+	bool		json[N_READ];	/* for each column: is it JSON read as text? */
+
+	/* for each column: is it a date read as text? */
+	bool		date[N_READ];
 
 	/* whether a row's last column has the extra columns (extra_columns.c) */
 	bool		extra;
