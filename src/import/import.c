@@ -225,9 +225,10 @@ write_items(const Import *import, ItemType type)
 }
 
 /*
- * Throw an error if the user does not exist whom the caller of import() has
- * passed as "guest", the author of items without an author. Called after the
- * users were imported, because the guest may be one of them. Errors: 23503.
+ * Throw an error if the guest does not exist, the user whom the caller of
+ * import() has named as the author of items without an author. Called after
+ * the users were imported, because the guest may be one of them. Errors:
+ * 23503.
  */
 static void
 need_guest(const Import *import)

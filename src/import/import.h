@@ -49,15 +49,22 @@ typedef struct ItemLookup
  */
 typedef enum ImportLearn
 {
-	/* #deleting, the ids of the users who are being deleted */
+	/*
+	 * Make the table #deleting readable: the ids of the users who are being
+	 * deleted.
+	 */
 	LEARN_DELETING,
 
-	/* #posts, with the existing posts whose ids are in the source of posts */
+	/*
+	 * Make the table #posts readable, with the existing posts whose ids are in
+	 * the source of posts.
+	 */
 	LEARN_POSTS,
 
 	/*
-	 * #posts, with the existing posts whose ids are in the source of posts,
-	 * and those to which comments and likes in the sources belong
+	 * Make the table #posts readable, with the existing posts whose ids are in
+	 * the source of posts, and those to which comments and likes in the
+	 * sources belong.
 	 */
 	LEARN_PARENTS
 } ImportLearn;

@@ -377,8 +377,8 @@ edit_comments(const Import *import, DestReceiver *receiver)
 }
 
 /*
- * Return which fields the columns of a row contain from which an existing post
- * or comment is edited. Set *n to their number.
+ * Return the fields of the source rows by which existing posts or comments are
+ * edited. Set *n to the number of these fields.
  */
 const Property *
 import_edited_properties(ItemType type, int *n)

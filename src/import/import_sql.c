@@ -114,16 +114,15 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define NEW "reason IS NULL AND NOT present"
 
 /*
- * SQL: true if a source row s has the creation date of the existing item. A
- *	row without a date is accepted as well, as create_post() accepts a repeated
- *	call.
+ * SQL: true if a source row s has the creation date of the existing item, or
+ * no date. (create_post() accepts a repeated call in the same way.)
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
  * SQL: true if a source row s has the same properties as the existing item, or
- *	none.
+ * none.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -134,14 +133,14 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: true if the import edits existing items and will show the existing post
- *	i, which is hidden, because its source row s is not. The post then gets the
- *	row's creation date.
+ * i, which is hidden, because its source row s is not. The post then gets the
+ * row's creation date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
 /*
  * SQL: the reason for rejecting a source row that differs from the existing
- *	item with the same id.
+ * item with the same id.
  *
  * by_another: one more WHEN clause, or an empty text
  */
@@ -151,7 +150,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: true for a user who gets a name by this import: a new user, or one
- *	whose name changes.
+ * whose name changes.
  */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
@@ -191,7 +190,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: numbers the valid rows that have the same key. All but number 1 are
- *	duplicates.
+ * duplicates.
  *
  * order: the columns by which such rows are sorted
  */
@@ -201,9 +200,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: selects source rows of comments or likes for import_known.c. The
- *	columns are the fields in the order of item_properties(), the reason why
- *	the row is rejected, and whether the import creates its post. The rows of a
- *	post are adjacent, and so are the rows with the same key.
+ * columns are the fields in the order of item_properties(), the reason why the
+ * row is rejected, and whether the import creates its post. The rows of a post
+ * are adjacent, and so are the rows with the same key.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -220,8 +219,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: the innermost of three nested queries that check users. It compares
- *	each row of @user, the source rows of users, with the existing user. The
- *	column "dated" is the creation date that a new user gets.
+ * each row of @user, the source rows of users, with the existing user. The
+ * column "dated" is the creation date that a new user gets.
  */
 #define USERS_COMPARED \
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
@@ -242,7 +241,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: the second of three nested queries that check users. If several rows
- *	have the same user_id, it rejects all but one of them.
+ * have the same user_id, it rejects all but one of them.
  */
 #define USERS_ONCE \
 	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed," \
@@ -254,7 +253,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: the outermost of three nested queries that check users. It adds to each
- *	row:
+ * row:
  *
  * holder: the user who has the row's name now, according to the table
  *	"usernames"
@@ -352,8 +351,8 @@ const char *const import_refuse_names_sql =
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
 /*
- * Counts the users who wait for the name of another user, who may get a new
- * name in this import.
+ * Counts the users whose name another user has now, if that other user may get
+ * a new name in this import.
  */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
@@ -394,7 +393,7 @@ const char *const import_other_names_sql =
 
 /*
  * SQL: counts the checked rows of users or posts: all rows, the rejected ones,
- *	those whose item exists, and those that differ from their existing item.
+ * those whose item exists, and those that differ from their existing item.
  */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
@@ -413,7 +412,7 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 
 /*
  * SQL: the properties of a rejected row; {} if they are not a JSON object. The
- *	operator || follows, by which more properties can be added.
+ * operator || follows, by which more properties can be added.
  */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
@@ -421,8 +420,8 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 
 /*
  * SQL: for the JSON document of a rejected row, those members that the
- *	documents in the article do not have. NULLs and hidden = false are left
- *	out. The operator || follows, by which the other members are added.
+ * documents in the article do not have. NULLs and hidden = false are left out.
+ * The operator || follows, by which the other members are added.
  */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
@@ -501,8 +500,8 @@ const char *const import_lock_posts_sql =
 
 /*
  * SQL: true for users whose names must be inserted into the table "usernames".
- *	If another user has such a name now, that user's row in the table is
- *	deleted first (import_released_names_sql).
+ * If another user has such a name now, that user's row in the table is deleted
+ * first (import_released_names_sql).
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"

@@ -59,8 +59,8 @@ SQL_FUNCTION(distribute_containers);
 #define BESIDE_READERS 3
 
 /*
- * PATIENCE: how long, in ms, copy_all() tries to lock the containers. PAUSE:
- *	how long, in us, it sleeps after each failed attempt.
+ * PATIENCE: how long, in ms, copy_all() tries to lock the containers
+ * PAUSE: how long, in us, it sleeps after each failed attempt
  */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000

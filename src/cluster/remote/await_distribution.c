@@ -35,7 +35,7 @@
 /*
  * Prevent the containers from being distributed until the transaction ends. If
  * a distribution is in progress, wait until it ends. On a server without Citus
- * this does nothing, and is not called again.
+ * this does nothing.
  *
  * write: whether the transaction will write items
  *
@@ -68,7 +68,9 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
-	/* the 32 bits of an old xid may be those of a newer transaction, too */
+	/*
+	 * A very old transaction is visible. Its 32-bit xid may be in use again.
+	 */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
 

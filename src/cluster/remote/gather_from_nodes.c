@@ -43,7 +43,7 @@ typedef struct Gathered
 	int			place;
 } Gathered;
 
-/* A query on all nodes, and the rows that they have returned so far. */
+/* A query on all nodes, and the rows that the nodes have returned so far. */
 typedef struct Gathering
 {
 	RemoteCall	call;

@@ -233,8 +233,8 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
- * Sleep before a call is repeated, which was refused because a shard is being
- * moved.
+ * Sleep before the caller repeats a call that was refused because a shard is
+ * being moved.
  *
  * waited: when the first sleep for this call began, in ms. The caller
  *	initializes it to 0, and this function sets it.

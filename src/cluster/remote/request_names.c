@@ -48,8 +48,9 @@ remote_serve_function(ItemType type)
 }
 
 /*
- * The functions that a node may ask another to run. The list is fixed, because
- * a role that may create functions in the schema could otherwise add to it.
+ * The functions that a node may make another node run. The list is fixed,
+ * because otherwise a role that may create functions in the schema could add
+ * some.
  */
 static const char *const served[] = {
 	"create_post", "edit_post", "delete_post", "hide_post", "publish_post",
@@ -86,7 +87,9 @@ typedef struct FoundFunction
 } FoundFunction;
 
 static MemoryContext known_context = NULL;
-static List *known_functions[lengthof(served)]; /* lists of FoundFunction */
+
+/* for each name in served[]: a list of FoundFunction */
+static List *known_functions[lengthof(served)];
 static List *known_commands = NIL;	/* list of Command */
 static bool known_are_stale = false;
 

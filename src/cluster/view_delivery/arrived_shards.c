@@ -34,8 +34,8 @@
 
 /*
  * RELABEL_CHUNK: how many items get the names of their authors in one
- *	transaction. ARRIVAL_CHUNK: how many posts or copies are checked in one
- *	transaction.
+ *	transaction
+ * ARRIVAL_CHUNK: how many posts or copies are checked in one transaction
  */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500

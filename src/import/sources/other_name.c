@@ -20,13 +20,13 @@
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 
-/* the end of an other name: 8 hexadecimal digits made from the user's id */
+/* the end of the name that other_name() makes: 8 digits from the user's id */
 #define SUFFIX " (%02x%02x%02x%02x)"
 #define SUFFIX_LENGTH 11
 
 /*
- * the beginning of an other name, if the name in the source has no character
- * that a username may have
+ * the beginning of the name that other_name() makes, if the name in the source
+ * has no character that a username may have
  */
 #define NAMELESS "user"
 

@@ -89,7 +89,7 @@ typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* source rows that existing items equal */
+	int64		present;		/* source rows equal to existing items */
 
 	/* source rows by which existing items were edited */
 	int64		updated;

@@ -256,9 +256,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * If a post or comment has no author, make the guest its author, the user whom
- * the caller of import() has named for this purpose. If there is no guest,
- * return an error message; else NULL.
+ * If a post or comment has no author, make the guest its author. The guest is
+ * the user whom the caller of import() has named for this purpose. If there is
+ * no guest, return an error message; else NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
