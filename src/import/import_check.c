@@ -46,7 +46,7 @@ typedef struct CheckReceiver
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* writes to the table of counts */
+	TempWriter *part;			/* writes to the temporary table of counts */
 	/*
 	 * How many new comments or likes of one post were counted. They are
 	 * written to the temporary table of counts when the next post begins.

@@ -174,8 +174,8 @@ static const Property user_columns[] = {
 };
 
 /*
- * A function for EditReceiver.edit_user. It changes nothing, and throws an
- * error if the user was renamed after the source was checked. Errors: 40001.
+ * Called as receiver->edit_user(). Throw an error if the user was renamed
+ * after the source was checked. The user is not changed. Errors: 40001.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -186,9 +186,9 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 }
 
 /*
- * A function for EditReceiver.edit_user. It writes the name and the properties
- * that the source row has into the user item. The caller has already inserted
- * a new name into the table "usernames".
+ * Called as receiver->edit_user(). Write the name and "properties" of the
+ * source row into the user item. A new name has already been inserted into the
+ * table "usernames".
  */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -299,9 +299,9 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * A function for EditReceiver.edit: give a post the values of its source row.
- * If this shows a hidden post, the post also gets the row's creation date, if
- * the row has one. Returns false if the post no longer differs from the row.
+ * Called as receiver->edit(). Give a post the values of its source row. If
+ * this shows a hidden post, the post also gets the row's creation date, if the
+ * row has one. Returns false if the post no longer differs from the row.
  *
  * If the post becomes hidden, this function only adds it to receiver->hidden.
  * import_hide_posts() removes it from the views at the end of the import. It
@@ -337,9 +337,9 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 }
 
 /*
- * A function for EditReceiver.edit: give a comment the values of its source
- * row. Only the column "hidden" is left to hide_comment(). Returns false if
- * the other values no longer differ from the row.
+ * Called as receiver->edit(). Give a comment the values of its source row,
+ * except "hidden", which is left to hide_comment(). Returns false if the other
+ * values no longer differ from the row.
  */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,

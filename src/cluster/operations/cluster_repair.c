@@ -298,9 +298,9 @@ static KeptPlan username_plan = {
 };
 
 /*
- * Repair by a statement on this node what a finding reports, if a statement
- * can do that. Returns whether the finding counts as repaired. A finding about
- * a copy counts, although mend_copies() writes the copy later.
+ * If a statement on this node can repair what a finding reports, run it.
+ * Returns whether the caller counts the finding as repaired. (It also counts a
+ * finding about a copy, although mend_copies() writes the copy later.)
  */
 static bool
 mend_by_statement(const Finding *f)

@@ -236,8 +236,8 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether this node has the shards that the sending node expects. If a
- * shard is being moved, only one of the two nodes may have seen that yet.
+ * Return whether this node has the shards that the sending node expects. When
+ * a shard is moved, one node may see that earlier than the other.
  *
  * key: a random key, which belongs to one of the expected shards
  * number: the shards_number() of the expected shards; 0 for any shards

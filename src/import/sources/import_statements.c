@@ -254,7 +254,7 @@ import_result(int column)
 									   &isnull));
 }
 
-/* Run a query that returns one number. */
+/* Run a query that selects one number, and return that number. */
 int64
 import_run_number(const Import *import, const char *sql)
 {
