@@ -306,7 +306,7 @@ child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
  * author of the post, is being deleted.
  *
  * other: the id of the comment, or the user of the like.
- * author: delete only an item by this user; NULL: by any user.
+ * author: user who must have written the item; NULL: any user.
  *
  * Errors: 40001, 55000. Locks: the post lock, in share mode, until the item is
  * deleted; the item's row, FOR UPDATE.

@@ -2,13 +2,14 @@
  * child_deletion.c
  *		Deleting comments, likes and deltas, and hiding comments.
  *
- * Deleted and hidden items are subtracted from the post's counts.
+ * Most functions also subtract the deleted or hidden item from the post's
+ * counts.
  *
  * The deletion of a user finds the user's items first, and then deletes them
- * one by one with the functions of this file. Before an item is locked,
- * another transaction may delete it, and another user may write an item with
- * the same id. The functions therefore take the author as an argument, and
- * compare it with the author of the locked item.
+ * one by one with the functions of this file. Between the two steps, another
+ * transaction may replace an item by one with the same id and another author.
+ * The functions therefore have an argument "author". They delete an item only
+ * if the locked row has this author.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -29,14 +30,14 @@ typedef struct Child
 {
 	ItemQuery	query;
 	Datum		key[2];
-	const pg_uuid_t *author;	/* delete only an item by this user; NULL: by
+	const pg_uuid_t *author;	/* user who must have written the item; NULL:
 								 * any user */
-	PostLock   *lock;			/* the post lock of the post whose counts to
-								 * change; NULL: do not change the counts */
-	bool		hide;			/* comment_hide() only: true to hide the
+	PostLock   *lock;			/* the post lock of the item's post; NULL: do
+								 * not change the post's counts */
+	bool		hide;			/* only for comment_hide(): true to hide the
 								 * comment, false to show it */
-	BlogItem   *out;			/* comment_hide() only: receives the changed
-								 * comment */
+	BlogItem   *out;			/* only for comment_hide(): receives the
+								 * changed comment */
 } Child;
 
 /*
@@ -61,7 +62,8 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 
 /*
  * Callback of post_part_lock(), which has locked the row of an item: delete
- * the item, if child->author wrote it.
+ * the item. Leaves the item if child->author is another user than the item's
+ * author.
  */
 static ItemResult
 delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
@@ -123,7 +125,7 @@ delete_child(Child *child, LockWaitPolicy wait)
  * DELETE_NOT_FOUND if there is no such item.
  *
  * other: the id of the comment or delta, or the user of the like.
- * author: delete only an item by this user; NULL: by any user.
+ * author: user who must have written the item; NULL: any user.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
  * after the snapshot. Locks: the item's row, FOR UPDATE.
@@ -145,15 +147,15 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
  * of users who are being deleted are found too.
  *
  * other: the id of the comment, or the user of the like.
- * author: delete only an item by this user; NULL: by any user.
+ * author: user who must have written the item; NULL: any user.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item or the post
  * was changed after the snapshot. Locks: the post lock, in share mode, until
  * the item is deleted; the item's row, FOR UPDATE.
  *
  * While the function holds the post lock, it does not wait for the lock on the
- * item's row. The transaction that has locked the row may be waiting for the
- * post lock, in order to delete the post, so this would be a deadlock. The
+ * item's row. This could be a deadlock: the transaction that has locked the
+ * row may be waiting for the post lock, in order to delete the post. The
  * function releases the post lock instead, waits for the row, and begins
  * again.
  */
@@ -182,9 +184,9 @@ child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
 }
 
 /*
- * Hide a comment and subtract it from its post's counts, or show a hidden
- * comment and add it to them. Returns ITEM_NOT_FOUND if the comment or its
- * post does not exist.
+ * Hide a comment, and subtract it from its post's counts; or show a hidden
+ * comment, and add it to the counts. Returns ITEM_NOT_FOUND if the comment or
+ * its post does not exist.
  *
  * comment: receives the changed comment, copied to the current memory context.
  *
@@ -219,8 +221,9 @@ comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 }
 
 /*
- * Delete a comment or like as child_delete() does. If the post of the comment
- * or like does not exist, delete the item nevertheless.
+ * Delete a comment or like as child_delete() does. If its post does not exist,
+ * child_delete() would return DELETE_NOT_FOUND, but this function deletes the
+ * comment or like nevertheless.
  */
 DeleteResult
 child_delete_anyway(ItemType type, const pg_uuid_t *post_id,

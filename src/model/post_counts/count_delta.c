@@ -23,8 +23,8 @@
  * twice.
  *
  * A transaction that deletes the post waits for the transactions that have
- * inserted deltas (post_count.c). A delta is written only by a transaction
- * that excludes a concurrent deletion of the post.
+ * inserted deltas (post_count.c). A transaction writes a delta only while no
+ * other transaction can delete the post.
  *
  * A serializable transaction that reads counts takes a predicate lock on the
  * post's key (post_item.c). A transaction that inserts a delta checks for that
@@ -86,15 +86,16 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * How many posts with a busy counter this process remembers. On these posts it
- * adds to its own stripe at once, and does not try to update the counter.
+ * How many posts this process remembers whose counter another process was
+ * using. For these posts the process does not try the counter, but adds to its
+ * own stripe at once.
  */
 #define STRIPED_POSTS 16
 
 /*
- * For how many milliseconds a process remembers that a post's counter was
- * busy. The worker waits as long before it folds the post's stripes
- * (FOLD_AFTER in folding.c).
+ * For how many milliseconds a process remembers that another process was using
+ * a post's counter. The worker waits as long before it folds the post's
+ * stripes (FOLD_AFTER in folding.c).
  */
 #define STRIPED_FOR 1000
 
@@ -117,8 +118,9 @@ find_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether this process remembers that the post's counter was busy. It
- * then adds to its own stripe (see STRIPED_POSTS).
+ * Return whether this process remembers that another process was using the
+ * post's counter. If so, the caller adds to the stripe of this process
+ * instead.
  */
 bool
 delta_striped(const pg_uuid_t *post_id)
@@ -130,9 +132,9 @@ delta_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Remember that the post's counter was busy. Called after this process has
- * added counts to its stripe on the post. Counts of zero do not mean that the
- * counter was busy: post_keep() always adds them to a stripe.
+ * Remember that another process was using the post's counter, so that this
+ * process has added counts to its stripe. Does nothing if the counts are zero:
+ * post_keep() always adds zeros to the stripe.
  */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)
@@ -152,8 +154,8 @@ remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Do the work of delta_add(), once the scan has found the counter or stripe.
- * Returns ITEM_OK or ITEM_LOCKED.
+ * Add counts to the counter or stripe that the scan has found. Returns ITEM_OK
+ * or, with nothing added, ITEM_LOCKED.
  */
 static ItemResult
 add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
@@ -162,8 +164,8 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 	ItemResult	result;
 
 	/*
-	 * Lock the stripe's row first: a folding transaction may be deleting the
-	 * stripe.
+	 * Lock the row first: the worker may be folding the stripe, which deletes
+	 * the row.
 	 */
 	if (kind == DELTA_STRIPE)
 	{
@@ -183,13 +185,13 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 }
 
 /*
- * Add counts to a post's counter, or to this process's stripe on the post. For
- * the counter, the caller has checked post_has_counter(). Called under READ
- * COMMITTED only.
+ * Add counts to a post's counter, or to this process's stripe on the post. If
+ * "kind" is the counter, the caller has checked that this process may change
+ * it (post_has_counter()). Called under READ COMMITTED only.
  *
- * Returns ITEM_NOT_FOUND if the post has no such delta. Returns ITEM_LOCKED,
- * with nothing added, if another transaction is changing the delta or has just
- * changed it. Errors: 22004 if the counter has a null amount.
+ * Returns ITEM_NOT_FOUND if the post has no counter or stripe. Returns
+ * ITEM_LOCKED, with nothing added, if another transaction is changing the row
+ * or has just changed it. Errors: 22004 if the counter has a null amount.
  */
 ItemResult
 delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
@@ -215,7 +217,7 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 }
 
 /*
- * Set the values of a delta. The delta points to post_id and id, which must
+ * Fill in a delta in memory. The delta points to post_id and id, which must
  * live as long.
  */
 static void
@@ -230,7 +232,7 @@ delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 }
 
 /*
- * Set the values of a counter with counts of zero. The counter points to
+ * Fill in a counter in memory, with counts of zero. The counter points to
  * post_id, which must live as long.
  */
 void
@@ -263,8 +265,8 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 }
 
 /*
- * Insert a delta with a new id. The caller has excluded a concurrent deletion
- * of the post.
+ * Insert a delta with a new id. The caller has made sure that no other
+ * transaction can delete the post.
  */
 void
 delta_insert(const pg_uuid_t *post_id, PostCounts counts)
@@ -281,9 +283,10 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Insert this process's stripe on a post. If the post has one already, or
+ * Insert this process's stripe on a post. If the stripe exists already, or
  * another transaction in progress has deleted it, insert a delta with a new id
- * instead. The caller has excluded a concurrent deletion of the post.
+ * instead. The caller has made sure that no other transaction can delete the
+ * post.
  */
 void
 delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -312,8 +315,9 @@ delta_counter_pending(const pg_uuid_t *post_id)
 }
 
 /*
- * Insert a post's counter. The caller has checked post_has_counter(). Returns
- * false if the post has a counter already.
+ * Insert a post's counter. The caller has checked that this process may change
+ * the counter (post_has_counter()). Returns false if the post has a counter
+ * already.
  */
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
@@ -348,13 +352,13 @@ delta_any(const pg_uuid_t *post_id)
 }
 
 /*
- * Delete deltas of a post that the active snapshot shows, except the counter.
- * Deltas that another transaction is writing or deleting are left. Returns the
- * number of deleted deltas.
+ * Delete the deltas of a post that the active snapshot shows, except the
+ * counter. Skips deltas that another transaction is writing or deleting.
+ * Returns the number of deleted deltas.
  *
  * limit: the most deltas to delete.
- * counts: the amounts of the deleted deltas are added to it.
- * left: set to true if deltas other than the counter are left.
+ * counts: the function adds the amounts of the deleted deltas to it.
+ * left: set to true if deltas other than the counter still exist afterwards.
  */
 int64
 delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,

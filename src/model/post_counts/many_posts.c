@@ -3,11 +3,11 @@
  *		Reading many posts and their counts by key, in any order.
  *
  * For each partition, a ManyPosts keeps one scan of posts and one scan of
- * deltas open, and restarts them with the key of the next post. (A delta is a
- * row that holds amounts to add to a post's counts; see count_delta.c.)
- * item_get() and post_add_up() would open the leaf and its index for each
- * post. At most MAX_OPEN scans of each kind are open. If there are more
- * partitions, opening a scan of one partition closes the scan of another.
+ * deltas open, and restarts them with the key of the next post. This saves
+ * opening the leaf and its index for each post, as item_get() and
+ * post_add_up() do. At most MAX_OPEN scans of posts and as many of deltas are
+ * open. If there are more partitions, opening a scan of one partition closes
+ * the scan of another.
  *
  * Runs in the worker, and in a backend for repair(). A ManyPosts must be used
  * in the subtransaction in which it was begun.
@@ -23,9 +23,9 @@
 #include "utils/memutils.h"
 
 #define MAX_OPEN 128			/* The largest number of open scans of posts,
-								 * and of open scans of deltas. It is bounded
-								 * because an open scan holds a lock on a leaf
-								 * and one on an index. */
+								 * and of open scans of deltas. Each open scan
+								 * holds two locks: on a leaf and on an
+								 * index. */
 
 struct ManyPosts
 {
@@ -53,9 +53,10 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * Return a scan that finds a post, or the deltas of a post, by the post's key:
- * an open scan that was restarted, or a new one. Returns NULL if the partition
- * lies on another node of the cluster.
+ * Return a scan that finds a post, or the deltas of a post, by the post's key.
+ * The scan is an open one of the post's partition, restarted with this key, or
+ * a new one. Returns NULL if the partition lies on another node of the
+ * cluster.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
@@ -78,10 +79,10 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Read a post. Its counts do not contain the amounts of its deltas, which
- * many_posts_add_up() adds. Returns false if the snapshot does not show the
- * post, or the post lies on another node. The values in *post are valid until
- * the next call of this function.
+ * Read a post without its deltas; many_posts_add_up() adds them to the counts.
+ * Returns false if the snapshot does not show the post, or the post lies on
+ * another node of the cluster. The values in *post are valid until the next
+ * call of this function.
  */
 bool
 many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)

@@ -3,16 +3,17 @@
  *		The post lock, and counting a post's comments and likes in the
  *		transaction that writes them.
  *
- * No transaction waits in order to count. A delta is a row beside the post
- * item that holds amounts to add to the post's counts (count_delta.c). Each
- * post has one delta that all processes update, its counter. The counting
- * transaction updates the counter in place, without locking it first, unless
- * another transaction is using the counter. In that case it updates the
- * stripe of its process, which is a delta that no other process updates.
- * Under REPEATABLE READ and SERIALIZABLE an update of the counter would fail
- * if the counter had changed since the snapshot, so those transactions insert
- * a new delta instead. The counts in the post item itself change only when
- * they are repaired.
+ * Here a "counting transaction" is one that writes or deletes a comment or
+ * like, and changes the post's counts for it. It never waits for another
+ * counting transaction. A delta is a row beside the post item that holds
+ * amounts to add to the post's counts (count_delta.c). Each post has one delta
+ * that all processes update, its counter. The counting transaction updates the
+ * counter in place, without locking it first, unless another transaction is
+ * using the counter. In that case it updates the stripe of its process, which
+ * is a delta that no other process updates. Under REPEATABLE READ and
+ * SERIALIZABLE an update of the counter would fail if the counter had changed
+ * since the snapshot, so those transactions insert a new delta instead. The
+ * counts in the post item itself change only when repair() corrects them.
  *
  * The worker folds the other deltas into the counter: it deletes them and adds
  * their amounts to the counter (views/worker/folding.c). Without a worker,
@@ -114,8 +115,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the state of the newest version of the post's item, without locking
- * it, and set lock->hidden.
+ * Return the state of the newest version of the post item, without locking it.
+ * Sets lock->hidden to whether this version is hidden.
  */
 static ItemLife
 look_at_post(PostLock *lock)
@@ -128,7 +129,7 @@ look_at_post(PostLock *lock)
 
 /*
  * Return whether a deletion of the post has to wait for the end of this
- * transaction. That is so if this transaction has written a delta of the post,
+ * transaction. It has to if this transaction has written a delta of the post,
  * or has written or locked the post item.
  */
 static bool
@@ -143,7 +144,7 @@ is_deletion_barred(const pg_uuid_t *post_id)
 
 /*
  * Initialize a PostLock, without taking the post lock. Errors: 55000 if the
- * partition has no usable leaf for deltas.
+ * post's partition has no usable leaf for deltas.
  */
 void
 post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
@@ -159,8 +160,8 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 /*
  * Lock the row of the post item FOR KEY SHARE, so that no other transaction
  * can delete the post before this one ends. This mode does not conflict with
- * updates of the item. Sets lock->safe. The caller does not hold the post
- * lock.
+ * updates of the item. Sets lock->safe to whether the row was locked. The
+ * caller does not hold the post lock.
  */
 static ItemResult
 bar_deletion(PostLock *lock, LockWaitPolicy wait)
@@ -185,14 +186,14 @@ await_deletion(PostLock *lock)
 }
 
 /*
- * Return whether the post exists. If a transaction is deleting the post, the
- * function waits for it to end; it waits for no other transaction, and does
- * not take the post lock. Called before a comment or like is inserted, while
- * the caller holds no lock that a deletion of the post could need.
+ * Return whether the post exists. If another transaction is deleting the post,
+ * the function waits for that transaction to end. It does not take the post
+ * lock. Called before a comment or like is inserted, while the caller holds no
+ * lock that a deletion of the post could need.
  *
- * Under REPEATABLE READ and SERIALIZABLE, the result is false unless the
- * snapshot shows the post. Errors: 40001 under these levels if the post was
- * deleted after the snapshot.
+ * Under REPEATABLE READ and SERIALIZABLE, the result is also false if the
+ * snapshot does not show the post. Errors: 40001 under these levels if the
+ * post was deleted after the snapshot.
  */
 bool
 post_find(PostLock *lock)
@@ -215,9 +216,10 @@ post_find(PostLock *lock)
  * Take the post lock in share mode, without waiting. Returns false if another
  * transaction holds it in exclusive mode.
  *
- * Try the mode KEY_LOCK_SHARED_FIRST first, which only one process can hold,
- * and which allows changing the post's counter. Skip this attempt if the
- * process remembers that the counter was busy (delta_striped()).
+ * The function first tries the mode KEY_LOCK_SHARED_FIRST, which only one
+ * process can hold, and which allows changing the post's counter. It skips
+ * this attempt if another process was using the counter a moment ago
+ * (delta_striped()).
  */
 static bool
 lock_key_shared(PostLock *lock)
@@ -232,14 +234,15 @@ lock_key_shared(PostLock *lock)
 
 /*
  * Take the post lock in share mode without waiting, whether the post exists or
- * not. No other transaction can then delete the post before post_unlock(). A
- * transaction that deletes the post later finds the deltas written meanwhile,
- * and waits for their writers.
+ * not. Returns false if a deleting transaction holds the post lock in
+ * exclusive mode. After true, no other transaction can delete the post before
+ * post_unlock(). A transaction that deletes the post later finds the deltas
+ * that this transaction has written, and waits for its end.
  *
- * Returns false if a deleting transaction holds the post lock in exclusive
- * mode. If that transaction waits for this one to end, waiting for the post
- * lock would be a deadlock: the function sets lock->safe and returns true,
- * without the lock.
+ * If this transaction has written a delta of the post before, a deleting
+ * transaction that holds the post lock waits for this transaction to end. This
+ * transaction then needs no lock: the function sets lock->safe and returns
+ * true.
  */
 bool
 post_try_lock_shared(PostLock *lock)
@@ -264,9 +267,9 @@ post_await_unlock(const PostLock *lock)
 }
 
 /*
- * Return whether the post is safe: it exists, and no other transaction can
- * delete it. If this transaction holds the post lock, but has not looked at
- * the post item since it took the lock, look at the item first.
+ * Return whether the post exists and no other transaction can delete it
+ * (lock->safe). If this transaction holds the post lock, but has not checked
+ * since then that the post item exists, check it now.
  */
 static bool
 make_safe(PostLock *lock)
@@ -279,9 +282,9 @@ make_safe(PostLock *lock)
 /*
  * Take the post lock in share mode, if the post exists. With LockWaitBlock,
  * wait for transactions that hold the post lock in exclusive mode or are
- * deleting the post. If a deletion aborts during the wait, the result is
- * ITEM_OK without the post lock; no other transaction can then delete the post
- * before this transaction ends.
+ * deleting the post. If the function waits for a deletion that aborts, it
+ * locks the row of the post item instead of the post lock, and returns
+ * ITEM_OK. No other transaction can then delete the post before this one ends.
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
  * the function would have to wait and "wait" is not LockWaitBlock. Errors:
@@ -315,8 +318,8 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 /*
  * Take the post lock in the mode KEY_LOCK_SHARED_FIRST, which allows changing
  * the post's counter. If another process holds the lock in a conflicting mode,
- * do not wait, and leave lock->locked false. Does nothing if lock->locked or
- * lock->safe is true already.
+ * the function does not wait, and leaves lock->locked false. It does nothing
+ * if lock->locked or lock->safe is true already.
  */
 void
 post_try_lock_counter(PostLock *lock)
@@ -329,9 +332,9 @@ post_try_lock_counter(PostLock *lock)
 
 /*
  * Return whether this process may change the post's counter. Only one process
- * at a time may: the one that holds the post lock in the mode
- * KEY_LOCK_SHARED_FIRST, or the one that holds it in exclusive mode and has
- * locked the row of the post item.
+ * at a time may change it: the process that holds the post lock in the mode
+ * KEY_LOCK_SHARED_FIRST, or in exclusive mode together with the row lock on
+ * the post item.
  */
 bool
 post_has_counter(const PostLock *lock)
@@ -360,7 +363,7 @@ post_unlock(PostLock *lock)
 /*
  * Add counts to this process's stripe on the post. If the stripe cannot be
  * updated, insert a delta with a new id. Waits for no other transaction. The
- * caller has excluded a concurrent deletion of the post.
+ * caller has made sure that no other transaction can delete the post.
  */
 static void
 count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
@@ -381,8 +384,8 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 
 /*
  * Add counts to the post's counter, or to this process's stripe if the counter
- * cannot be changed now. The caller has excluded a concurrent deletion of the
- * post.
+ * cannot be changed now. The caller has made sure that no other transaction
+ * can delete the post.
  */
 static void
 count_beside(const PostLock *lock, PostCounts counts)
@@ -395,8 +398,8 @@ count_beside(const PostLock *lock, PostCounts counts)
 
 /*
  * Add to the counts of a post, for comments and likes that this transaction
- * writes or deletes. The caller has taken the post lock, or lock->safe is true
- * without it.
+ * writes or deletes. The caller has taken the post lock. It need not take the
+ * lock if lock->safe says that no other transaction can delete the post.
  *
  * counts: the amounts to add, negative for deleted comments and likes.
  *
@@ -431,9 +434,9 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
  * by writing a delta with amounts of zero. If a transaction is deleting the
  * post, wait for it first. Returns whether the post exists.
  *
- * The caller is about to lock children of the post, and may need the post
- * afterwards. A deletion of the post locks the post first and the children
- * after it. Without the delta, this could be a deadlock.
+ * The caller is about to lock comments or likes on the post, and may lock the
+ * post afterwards. A deletion of the post locks in the opposite order. Without
+ * the delta, this could be a deadlock.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
  * after the snapshot.

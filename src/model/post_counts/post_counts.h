@@ -11,9 +11,9 @@
  * maintain deltas, and readers add them up.
  *
  * A transaction that writes or deletes a child takes the post lock in share
- * mode, counts, and releases the lock. A transaction that deletes a post takes
- * the post lock in exclusive mode. The head of post_count.c explains the post
- * lock.
+ * mode, adds to the post's counts, and releases the lock. A transaction that
+ * deletes a post takes the post lock in exclusive mode. The head of
+ * post_count.c explains the post lock.
  */
 #ifndef BLOGSTORE_POST_COUNTS_H
 #define BLOGSTORE_POST_COUNTS_H
@@ -28,7 +28,7 @@ typedef struct PostCounts
 	int64		likes;
 } PostCounts;
 
-/* Return the counts that n comments or n likes add to their post. */
+/* Return what n comments or n likes on a post add to its counts. */
 static inline PostCounts
 child_counts(ItemType type, int64 n)
 {
@@ -50,8 +50,8 @@ child_counts(ItemType type, int64 n)
 typedef struct PostLock
 {
 	pg_uuid_t	post_id;
-	KeyLock		key;			/* the heavyweight lock named by the post's id:
-								 * the post lock */
+	KeyLock		key;			/* the post lock: a heavyweight lock named by
+								 * the post's id */
 	bool		locked;			/* whether this transaction holds the post
 								 * lock */
 	KeyLockMode mode;			/* the mode in which the post lock is held;
@@ -77,8 +77,8 @@ extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
 /*
- * Result of adding to the counts of a post. Only after POST_COUNTED has
- * anything been written.
+ * Result of adding to the counts of a post. With POST_UNSURE and POST_GONE,
+ * nothing was added.
  */
 typedef enum PostCountResult
 {
@@ -134,7 +134,7 @@ extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
 extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id);
 
-/* post_item.c: adding up the counts of a post */
+/* post_item.c: adding up the counts of a post and its deltas */
 extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
@@ -163,7 +163,7 @@ typedef enum DeleteResult
  * child_deletion.c: deleting comments, likes and deltas.
  *
  * other: the id of the comment or delta, or the user of the like.
- * author: delete only an item by this user; NULL: by any user.
+ * author: user who must have written the item; NULL: any user.
  */
 extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
 								 const pg_uuid_t *other,
@@ -187,7 +187,7 @@ extern ItemResult comment_hide(const pg_uuid_t *post_id,
 /*
  * post_deletion.c: deleting a post with its comments and likes.
  *
- * author: delete only a post by this user; NULL: by any user.
+ * author: user who must have written the post; NULL: any user.
  */
 extern DeleteResult post_delete(const pg_uuid_t *post_id,
 								const pg_uuid_t *author, LockWaitPolicy wait);

@@ -4,19 +4,19 @@
  *		exclusive mode.
  *
  * A transaction that writes a comment or like holds the post lock in share
- * mode until it has counted the comment or like in one of the post's deltas
+ * mode until it has added the comment or like to one of the post's deltas
  * (count_delta.c). The deleting transaction takes the post lock in exclusive
  * mode, waits for the transactions that have inserted deltas, and deletes the
  * post item. No other transaction can write a comment or like on the post
- * afterwards, so a new snapshot shows all that exist. The head of post_count.c
- * lists the steps of both transactions, and the locks that they hold at each
- * step.
+ * afterwards, so a new snapshot shows all comments and likes that exist. The
+ * head of post_count.c lists the steps of both transactions, and the locks
+ * that they hold at each step.
  *
  * The deletion of a user finds the user's posts first, and then deletes them
- * one by one with the functions of this file. Before a post is locked, another
- * transaction may delete it, and another user may write a post with the same
- * id. The functions therefore take the author as an argument, and compare it
- * with the author of the locked post.
+ * one by one with the functions of this file. Between the two steps, another
+ * transaction may replace a post by one with the same id and another author.
+ * The functions therefore have an argument "author". They delete a post only
+ * if the locked row has this author.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -33,7 +33,8 @@
 
 /*
  * How many times lock_exclusive() waits for other transactions without holding
- * the post lock. After that it waits while it holds the lock.
+ * the post lock. After that it waits while it holds the lock, so that no
+ * further transaction can get in its way.
  */
 #define TRIES_TO_LOCK 10
 
@@ -43,7 +44,7 @@
 
 /*
  * Wait until the other transactions that have inserted deltas of the post have
- * ended. Returns false if there are none.
+ * ended. Returns false if there were no such transactions.
  */
 static bool
 await_counting(const pg_uuid_t *post_id)
@@ -91,7 +92,8 @@ await_nobody_counting(const PostLock *lock)
  *		counts, or have locked the row.
  *
  * Returns ITEM_LOCKED, with nothing locked, if the function would have to wait
- * and may not. Returns ITEM_NOT_FOUND if the post does not exist.
+ * but the caller does not allow it. Returns ITEM_NOT_FOUND if the post does
+ * not exist.
  */
 static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
@@ -132,9 +134,9 @@ await_quiet(const pg_uuid_t *post_id)
 /*
  * Take the post lock in exclusive mode and lock the row of the post item, at a
  * time when no other transaction in progress has added to the post's counts.
- * With LockWaitBlock, wait for such transactions. Up to TRIES_TO_LOCK times
- * the wait is without the post lock, so that further transactions can count
- * meanwhile. After that, the post lock is held during the wait.
+ * With LockWaitBlock, wait for such transactions. Up to TRIES_TO_LOCK times,
+ * the function waits without the post lock, so that other transactions can
+ * still add to the counts. After that, it holds the post lock while it waits.
  *
  * mode: the mode of the row lock.
  *
@@ -163,10 +165,10 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post as lock_exclusive() does. If another user than "author" has
- * written the post, release the post lock and return ITEM_NOT_FOUND.
+ * Lock a post as lock_exclusive() does. If the post's author is another user
+ * than "author", release the post lock and return ITEM_NOT_FOUND.
  *
- * author: NULL to lock a post by any user.
+ * author: user who must have written the post; NULL: any user.
  */
 static ItemResult
 lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,
@@ -191,9 +193,9 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 
 /*
  * Return a snapshot that shows all comments and likes on the post. Under
- * REPEATABLE READ and SERIALIZABLE that is a new one: the transaction's own
- * snapshot does not show comments and likes that were committed after it was
- * taken, and they must be deleted too.
+ * REPEATABLE READ and SERIALIZABLE it is a new snapshot, because comments and
+ * likes that were committed after the transaction's own snapshot must be
+ * deleted too.
  */
 static Snapshot
 present_snapshot(void)
@@ -297,8 +299,8 @@ delete_all_children(const PostLock *lock)
 	bool		busy = false;
 
 	/*
-	 * No transaction should be found here, because the post lock was held
-	 * until the post item was deleted. The wait is only a safeguard.
+	 * There should be no transaction to wait for, because the post lock was
+	 * held until the post item was deleted. The wait is only a safeguard.
 	 */
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
@@ -310,11 +312,11 @@ delete_all_children(const PostLock *lock)
  * Delete a post with its comments and likes. Returns DELETE_NOT_FOUND if there
  * is no such post.
  *
- * author: delete only a post by this user; NULL: by any user.
+ * author: user who must have written the post; NULL: any user.
  * wait: whether to wait for transactions that hold the post lock, have locked
- *		the row of the post item, or have added to the post's counts. For
- *		transactions that have locked a comment or like, the function always
- *		waits.
+ *		the row of the post item, or have added to the post's counts. The
+ *		function always waits for transactions that have locked a comment or
+ *		like.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post, a comment
  * or a like was changed after the snapshot. Locks: the post lock, in exclusive
@@ -367,12 +369,12 @@ delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 /*
  * Do one step of deleting a post. A step deletes some of the comments and
  * likes, and subtracts them from the post's counts. The step that finds no
- * more of them deletes the post.
+ * more comments and likes deletes the post.
  *
- * author: delete only a post by this user; NULL: by any user.
+ * author: user who must have written the post; NULL: any user.
  * wait: whether to wait for locks, as in post_delete().
  * limit: how many comments and likes a step deletes; 0: all.
- * children: the number of deleted comments and likes is added to it.
+ * children: the function adds the number of deleted comments and likes to it.
  *
  * Returns DELETE_DONE if the post was deleted, DELETE_MORE if the limit was
  * reached, DELETE_LOCKED if an item was left because another transaction has

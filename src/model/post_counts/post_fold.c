@@ -10,8 +10,9 @@
  * stay, or are merged into one.
  *
  * If the owner has inserted a post with SQL, the post has no counter. The
- * first folding transaction then makes the counter. If another transaction is
- * making the counter already, the folding transaction does not wait for it.
+ * first transaction that folds the post's deltas then makes the counter. If
+ * another transaction is making the counter already, the folding transaction
+ * does not wait for it.
  *
  * Runs in backends and in the worker.
  */
@@ -36,9 +37,9 @@ typedef struct FoldTarget
 
 /*
  * Lock the row of a post's counter, if the post has one. The caller has
- * checked post_has_counter(), so no other process begins to change the
- * counter. Returns ITEM_LOCKED if another transaction in progress has changed
- * or made the counter.
+ * checked that this process may change the counter (post_has_counter()).
+ * Returns ITEM_LOCKED if another transaction in progress has changed or made
+ * the counter.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -56,8 +57,8 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 }
 
 /*
- * Add the sum of the deleted deltas ("counts") to the counter. If the post has
- * no counter, make one with this sum.
+ * Add "counts", the sum of the deleted deltas, to the counter. If the post has
+ * no counter, make a counter with this sum.
  */
 static void
 fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
@@ -73,15 +74,15 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Fold deltas of a post. The caller holds the post lock. If the lock's mode
- * does not allow changing the counter, or another transaction is using the
- * counter, the function returns ITEM_LOCKED. The deltas are then left, or
- * merged into one. Called under READ COMMITTED only.
+ * Fold deltas of a post. The caller holds the post lock. Returns ITEM_LOCKED
+ * if the mode of the post lock does not allow changing the counter, or another
+ * transaction is using the counter. The deltas then stay, or are merged into
+ * one delta. Called under READ COMMITTED only.
  *
  * limit: the most deltas to fold.
  * merge: when the counter cannot be changed, replace the deltas by one delta.
- * taken: the number of deleted deltas is added to it.
- * left: set to true if deltas other than the counter are left.
+ * taken: the function adds the number of deleted deltas to it.
+ * left: set to true if deltas other than the counter still exist afterwards.
  */
 static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
@@ -121,7 +122,7 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
  * merge: when another transaction is using the counter, replace the deltas by
  *		one delta instead of leaving them.
  * taken: set to the number of deleted deltas.
- * left: set to whether deltas other than the counter are left.
+ * left: set to whether deltas other than the counter still exist afterwards.
  *
  * Returns ITEM_LOCKED if another transaction is using the counter, or holds
  * the post lock in exclusive mode. Returns ITEM_NOT_FOUND if the post does not

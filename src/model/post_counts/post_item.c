@@ -31,7 +31,7 @@
  * In a SERIALIZABLE transaction the query finds all row versions
  * (SnapshotAny), because a scan with an MVCC snapshot would take predicate
  * locks. add_deltas() then leaves out the versions that "snapshot" does not
- * show. Any column of such a version can be null, except those of the key.
+ * show. Columns of such versions can be null, except those of the key.
  */
 static ItemQuery
 deltas_query(Snapshot snapshot)
@@ -107,8 +107,8 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 }
 
 /*
- * Callback of posts_add_up() for each post: add the sum of the deltas that the
- * scan finds to the post's counts.
+ * Callback of posts_add_up() for each post: the scan finds the post's deltas;
+ * add their sum to the post's counts.
  */
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
@@ -119,8 +119,9 @@ take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 }
 
 /*
- * Add the sums of the deltas to the counts in "posts", which the caller has
- * read with the same snapshot. Errors are those of post_deltas().
+ * Add to the counts of each post in "posts" the sum of the post's deltas. The
+ * caller has read the posts with the same snapshot. Errors are those of
+ * post_deltas().
  */
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)
@@ -131,8 +132,8 @@ posts_add_up(ManyItems *posts, Snapshot snapshot)
 }
 
 /*
- * Return whether the transaction's snapshot shows the post, and the post is by
- * "author" (NULL: any user). Takes no predicate lock.
+ * Return whether the transaction's snapshot shows the post, and the post's
+ * author is "author" (NULL: any user). Takes no predicate lock.
  */
 bool
 post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)

@@ -46,8 +46,9 @@ post_list_begin(const ItemQuery *query)
 }
 
 /*
- * Read the next post with its counts into *out. Returns false at the end of
- * the list. The values in *out are valid until the next call.
+ * Read the next post of the list, with its exact counts, into *out. Returns
+ * false at the end of the list. The values in *out are valid until the next
+ * call.
  */
 bool
 post_list_next(PostList *list, BlogItem *out)

@@ -48,7 +48,7 @@ delete_result(ItemResult result)
 
 /*
  * Return whether both amounts of a delta are zero. post_keep() writes such
- * deltas to keep the post from being deleted.
+ * deltas only to keep the post from being deleted.
  */
 static inline bool
 delta_is_empty(const BlogItem *delta)
@@ -71,7 +71,7 @@ post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
 							post);
 }
 
-/* Add to the counts in a post item whose row the writer has locked. */
+/* Add to the counts in a post item. The writer has locked the item's row. */
 static inline void
 post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 {
@@ -96,8 +96,9 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
- * count_delta.c: writing and deleting deltas. The caller has excluded a
- * concurrent deletion of the post (the field safe of its PostLock is true).
+ * count_delta.c: writing and deleting deltas. The caller has made sure that no
+ * other transaction can delete the post (the field safe of its PostLock is
+ * true).
  *
  * DeltaKind names the two deltas of a post that are updated in place: the
  * counter, which all processes update, and the stripe, which only this process
@@ -122,7 +123,7 @@ extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
 extern bool delta_counter_pending(const pg_uuid_t *post_id);
 extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
 
-/* delta_any() and delta_take() do not consider the counter. */
+/* These two functions ignore the counter. */
 extern bool delta_any(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);

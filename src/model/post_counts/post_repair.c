@@ -19,8 +19,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the number of comments or likes on a post that the active snapshot
- * shows, without hidden comments.
+ * Return how many comments or likes on a post the active snapshot shows.
+ * Hidden comments are not counted.
  */
 static int64
 count_children(ItemType type, const pg_uuid_t *post_id)
@@ -115,10 +115,10 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 
 /*
  * Lock the row of a post's counter without waiting, and read it into *counter.
- * Returns ITEM_LOCKED if another transaction is using the counter. Unless the
- * result is ITEM_OK, *counter has amounts of zero.
+ * Returns ITEM_LOCKED if another transaction is using the counter. With any
+ * other result than ITEM_OK, the amounts in *counter are zero.
  *
- * lock: the post lock, whose mode tells whether this process may change the
+ * lock: the post lock. Its mode tells whether this process may change the
  *		counter.
  */
 static ItemResult
@@ -135,14 +135,14 @@ lock_counter(ItemWriter *writer, const PostLock *lock,
 }
 
 /*
- * Compute the numbers that repair compares, with one snapshot.
+ * Compute, with one snapshot, the numbers that correct_beside_post() compares.
  *
  * actual: receives the number of comments and likes on the post.
  * rest: receives the sum of the post's deltas other than the counter.
  *
- * Transactions that commit later change both numbers by the same amount,
- * because each counts the comments and likes that it writes. A difference
- * between the numbers therefore stays valid.
+ * Transactions that commit later change "actual" and "rest" by the same
+ * amounts, because they add to a delta what they write. The difference between
+ * the two therefore stays valid.
  */
 static void
 count_post(const pg_uuid_t *post_id, const BlogItem *counter,
@@ -158,9 +158,9 @@ count_post(const pg_uuid_t *post_id, const BlogItem *counter,
 }
 
 /*
- * Check the counts of a post, and correct them in its counter, or by a new
- * delta if another transaction is using the counter. Returns whether the
- * counts were wrong.
+ * Check the counts of a post, and correct them. The correction is written to
+ * the counter, or to a new delta if another transaction is using the counter.
+ * Returns whether the counts were wrong.
  *
  * The caller has locked the row of the post item. If the result is true, the
  * deltas alone sum up to the right counts, and the caller must set the counts
