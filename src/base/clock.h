@@ -3,8 +3,8 @@
  *		Checks of timeouts that still expire if the system clock is set back.
  *
  * After an administrator has set the clock back, a recorded start time may lie
- * in the future, and the rest of a timeout may be longer than the whole
- * timeout was. The functions in this file treat such a timeout as expired.
+ * in the future, and the time that remains of a timeout may be longer than the
+ * timeout itself. The functions in this file treat such a timeout as expired.
  * Otherwise a process would wait for as long as the clock was set back. Runs
  * in any process.
  */

@@ -232,8 +232,8 @@ typedef bool CompatIndexes;
 
 /*
  * Insert the index entries of a row version that table_tuple_update() has
- * written. "indexes" is the value that table_tuple_update() has set. The
- * caller does not call this function if that value is 0.
+ * written. "indexes" is the value that table_tuple_update() has set. If that
+ * value is 0, do not call this function.
  */
 static inline void
 compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
@@ -345,11 +345,12 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 }
 
 /*
- * Create a logical replication slot that is dropped on an error unless the
- * caller makes it persistent (RS_EPHEMERAL). From PostgreSQL 17 on, the slot
- * is a failover slot: a standby that synchronizes slots still has it after a
- * promotion. On PostgreSQL 19, this also enables logical decoding, which
- * wal_level = replica leaves disabled until a logical slot exists.
+ * Create a logical replication slot with RS_EPHEMERAL: the server drops the
+ * slot on an error, unless the caller has made it persistent. From PostgreSQL
+ * 17 on, the slot is a failover slot: a standby that synchronizes slots still
+ * has it after a promotion. On PostgreSQL 19, this also enables logical
+ * decoding, which wal_level = replica leaves disabled until a logical slot
+ * exists.
  */
 static inline void
 compat_slot_create(const char *name)
@@ -397,8 +398,8 @@ typedef RepOriginId CompatOrigin;
 #endif
 
 /*
- * Return the status of one backend, from this process's local copy of all
- * backends' status. number: from 1 to pgstat_fetch_stat_numbackends().
+ * Return what pg_stat_activity shows of one backend, from this process's local
+ * copy. number: from 1 to pgstat_fetch_stat_numbackends().
  */
 static inline const LocalPgBackendStatus *
 compat_local_beentry(int number)

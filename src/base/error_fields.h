@@ -21,10 +21,10 @@
 #define RULE_FINITE "finite"
 #define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-/* arguments that set a list's order and its start must fit each other */
+/* an argument does not belong to the order in which a list is asked for */
 #define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
-#define RULE_KEYS "keys"	/* a JSON object must not have blogstore's keys */
+#define RULE_KEYS "keys"	/* keys that are not allowed in a JSON object */
 /* replies to comments must not form a circle */
 #define RULE_NO_CIRCLE "no_circle"
 
@@ -38,7 +38,7 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-/* every row passed to import() must be valid, unless rejects is passed */
+/* import() without "rejects" accepts no invalid row */
 #define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */
@@ -47,25 +47,26 @@
 #define RULE_OWN_ITEM "own_item"
 #define RULE_READ_WRITE "read_write"
 #define RULE_PRIMARY "primary"	/* the server must not be a standby */
-#define RULE_READ_COMMITTED "read_committed"	/* isolation level */
+/* needs this isolation level */
+#define RULE_READ_COMMITTED "read_committed"
 /* the transaction must not have written yet */
 #define RULE_COMMITTED "committed"
 #define RULE_LEADER "leader"	/* must not run in a parallel worker */
-#define RULE_ONE_PHASE "one_phase"	/* no PREPARE TRANSACTION */
+#define RULE_ONE_PHASE "one_phase"	/* PREPARE TRANSACTION not allowed */
 
 /* Rules for the server and the tables of blogstore. */
 #define RULE_PRELOADED "preloaded"
 #define RULE_CREATED "created"	/* create_containers() must have been called */
-/* tables must have blogstore's columns and indexes */
+/* the owner must not have altered blogstore's columns and indexes */
 #define RULE_UNALTERED "unaltered"
 /* a stored item must have all required values */
 #define RULE_COMPLETE "complete"
 #define RULE_INDEXED "indexed"	/* the index that a list needs must exist */
-/* triggers must not suppress blogstore's changes */
+/* no trigger of the owner's may suppress a change that blogstore makes */
 #define RULE_TRIGGERS "triggers"
 /* a worker must be able to run for this database */
 #define RULE_WORKER "worker"
-/* all nodes must be set up as the cluster needs */
+/* the nodes of a cluster must have the right settings and tables */
 #define RULE_CLUSTER "cluster"
 
 /* The schema that contains blogstore's functions and tables. */

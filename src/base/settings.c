@@ -153,8 +153,8 @@ short_form_keeps(const char *key, int length)
 }
 
 /*
- * Return the key number n in the list blogstore.short_form_properties, counted
- * from 0. Returns NULL if the list has n keys or fewer.
+ * Return key number n of the list blogstore.short_form_properties. The first
+ * key has the number 0. Returns NULL if the list has n keys or fewer.
  */
 const char *
 short_form_key(int n)
@@ -172,9 +172,9 @@ short_form_key(int n)
 /*
  * Return a hash of the settings that determine the short form of posts, except
  * blogstore.short_form_length. Returns 0 if these settings have their
- * defaults. The worker stores the hash with the state of the views. It
- * rebuilds the views when it finds another hash stored, even if the settings
- * were changed while the server was down.
+ * defaults. The worker stores the hash with the state of the views. When the
+ * stored hash differs from this function's result, the settings were changed,
+ * and the worker rebuilds the views.
  */
 int64
 short_form_stamp(void)

@@ -6,7 +6,8 @@
 #ifndef BLOGSTORE_SETTINGS_H
 #define BLOGSTORE_SETTINGS_H
 
-#define MAX_DATABASES 64		/* the most databases that can use blogstore */
+/* databases of one server that can use blogstore */
+#define MAX_DATABASES 64
 
 /*
  * The values of blogstore.short_form_format. They say from which text the

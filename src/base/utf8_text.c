@@ -2,8 +2,8 @@
  * utf8_text.c
  *		Converts texts between the database's encoding and UTF-8.
  *
- * Uses the conversions in pg_catalog, even if search_path finds a conversion
- * that a user has created first. Runs in backends and parallel workers.
+ * Uses only the conversions in pg_catalog, never one that a user has created.
+ * Runs in backends and parallel workers.
  */
 #include "postgres.h"
 
@@ -14,8 +14,9 @@
 #include "mb/pg_wchar.h"
 
 /*
- * The text that stands for a code point that the database's encoding does not
- * have (see text_from_utf8()), and the length of this text in bytes.
+ * text_from_utf8() writes this text in place of a character that the
+ * database's encoding does not have: U+001A and the code point in hexadecimal.
+ * LACKING_LENGTH is the length of this text in bytes.
  */
 #define LACKING_FORMAT "\x1a%06x"
 #define LACKING_LENGTH 7

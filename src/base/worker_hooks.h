@@ -20,7 +20,7 @@ typedef struct WorkerHooks
 {
 	/*
 	 * Called when this process has found blogstore's tables in its database.
-	 * If the database has no worker, requests one.
+	 * Asks the launcher for a worker if the database has none.
 	 */
 	void		(*containers_found) (void);
 	/*
@@ -36,10 +36,10 @@ typedef struct WorkerHooks
 	void		(*item_written) (bool posts);
 	/*
 	 * Return the id of a transaction in which the worker recorded that the
-	 * views are up to date. The worker has kept them so since. A snapshot that
-	 * does not show this transaction's writes must not be used to read the
-	 * views. Returns InvalidTransactionId if no worker keeps the views up to
-	 * date.
+	 * views are up to date. Since then, the worker has kept the views up to
+	 * date. A query may read the views only if its snapshot sees this
+	 * transaction as committed. Returns InvalidTransactionId if no worker
+	 * keeps the views up to date.
 	 */
 	TransactionId (*views_served) (void);
 	/*
@@ -51,7 +51,8 @@ typedef struct WorkerHooks
 	 * Set *stamp to the number of committed transactions that have begun or
 	 * ended the deletion of a user. A caller that has cached the list of users
 	 * being deleted reads the list again when this number has changed. Returns
-	 * false if such a transaction is committing at this moment.
+	 * false, without a number, if such a transaction is committing at this
+	 * moment.
 	 */
 	bool		(*user_deletions) (uint64 *stamp);
 } WorkerHooks;

@@ -2,10 +2,6 @@
  * blog_item.c
  *		Items in memory, and the names of the containers' tables and columns.
  *
- * An item is a row of a container: a user, a post, a comment, a like, or a
- * delta (counts that are not yet added to the counts of a post). The
- * containers are the tables users, posts and feed.
- *
  * Runs in any process.
  */
 #include "postgres.h"
@@ -40,10 +36,10 @@ typedef struct TypeProperties
 } TypeProperties;
 
 /*
- * The properties (columns) of each item type, in the order of the row types
- * that the SQL functions return. The properties of the article "Model and
- * partition data using a real-world example" (Azure Cosmos DB) come first.
- * blogstore's own properties follow.
+ * The fields (columns) of each item type, in the order of the row types that
+ * the SQL functions return. The fields that come from the article "Model and
+ * partition data using a real-world example" are first. blogstore's own fields
+ * follow.
  */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
@@ -63,8 +59,8 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 };
 
 /*
- * Return the length of a property's values in bytes; -1 if the length varies,
- * as in pg_type.typlen.
+ * Return the length of a field's values in bytes; -1 if the length varies, as
+ * in pg_type.typlen.
  */
 static int
 property_length(Property prop)
@@ -130,9 +126,9 @@ container_table(Container container)
 }
 
 /*
- * Return the property by whose hash a container's table is partitioned. The
- * feed is not partitioned by hash, but by the column "type" alone. For the
- * feed, the result is PROP_TYPE.
+ * Return the field by whose hash a container's table is partitioned:
+ * PROP_USER_ID or PROP_POST_ID. For the feed, which is partitioned by the
+ * column "type" alone, return PROP_TYPE.
  */
 Property
 container_key(Container container)
@@ -165,8 +161,8 @@ property_column(Property prop)
 }
 
 /*
- * Return the properties that items of a type have, and set *n to their number.
- * The order is that of the row types that the SQL functions return.
+ * Return the fields that items of a type have, and set *n to their number. The
+ * order is that of the row types that the SQL functions return.
  */
 const Property *
 item_properties(ItemType type, int *n)
@@ -177,7 +173,7 @@ item_properties(ItemType type, int *n)
 
 /*
  * Initialize an item of a type. PROP_TYPE is set to a text in the current
- * memory context. All other properties are NULL.
+ * memory context. All other fields are NULL.
  */
 void
 item_init(BlogItem *item, ItemType type)
@@ -191,8 +187,8 @@ item_init(BlogItem *item, ItemType type)
 }
 
 /*
- * Set a property of an item. A value that is passed by reference is not
- * copied: the caller must keep it valid as long as the item is used.
+ * Set a field of an item. A value that is passed by reference is not copied:
+ * the caller must keep it valid as long as the item is used.
  */
 void
 item_set(BlogItem *item, Property prop, Datum value)
@@ -228,8 +224,8 @@ item_has_external(const BlogItem *item)
 }
 
 /*
- * Return whether a property has the same value in two items, or is NULL in
- * both. Values are compared byte by byte, after detoasting.
+ * Return whether a field has the same value in two items, or is NULL in both.
+ * Values are compared byte by byte, after detoasting.
  */
 bool
 item_same(const BlogItem *a, const BlogItem *b, Property prop)
@@ -252,11 +248,11 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 }
 
 /*
- * Read an item from a slot. The item's values point into the slot. Returns the
- * properties that are NULL, with a bit for each.
+ * Read an item from a slot. The item's values point into the slot. Returns a
+ * bit mask of the fields that are NULL; the bit of a field is 1 << PROP_...
  *
- * attno: the column number of each property. If it is 0, there is no such
- *     column, and the property becomes NULL.
+ * attno: the column number of each field; 0 if there is no such column, and
+ * the field becomes NULL
  */
 uint32
 item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
@@ -282,15 +278,15 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 }
 
 /*
- * What the fields of an error (err_fields()) contain if the error concerns the
- * id of a user, post or comment.
+ * What an error about the id of a user, post or comment says in its fields
+ * (err_fields()).
  */
 typedef struct IdFields
 {
 	Container	container;
-	const char *argument;		/* name of the SQL argument with the id */
-	const char *exists;			/* constraint of the error "does not exist" */
-	const char *unique;			/* constraint of the error "exists already" */
+	const char *argument;		/* the SQL argument that has the id */
+	const char *exists;			/* RULE_... if no item has the id */
+	const char *unique;			/* RULE_... if an item has the id already */
 } IdFields;
 
 static const IdFields id_fields[] = {

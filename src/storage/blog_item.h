@@ -1,9 +1,9 @@
 /*
  * blog_item.h
- *		The containers, items and properties of the blog model.
+ *		The containers, items and fields of the blog model.
  *
  * A container is one of the partitioned tables users, posts and feed. An item
- * is a row of a container, and a property is a column of it.
+ * is a row of a container, and a field is a column of it (enum Property).
  */
 #ifndef BLOGSTORE_BLOG_ITEM_H
 #define BLOGSTORE_BLOG_ITEM_H
@@ -33,9 +33,9 @@ typedef enum ItemType
 	ITEM_COMMENT,
 	ITEM_LIKE,
 	/*
-	 * a delta: counts that are not yet added to the counts of a post. Deltas
-	 * are rows of their own, so that concurrent likes and comments need not
-	 * all update the row of the post.
+	 * a delta: a row of its own, with numbers that will be added to the counts
+	 * of a post. Concurrent likes and comments update deltas, so that they
+	 * need not all update the row of the post.
 	 */
 	ITEM_DELTA
 } ItemType;
@@ -43,9 +43,8 @@ typedef enum ItemType
 #define N_ITEM_TYPES (ITEM_DELTA + 1)
 
 /*
- * The properties of items, in the order of the columns in the containers'
- * tables. An item type has only some of these properties (see
- * item_properties()).
+ * The fields of items, in the order of the columns in the containers' tables.
+ * Each item type has only some of these fields (see item_properties()).
  */
 typedef enum Property
 {
@@ -61,17 +60,17 @@ typedef enum Property
 	PROP_LIKE_COUNT,
 	PROP_CREATION_DATE,
 	/*
-	 * The properties from here on are blogstore's own. The ones above come
-	 * from the article "Model and partition data using a real-world example"
-	 * (see property_in_article()).
+	 * The fields from here on are blogstore's own. The fields up to
+	 * PROP_CREATION_DATE come from the article "Model and partition data using
+	 * a real-world example".
 	 */
-	PROP_HIDDEN,				/* true or NULL; NULL: not hidden */
+	PROP_HIDDEN,				/* true, or NULL if not hidden */
 	PROP_PARENT_ID,				/* the comment to which this comment replies */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	/*
-	 * Whether the comment to which a reply replies has been deleted. There is
-	 * no such column: the value is computed when the reply is read.
+	 * Of a reply: whether the comment that it answers was deleted. The tables
+	 * have no such column. The value is computed when the reply is read.
 	 */
 	PROP_PARENT_DELETED
 } Property;
@@ -91,18 +90,23 @@ typedef struct BlogItem
 } BlogItem;
 
 /*
- * The ways to find items in a leaf, each through an index of the leaf. The
- * index is recognized by its columns.
+ * The indexes of a leaf (the table with the items of one type in one
+ * partition). The key columns depend on the item type:
  *
- *		PATH_KEY	by the item's own key: user_id; post_id; (post_id, id) of a
- *					comment or delta; (user_id, post_id) of a like
- *		PATH_LIST	by partition key, in the order (creation_date, id)
- *		PATH_USER	posts, comments or likes of a user; posts and comments in
- *					the order (creation_date, id)
- *		PATH_DATE	all posts of the leaf, in the order (creation_date, id);
- *					likes of a user in that order, if the owner has created
- *					the index
- *		PATH_REPLIES	replies to a comment, in the order (creation_date, id)
+ *		PATH_KEY	user			(user_id)
+ *					post			(post_id)
+ *					comment, delta	(post_id, id)
+ *					like			(user_id, post_id)
+ *		PATH_LIST	copy of a post	(user_id, creation_date, id)
+ *					comment, like	(post_id, creation_date, id)
+ *		PATH_USER	post, comment	(user_id, creation_date, id)
+ *					like			(user_id, post_id)
+ *		PATH_DATE	post			(creation_date, id)
+ *					like			(user_id, creation_date, id), an index
+ *									that the owner may create
+ *		PATH_REPLIES	comment		(post_id, parent_id, creation_date, id)
+ *
+ * An index is recognized by these columns, whatever its name is.
  */
 typedef enum AccessPath
 {
@@ -135,8 +139,8 @@ extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 							 const AttrNumber *attno);
 
 /*
- * Return whether a property comes from the article "Model and partition data
- * using a real-world example". These properties come first in the enum.
+ * Return whether a field comes from the article "Model and partition data
+ * using a real-world example". These fields come first in the enum.
  */
 static inline bool
 property_in_article(Property prop)
@@ -144,7 +148,10 @@ property_in_article(Property prop)
 	return prop <= PROP_CREATION_DATE;
 }
 
-/* Set a property of an item to the value, or NULL, that another item has. */
+/*
+ * Set a field of an item to the value that another item has, which may be
+ * NULL.
+ */
 static inline void
 item_take(BlogItem *item, const BlogItem *other, Property prop)
 {
@@ -163,8 +170,8 @@ item_hidden(const BlogItem *item)
 }
 
 /*
- * Hide an item, or show it again. A shown item has NULL in the column
- * "hidden".
+ * Hide an item, or show it again. NULL in the column "hidden" means that the
+ * item is shown.
  */
 static inline void
 set_hidden(BlogItem *item, bool hidden)
