@@ -1,12 +1,11 @@
 /*
  * access_paths.c
- *		Finds where a leaf has its columns, and which index serves which
- *		access path (AccessPath). A leaf is the table that holds the items of
- *		one type in one partition.
+ *		Finds the column numbers of a leaf, and for each AccessPath the index
+ *		with its key columns.
  *
- * Columns are found by name and type, because positions differ in partitions
- * that were attached. Indexes are found by their columns, because a restore or
- * the owner may change their names. Runs in any process.
+ * Columns are found by name and type, because attached partitions can have
+ * them in another order. Indexes are found by their columns, because a restore
+ * or the owner may change their names. Runs in any process.
  */
 #include "postgres.h"
 
@@ -30,9 +29,8 @@ typedef struct PathColumns
 } PathColumns;
 
 /*
- * For each container, item type and access path: the key columns that an index
- * must have to serve the path. n is 0 if items of this type do not have the
- * path.
+ * The key columns that an index must have, for each container, item type and
+ * AccessPath. "n" is 0 if items of this type have no such index.
  */
 static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	[CONTAINER_USERS] = {
@@ -75,9 +73,9 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 };
 
 /*
- * Return whether an index contains all items that an access path must find.
- * For PATH_REPLIES, the index must have the predicate (parent_id IS NOT NULL).
- * For other paths, it must not have a predicate.
+ * Return whether an index contains all items that a scan by an AccessPath must
+ * find. The index for PATH_REPLIES must have the predicate (parent_id IS NOT
+ * NULL). An index for another path must not have a predicate.
  */
 static bool
 index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
@@ -89,11 +87,11 @@ index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
 }
 
 /*
- * Return whether an index has exactly the key columns of an access path, in
- * ascending order and with the default comparison.
+ * Return whether an index has exactly the given key columns, in ascending
+ * order and with the default comparison.
  *
  * unique: the index must also be unique, and not deferrable
- * attno: the column number of each property
+ * attno: the column number of each field
  */
 static bool
 index_serves(Relation index, const PathColumns *path, bool unique,
@@ -121,7 +119,7 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 }
 
 /*
- * Return the access path whose columns identify an item: PATH_KEY, or
+ * Return the AccessPath whose key columns identify an item: PATH_KEY, or
  * PATH_LIST for the copies of posts in users, which have no PATH_KEY.
  */
 AccessPath
@@ -131,8 +129,9 @@ leaf_identity_path(Container container, ItemType type)
 }
 
 /*
- * Set "key" to an item's values in the key columns of an access path. Returns
- * the number of columns; 0 if items of this type do not have the path.
+ * Set "key" to the values that an item has in the key columns of the index for
+ * "path". Returns the number of key columns; 0 if items of this type have no
+ * such index.
  */
 int
 leaf_path_key(Container container, ItemType type, AccessPath path,
@@ -146,8 +145,8 @@ leaf_path_key(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Set "column" to the properties that are the key columns of an access path.
- * Returns their number; 0 if items of this type do not have the path.
+ * Set "column" to the key columns of the index for "path". Returns their
+ * number; 0 if items of this type have no such index.
  */
 int
 leaf_path_columns(Container container, ItemType type, AccessPath path,
@@ -158,9 +157,8 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Return whether the column of a property is a key column of an index. For
- * PROP_ID of a post, the column post_id also counts, because it has the same
- * value.
+ * Return whether a field is a key column of an index. For PROP_POST_ID of a
+ * post, the column "id" also counts, because it has the same value.
  */
 static bool
 index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
@@ -195,10 +193,9 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 }
 
 /*
- * Return whether the key columns of an index are those of one of blogstore's
- * own access paths. If the owner has added another index to the table of a
- * view, it could reject rows, for example because an index entry becomes too
- * long.
+ * Return whether an index has the key columns of one of blogstore's own
+ * indexes. An index that the owner has added to a table of the views could
+ * reject rows, for example because an index entry becomes too long.
  */
 static bool
 index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
@@ -215,8 +212,8 @@ index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
 }
 
 /*
- * Return whether an index can have the key columns of an access path,
- * according to pg_index. This check is cheaper than opening the index.
+ * Return whether an index may have the given key columns. Reads only pg_index,
+ * which is cheaper than opening the index.
  */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
@@ -244,9 +241,10 @@ path_is_wanted(AccessPath path, AccessPath wanted)
 }
 
 /*
- * Return whether an index can serve an access path, according to pg_index.
+ * Return whether an index may be the one for an AccessPath. Reads only
+ * pg_index.
  *
- * wanted: the access path; N_PATHS if any path will do
+ * wanted: the AccessPath; N_PATHS if any will do
  */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
@@ -260,10 +258,10 @@ index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 }
 
 /*
- * Copy a leaf's column numbers to attno. For a post, the column number of
- * PROP_ID becomes that of post_id, which has the same value. On a cluster a
- * unique index must contain the column by which the table is distributed. So
- * the indexes of posts have post_id in place of id.
+ * Copy a leaf's column numbers to attno. For a post, replace the column number
+ * of "id" by that of "post_id", which has the same value. On a cluster, the
+ * indexes of posts have post_id in place of id, because a unique index must
+ * contain the column by which the table is distributed.
  */
 static void
 columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
@@ -275,11 +273,11 @@ columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
 }
 
 /*
- * Find the index of an open leaf that serves an access path. Does not evaluate
- * index predicates, because the owner may have written them.
+ * Find the index of an open leaf for an AccessPath. Does not evaluate index
+ * predicates, because the owner may have written them.
  *
- * wanted: the access path. N_PATHS: find the indexes for all paths, and set
- * leaf->attached if inserting into an index runs code that the owner has added
+ * wanted: the AccessPath. N_PATHS: find all indexes, and set leaf->attached if
+ * inserting into an index runs code that the owner has added
  */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -322,8 +320,8 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return an access path for which a leaf has no index; N_PATHS if no index is
- * missing. PATH_DATE of likes is left out, because its index is optional.
+ * Return an AccessPath for which a leaf lacks the index; N_PATHS if no index
+ * is missing. PATH_DATE of likes is left out, because that index is optional.
  */
 AccessPath
 leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
@@ -337,13 +335,13 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 }
 
 /*
- * Find the index of an open leaf that serves an access path, and cache its
- * OID. Called after leaf_describe() has found no problem. Nothing is cached if
- * an invalidation of the leaf arrives meanwhile.
+ * Find the index of an open leaf for an AccessPath, and cache its OID. Called
+ * after leaf_describe() has found no problem. Nothing is cached if an
+ * invalidation of the leaf arrives meanwhile.
  *
- * path: the access path. N_PATHS: find the indexes for all paths, and find out
- * whether inserting into an index runs code that the owner has added. Writers
- * need this.
+ * path: the AccessPath. N_PATHS: find all indexes, and set leaf->attached if
+ * inserting into an index runs code that the owner has added. Callers that
+ * write pass N_PATHS
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,

@@ -4,9 +4,9 @@
  *		over the nodes of a cluster.
  *
  * src/cluster/ is the topmost area of the source. It calls all other areas,
- * and they call it only through the struct ClusterCalls. The comment of each
- * function also says what happens on a single machine instead, where the
- * function is not called.
+ * and they call it only through the struct ClusterCalls. Without a cluster
+ * these functions are not called. The comment of each function also says what
+ * happens then ("On one machine, ...").
  */
 #ifndef BLOGSTORE_CLUSTER_CALLS_H
 #define BLOGSTORE_CLUSTER_CALLS_H
@@ -34,15 +34,16 @@ typedef struct SpreadTable
 {
 	/* Whether every node has all rows of the table, as a single partition. */
 	bool		everywhere;
-	int			n;				/* number of partitions on all nodes */
+	/* number of partitions, those on other nodes included */
+	int			n;
 	/*
 	 * table[i] is the table of partition number i on this node; InvalidOid if
 	 * this partition is on another node.
 	 */
 	Oid		   *table;
 	/*
-	 * Which keys each partition takes, and on which node it is. Only
-	 * src/cluster/ reads this.
+	 * For src/cluster/ only: which keys each partition takes, and which node
+	 * has the partition.
 	 */
 	void	   *map;
 } SpreadTable;
@@ -66,8 +67,8 @@ typedef enum UserChange
 typedef enum ClusterStep
 {
 	/*
-	 * The job is done as on one machine. job_step has not done the step; the
-	 * caller does it.
+	 * job_step() did nothing, because jobs of this kind need no special
+	 * treatment on a cluster. The caller does the step.
 	 */
 	STEP_NOT_TAKEN,
 	STEP_DONE,
@@ -79,35 +80,34 @@ typedef struct ClusterCalls
 	/* containers and partitions */
 
 	/*
-	 * Read how a table is spread over the cluster into *spread, in the current
-	 * memory context. Returns false if the table is not spread. Called through
-	 * cluster_library. On one machine, the server's catalogs have the
-	 * partitions.
+	 * Find out how a table is spread over the cluster. Sets *spread, allocated
+	 * in the current memory context. Returns false if the table is not spread.
+	 * Called even if there is no cluster. On one machine, blogstore reads the
+	 * partitions from the server's catalogs.
 	 */
 	bool		(*read_partitions) (Oid table, SpreadTable *spread);
 
 	/*
 	 * Return whether "name" is a name that the cluster gives to a partition of
-	 * "table". Called through cluster_library, also during logical decoding,
-	 * so it looks at names only. On one machine, pg_inherits tells of which
-	 * table another one is a partition.
+	 * "table". Called even if there is no cluster. Also called during logical
+	 * decoding, so it looks at names only. On one machine, blogstore reads the
+	 * parent of a partition from pg_inherits.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
 	/*
 	 * Return the number of the partition that takes a key, even if it is on
-	 * another node; NO_PARTITION if there is none. map: SpreadTable.map.
-	 * Called through cluster_library. On one machine, blogstore computes the
-	 * partition from the key's hash.
+	 * another node; NO_PARTITION if there is none. map: SpreadTable.map. On
+	 * one machine, blogstore computes the partition from the key's hash.
 	 */
 	int			(*partition_of_key) (const void *map, const pg_uuid_t *key);
 
 	/*
 	 * Keep the cluster from moving a partition off this node until the
 	 * transaction ends. A transaction calls this before it writes to the
-	 * partition. The partition may have moved before the call, so the caller
-	 * then looks up the partition of its key again. map: SpreadTable.map.
-	 * Called through cluster_library. On one machine, partitions do not move.
+	 * partition. After the call, the caller looks up the partition of its key
+	 * again, because the partition may have moved before the call. map:
+	 * SpreadTable.map. On one machine, partitions do not move.
 	 */
 	void		(*hold_partition) (const void *map, int partition);
 
@@ -128,10 +128,11 @@ typedef struct ClusterCalls
 	 * Insert a user. Returns false if the id is taken. On one machine, the
 	 * caller inserts the user.
 	 *
-	 * own_id: the caller chose the id, so an earlier user may have had it.
-	 * Posts, comments and likes that are left of the earlier user are removed
-	 * on all nodes. On one machine, the caller looks for them only if a user
-	 * with this id is being deleted.
+	 * own_id: the SQL function was called with an id of the caller's choice. A
+	 * deleted user may have had the same id. This function then removes the
+	 * posts, comments and likes that are left of the deleted user, on all
+	 * nodes. On one machine, the caller does so only if the deletion of a user
+	 * with this id is still running.
 	 */
 	bool		(*insert_user) (const BlogItem *user, bool own_id);
 
@@ -144,10 +145,10 @@ typedef struct ClusterCalls
 	bool		(*lock_user) (const pg_uuid_t *user_id, UserChange change, BlogItem *user);
 
 	/*
-	 * Write the name and the properties of a user whom the caller has locked
-	 * with lock_user(). The worker of each node decodes the change of a name,
-	 * and then writes the new name to the user's posts, comments and likes. On
-	 * one machine, the caller queues a job that does so.
+	 * Write the changed row of a user whom the caller has locked with
+	 * lock_user(). If the name has changed, the worker of each node sees that
+	 * in the WAL, and writes the new name to the user's posts, comments and
+	 * likes. On one machine, the caller queues a job that does so.
 	 */
 	void		(*update_user) (const BlogItem *user);
 
@@ -163,9 +164,8 @@ typedef struct ClusterCalls
 	/*
 	 * If a transaction is distributing the containers over the cluster, wait
 	 * for its end. No other transaction can begin to distribute them until the
-	 * current transaction ends. cluster_settle() calls this through
-	 * cluster_library, because it is not known yet whether the containers are
-	 * spread. Not called where there can be no cluster.
+	 * current transaction ends. cluster_settle() calls this even if the
+	 * containers are not spread yet, but not where there can be no cluster.
 	 *
 	 * write: the transaction will write items
 	 */
@@ -186,14 +186,13 @@ typedef struct ClusterCalls
 	void		(*begin_query) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 
 	/*
-	 * Look for the copy of a post among the copies of a user's posts, and set
-	 * *date to the post's creation date. The post itself may be on another
-	 * node. Returns false if there is no copy, or it is outside of the given
-	 * range of the list. On one machine, the caller looks up the post by its
-	 * id.
+	 * Look for a post among the copies of a user's posts, and set *date to the
+	 * post's creation date. The post itself may be on another node. Returns
+	 * false if there is no such copy, or it lies outside of the range from
+	 * "from" to "end". On one machine, the caller looks up the post by its id.
 	 *
 	 * from: the earliest creation date
-	 * end: the position in the list that the copy must come before
+	 * end: the copy must come before this creation date and id
 	 */
 	bool		(*find_post_of_user) (const pg_uuid_t *user_id, const pg_uuid_t *id,
 									  TimestampTz from, const struct Cursor *end,
@@ -208,15 +207,15 @@ typedef struct ClusterCalls
 	 * updates them in this database.
 	 *
 	 * dirty: the keys of everything that the worker has decoded
-	 * posts, n: the keys of the posts in "dirty"
+	 * posts, n: the keys of the posts among them
 	 */
 	void		(*refresh_batch) (const struct DirtySet *dirty, const struct PostKey *posts,
 								  int n);
 
 	/*
 	 * Do one chunk of a rebuild of all copies of posts, like copies_build(). A
-	 * copy whose post is not on this node may belong to a post of another
-	 * node, and stays. On one machine, copies_build() deletes such a copy.
+	 * copy whose post is not on this node is left alone, because another node
+	 * may have the post. On one machine, copies_build() deletes such a copy.
 	 */
 	bool		(*build_copies) (struct ItemPlace *place, int64 *done);
 
@@ -228,26 +227,26 @@ typedef struct ClusterCalls
 	void		(*make_feed) (void);
 
 	/*
-	 * Do a step of a job (storage/bookkeeping/job_queue.c) that is done
-	 * differently on a cluster. Called in a transaction that has locked the
-	 * job. On one machine, there is no such job.
+	 * Do a step of a job (storage/bookkeeping/job_queue.c), if jobs of its
+	 * kind are done differently on a cluster. Called in a transaction that has
+	 * locked the job's row. On one machine, the caller does all jobs.
 	 */
 	ClusterStep (*job_step) (struct Job *job);
 
 	/*
 	 * Called at the end of each round of the worker's main loop, outside of a
-	 * transaction. Sends changes of the views to other nodes. Tells each other
-	 * node whether it has received all changes of this node's posts, and lets
-	 * readers use the views only while the views of all nodes are up to date.
-	 * Returns true if the worker should begin its next round at once. On one
-	 * machine, readers use the views as soon as these are up to date.
+	 * transaction. Sends changes of the views to other nodes. Also tells each
+	 * other node whether it has received all changes of this node's posts.
+	 * Readers may use the views only while the views of all nodes are up to
+	 * date. Returns true if the worker should begin its next round at once. On
+	 * one machine, readers use the views as soon as these are up to date.
 	 */
 	bool		(*worker_turn) (struct Worker *worker);
 
 	/*
 	 * Handle partitions that have moved to this node or away from it. The
-	 * worker calls this outside of a transaction. On one machine, partitions
-	 * may have been attached or detached; the worker then rebuilds the views,
+	 * worker calls this outside of a transaction. On one machine, the worker
+	 * instead rebuilds the views after a partition was attached or detached,
 	 * and checks the usernames in all items.
 	 */
 	void		(*partitions_changed) (void);
@@ -259,7 +258,7 @@ typedef struct ClusterCalls
 	 * after it has created a new slot. On one machine, the worker rebuilds the
 	 * views.
 	 *
-	 * first: there was no slot before. The views are then not rebuilt
+	 * first: true if there was no slot before; the views are then not rebuilt
 	 */
 	void		(*changes_lost) (bool first);
 
@@ -277,7 +276,7 @@ typedef struct ClusterCalls
 	 * For create_containers(): create the parts of the containers that are
 	 * missing, on all nodes. Returns false if the containers are not to be
 	 * spread over a cluster. The caller then creates them on this machine.
-	 * Called through cluster_library, when there may be no containers yet.
+	 * Called even if there are no containers yet.
 	 *
 	 * distributed: the argument of create_containers(). If it is NULL, the
 	 * containers are spread if the cluster has nodes for them.
@@ -286,10 +285,10 @@ typedef struct ClusterCalls
 
 	/*
 	 * For wait_for_views(), wait_for_posts() and rebuild_views(): call the
-	 * function on all nodes, and set *all to whether it returned true on all
-	 * of them. Returns false, without calling it, if another node has called
-	 * the function on this node; the caller then does the work for this node.
-	 * On one machine, the caller does the work.
+	 * same function on all nodes, and set *all to true if it returned true on
+	 * every node. Returns false if this call came from another node. Then it
+	 * calls no node, and the caller does the work for this node. On one
+	 * machine, the caller does the work.
 	 *
 	 * name, types, fcinfo: the function's name, argument types and arguments
 	 */
@@ -299,21 +298,22 @@ typedef struct ClusterCalls
 	/*
 	 * For verify(): let verify() read the cluster's table of users, and the
 	 * feed of each node. No snapshot spans all nodes, so verify() reads all
-	 * items of a post in one statement. This also changes settings, which the
-	 * caller restores. On one machine, verify() reads the containers.
+	 * items of a post in one statement. Changes settings of the session, which
+	 * the caller restores. On one machine, verify() reads the containers.
 	 */
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * verify() must not report a row of the views that a worker has yet to
-	 * update. At the beginning of verify(), views_look_begin() records, for
-	 * the worker of each node, the last round of the worker's main loop whose
-	 * changes are in the views. At the end, views_look_end() returns those of
-	 * the posts in "post_ids" of which the worker has decoded a change after
-	 * that round. verify() reports nothing about these posts. If
-	 * views_look_begin() returns false, or views_look_end() returns NULL,
-	 * verify() reports nothing at all. On one machine, verify() reads the
-	 * worker's round from shared memory.
+	 * Posts about whose copies and feed rows verify() must be silent, because
+	 * a worker has yet to update these rows.
+	 *
+	 * verify() calls views_look_begin() at its beginning. That function
+	 * records for each node's worker the last round of the main loop whose
+	 * changes are in the views. At its end, verify() calls views_look_end(),
+	 * which returns posts from "post_ids": those of which a worker has decoded
+	 * a change after the recorded round. If views_look_begin() returns false,
+	 * or views_look_end() returns NULL, verify() reports nothing at all. On
+	 * one machine, verify() reads the worker's round from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
@@ -337,9 +337,9 @@ typedef struct ClusterCalls
 	/*
 	 * The functions by which import() and import_documents() read and write
 	 * items on the nodes. An import passes some thousands of items to a node
-	 * at a time, and the node looks up, locks, edits and counts those items.
-	 * New items are collected in temporary tables and then copied to the
-	 * nodes. On one machine, an import uses import/import_here.c.
+	 * at a time. The node looks up, locks, edits or counts those items. New
+	 * items are collected in temporary tables and then copied to the nodes. On
+	 * one machine, an import uses import/import_here.c.
 	 */
 	const struct ImportTarget *import_target;
 } ClusterCalls;
@@ -356,7 +356,8 @@ extern const ClusterCalls *cluster_library;
  */
 extern const ClusterCalls *cluster_spread;
 /*
- * Whether cluster_spread is right. Relcache invalidations set this to false.
+ * Whether cluster_spread is up to date. A relcache invalidation sets this to
+ * false.
  */
 extern bool cluster_known;
 /*
@@ -371,7 +372,8 @@ extern const ClusterCalls *cluster_look(void);
  * Return the functions to call if this database's containers are spread over
  * the nodes of a cluster; NULL if they are on this machine alone. The result
  * can change whenever the process accepts invalidation messages. A function
- * that must not mix both cases calls this once and keeps the result.
+ * that must not treat the containers first as spread and then as not spread
+ * calls this once, and keeps the result.
  */
 static inline const ClusterCalls *
 cluster_calls(void)

@@ -2,11 +2,10 @@
  * container_damage.c
  *		Checks whether all tables of the containers can be used.
  *
- * A request needs only some tables, and raises an error if one of these cannot
- * be used (leaf.c). The worker needs every table, because it maintains the
- * views of all items. So it calls containers_check() whenever a table may have
- * changed. The check reads only catalogs, and only those of tables that have
- * changed.
+ * A request checks only the tables that it needs (leaf.c). The worker needs
+ * every table, because it maintains the views of all items. So the worker
+ * calls containers_check() whenever a table may have changed. The check reads
+ * only catalogs, and only those of tables that have changed.
  *
  * Runs in the worker, and in backends for repair().
  */
@@ -34,7 +33,7 @@ static const uint32 types[N_CONTAINERS] = {
 
 /*
  * Raise an error (55000) if the worker cannot write to an open leaf, or if the
- * leaf lacks the index for an access path.
+ * leaf lacks an index.
  */
 static void
 check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
@@ -86,8 +85,8 @@ check_leaf(CachedContainer *cc, Container container, ItemType type,
 }
 
 /*
- * Call "visit" for each leaf of a container. Stops if an invalidation makes
- * the container's layout invalid. Returns true if all calls returned true.
+ * Call "visit" for each leaf of a container. Stops early if an invalidation
+ * makes the cached layout invalid. Returns true if every call returned true.
  * Errors: 55000 if a partition is missing; those of "visit".
  */
 static bool
@@ -126,9 +125,9 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 /*
  * Lock all leaves of a container in AccessShareLock mode, until the
  * transaction ends. Called before an SQL statement that reads the whole
- * container. If a leaf were missing, or were detached meanwhile, the statement
- * would treat its items as deleted. Errors: 55000 if a leaf or partition is
- * missing.
+ * container. Without a leaf that is missing or being detached, the statement
+ * would take the leaf's items for deleted. Errors: 55000 if a leaf or
+ * partition is missing.
  */
 void
 container_require_whole(Container container)
@@ -162,7 +161,8 @@ check_container(Container container)
  * Raise an error (55000) if any table of the containers cannot be used.
  * Returns false if a table could not be checked, because its lock was not
  * available or the layout has changed; the caller then calls this again. Waits
- * for locks on the containers' roots, but not for locks on partitions.
+ * for locks on the tables users, posts and feed, but not for locks on their
+ * partitions.
  */
 bool
 containers_check(void)

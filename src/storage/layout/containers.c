@@ -19,7 +19,7 @@
 
 /*
  * Return whether the tables users and posts exist. The table feed may be
- * missing. The function also reads the layout of the feed, so that
+ * missing. Also reads the layout of the feed into the cache, so that
  * layout_stamp() changes when the feed's partitions change.
  */
 bool
@@ -49,8 +49,7 @@ container_usable(Container container)
 
 /*
  * Raise an error (55000) if the table users or posts is missing or cannot be
- * used. Does not check their partitions or the table feed; a request that
- * needs one of these checks it itself.
+ * used. Does not check the table feed, nor any partition.
  */
 void
 container_require(void)
@@ -80,8 +79,8 @@ container_table_oid(Container container)
 }
 
 /*
- * Return the reason why a table cannot be the root of a container, as a
- * message; NULL if it can.
+ * Return a message that says why a table cannot be the root table of a
+ * container; NULL if it can.
  */
 const char *
 container_table_problem(Container container, Oid relid)
@@ -94,9 +93,9 @@ container_table_problem(Container container, Oid relid)
 /*
  * Lock the root table of a container until the transaction ends: in
  * RowExclusiveLock mode to write, in AccessShareLock mode to read. A
- * transaction calls this before it locks more than one partition. DDL on a
- * partition also locks the root before the partition. So a transaction and
- * such DDL cannot deadlock on the partitions. Errors: 55000.
+ * transaction calls this before it locks more than one partition. DDL commands
+ * on a partition also lock the root table first. So the transaction and a DDL
+ * command cannot deadlock on the partitions. Errors: 55000.
  */
 void
 container_lock(Container container, bool write)
@@ -126,8 +125,9 @@ container_lock_all(bool write)
 }
 
 /*
- * Check that the root of a container has all columns that SQL statements of
- * blogstore name. The caller has locked the root. Errors: 55000.
+ * Check that the root table of a container has all columns that blogstore's
+ * own SQL statements name. The caller has locked the root table. Errors:
+ * 55000.
  */
 void
 container_require_columns(Container container)
@@ -140,13 +140,15 @@ container_require_columns(Container container)
 		layout_problem_raise(problem);
 }
 
-/* ------------------------------------------------------------------------
+/*
+ * ------------------------------------------------------------------------
  * Partitions
  *
- * Callers pass the type of the items that they want. On one machine, items of
- * all types are in the same partitions. On a cluster, users are on every node,
- * while the copies of a user's posts are on one node.
- * ------------------------------------------------------------------------ */
+ * The functions below have an argument "type", because of clusters. There,
+ * users are on every node, while the copies of a user's posts are on one node.
+ * On one machine, a partition holds items of all types.
+ * ------------------------------------------------------------------------
+ */
 
 /*
  * Return the number of the partition that holds the items of a type with a
@@ -160,10 +162,10 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the lowest partition number that is at least "number", among the
- * partitions that hold items of a type; NO_PARTITION if there is none. The
- * numbers may change when partitions are attached or detached. Errors: 55000
- * if a partition is missing, because the caller would miss the items in it.
+ * Return the first partition with items of a type whose number is "number" or
+ * higher; NO_PARTITION if there is none. The numbers may change when
+ * partitions are attached or detached. Errors: 55000 if a partition is
+ * missing, because the caller would miss the items in it.
  */
 int
 partition_from(Container container, ItemType type, int number)
@@ -210,7 +212,7 @@ partition_table(Container container, int partition)
 }
 
 /*
- * Return the number of the partition whose table this is; NO_PARTITION if the
+ * Return the number of the partition that "table" is; NO_PARTITION if the
  * table is not a partition of this container. Errors: 55000.
  */
 int
@@ -225,8 +227,8 @@ partition_with_table(Container container, Oid table)
 }
 
 /*
- * Return a number that is at least the number of a container's partitions on
- * this server, for sizing arrays. Errors: 55000.
+ * Return an upper limit of the partition numbers on this server, for the size
+ * of an array: every number is lower. Errors: 55000.
  */
 int
 partition_count(Container container, ItemType type)
@@ -235,9 +237,9 @@ partition_count(Container container, ItemType type)
 }
 
 /*
- * Return a hash of the partitions that the containers have. It changes when a
- * partition is attached, detached or dropped. Reads the catalogs with the
- * active snapshot.
+ * Return a hash of the partitions that the containers have. The result changes
+ * when a partition is attached, detached or dropped. Reads the catalogs with
+ * the active snapshot.
  */
 int64
 container_layout(void)
@@ -250,7 +252,7 @@ container_layout(void)
 }
 
 /*
- * Return SpreadTable.map of a container, by which a cluster finds the
+ * Return SpreadTable.map of a container, by which src/cluster/ finds the
  * partition of a key; NULL on one machine. Errors: 55000.
  */
 const void *

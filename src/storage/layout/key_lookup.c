@@ -3,20 +3,20 @@
  *		Finds the partition that holds the items with a given key, and thereby
  *		the leaf for the items of one type.
  *
- * layout_place() hashes the key to find the partition. The layout, which
- * layout_get() reads from the catalogs and caches, has the partition's leaves.
+ * layout_place() hashes the key to find the partition in the container's
+ * layout. Reading the whole layout from the catalogs costs about fifty buffers
+ * per partition. A session that needs only one or two leaves is spared that
+ * cost by hints: OIDs of partitions and leaves that other backends have left
+ * in shared memory (shared_hints.c).
  *
- * Reading the whole layout costs about fifty buffers per partition. The rest
- * of this file spares a new session that cost if the session needs only one or
- * two leaves. Hints in shared memory (shared_hints.c) say which tables are
- * probably the partition and the leaf. The process checks these tables against
- * their catalog rows (partition_check.c): the leaf must be the one for the
- * item type in its partition, the partition must take the key's hash and be
- * attached to the container's root, and all three must have the same owner.
- * Tables that pass the check are added to a sparse layout, one in which
- * partitions may be missing. A relcache invalidation makes a sparse layout
- * invalid as it does a whole one. If a hint is missing or wrong, the process
- * reads the whole layout, and leaves new hints.
+ * Hints can be wrong, so the catalog rows of the two tables are checked
+ * (partition_check.c). The leaf must be that of the item type in the
+ * partition. The partition must take the key's hash, and be attached to the
+ * container's table. All three tables must have one owner. If so, the
+ * partition and the leaf are added to a sparse layout, one in which other
+ * partitions may be missing. A relcache invalidation of a table makes a sparse
+ * layout invalid, as it does a whole one. If a hint is missing or wrong, the
+ * backend reads the whole layout, and leaves new hints.
  *
  * Runs in any process.
  */
@@ -33,9 +33,9 @@
 
 /*
  * Add the partition that takes a key to a sparse layout (one that has only the
- * partitions used so far). Takes the partition's table from a hint in shared
- * memory, and checks it against the catalogs. Returns the partition's number
- * in the layout; UNPROVEN if the hint is missing or wrong.
+ * partitions used so far). The OID of the partition's table comes from a hint
+ * in shared memory, and is checked against the catalogs. Returns the
+ * partition's number in the layout; UNPROVEN if the hint is missing or wrong.
  */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
@@ -61,9 +61,9 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 
 /*
  * Add the leaf for the items of a type in a partition to a sparse layout (one
- * that has only the leaves used so far). Takes the leaf from a hint in shared
- * memory, and checks it against the catalogs. Returns false if the hint is
- * missing or wrong, or if an invalidation arrives meanwhile.
+ * that has only the leaves used so far). The leaf's OID comes from a hint in
+ * shared memory, and is checked against the catalogs. Returns false if the
+ * hint is missing or wrong, or if an invalidation arrives meanwhile.
  */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
@@ -73,8 +73,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	MemoryContext old;
 
 	/*
-	 * No layout_watch() for the leaf: detaching the leaf also invalidates the
-	 * partition, for which layout_watch() was called.
+	 * The leaf needs no layout_watch() of its own: detaching the leaf also
+	 * invalidates the partition, which is watched already.
 	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
@@ -86,10 +86,10 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Return the number of the partition that holds the items of a type with a
- * given key, in a sparse layout (one that has only the partitions used so
- * far). Adds the partition and its leaf to the layout if necessary. Returns
- * UNPROVEN if the hints for them are missing or wrong.
+ * Find the partition that holds the items of a type with a given key, in a
+ * sparse layout (one that has only the partitions used so far). If the layout
+ * lacks the partition or its leaf, adds them by means of hints. Returns the
+ * partition's number; UNPROVEN if a hint is missing or wrong.
  */
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
@@ -109,11 +109,11 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the number of the partition that holds the items of a type with a
- * given key, by find_place(), if the container's layout is sparse (has only
- * the partitions used so far). If the layout becomes invalid meanwhile, sets
- * *cc to the new layout and tries again. Returns UNPROVEN if the layout is
- * whole, or the hints do not lead to the partition.
+ * If a container's layout is sparse (has only the partitions used so far),
+ * find the partition that holds the items of a type with a given key. If the
+ * layout becomes invalid meanwhile, sets *cc to the new layout and tries
+ * again. Returns the partition's number; UNPROVEN if the layout is whole, or a
+ * hint is missing or wrong.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -136,12 +136,12 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key; NO_PARTITION if there is none. Also sets *cc to the container's
- * layout, to which the number belongs. The layout has the partition's leaf for
- * the type, if the leaf exists. Errors: 55000.
+ * given key; NO_PARTITION if there is none. Sets *cc to the container's
+ * layout, in which the partition has this number. The layout also has the
+ * partition's leaf for the type, if there is one. Errors: 55000.
  *
- * key: the key. NULL: the caller knows the partition's number
- * partition: that number, which is returned; used only if key is NULL
+ * key: the key; NULL if the caller passes the partition's number instead
+ * partition: if key is NULL, the number, which is returned
  */
 int
 layout_place(CachedContainer **cc, Container container, ItemType type,
@@ -151,10 +151,10 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	if ((*cc)->partitions.sparse)
 	{
 		/*
-		 * A caller has a partition's number from a whole layout. The
-		 * partitions of a sparse layout have other numbers, so a partition is
-		 * not found there by its number. The feed is an exception: its single
-		 * partition has the same number in both layouts.
+		 * If the caller passes a number, it is one of the whole layout. In a
+		 * sparse layout the partitions have other numbers, so the whole layout
+		 * must be read. The feed is an exception: its only partition has the
+		 * same number in both.
 		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?

@@ -1,14 +1,13 @@
 /*
  * layout.h
- *		The layout of the containers: which of the tables users, posts and
- *		feed exist, which partitions they have, and which tables those consist
- *		of.
+ *		The layout of the containers: which of the tables users, posts and feed
+ *		exist, and which partitions and leaves they have.
  *
- * A container is hash-partitioned by its key (a user id or a post id). Each of
- * these partitions is list-partitioned by the column type, so that every item
- * type has a table of its own, a leaf. The feed has only the second level.
- * Code outside of storage/layout/ and storage/rows/ does not know leaves. It
- * names a partition of the first level by a number:
+ * The tables users and posts are hash-partitioned by user id or post id. Each
+ * of these partitions is list-partitioned by the column type, so that every
+ * item type has a table of its own, a leaf. The feed is list-partitioned only.
+ * Code outside of storage/layout/ and storage/rows/ does not use leaves. It
+ * names a hash partition by a number:
  *
  *		for (int p = partition_first(container, type); p != NO_PARTITION;
  *			 p = partition_after(container, type, p))
@@ -30,8 +29,8 @@ extern uint64 layout_invalidations(void);
 
 /*
  * Return a number that grows whenever the numbers of partitions may have
- * changed. A caller that keeps a partition's number also keeps this one. If
- * this one has grown, the caller must look up the partition's number again.
+ * changed. A caller that keeps a partition's number also keeps this stamp. If
+ * the stamp has grown, the caller must look up the partition's number again.
  */
 static inline uint64
 layout_stamp(void)
@@ -42,8 +41,8 @@ layout_stamp(void)
 /*
  * The tables that SQL statements of blogstore name. On one machine, users and
  * the copies of posts are both in the table users, and differ in the column
- * type. On a cluster, users are in USER_ITEMS_TABLE instead. Every node has
- * all rows of it.
+ * type. On a cluster, users are in USER_ITEMS_TABLE instead, a table of which
+ * every node has all rows.
  */
 #define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"

@@ -2,9 +2,9 @@
  * layout_cache.c
  *		Caches the layout of the containers: which tables they consist of.
  *
- * A process reads the layout of a container from the catalogs when it first
- * needs it, and keeps it. It reads the layout again after a relcache
- * invalidation of one of the tables. Runs in any process.
+ * A process reads the layout of a container from the catalogs at first use,
+ * and keeps it in memory. After a relcache invalidation of one of the
+ * container's tables, the process reads the layout again. Runs in any process.
  */
 #include "postgres.h"
 
@@ -35,21 +35,21 @@ typedef struct WatchedTable
 {
 	Oid			relid;
 	/*
-	 * For a leaf: the number of its partition. An invalidation of the table
-	 * then concerns only this leaf. For other tables: NO_PARTITION. An
-	 * invalidation then concerns the whole layout.
+	 * For a leaf: the number of its partition. An invalidation of the leaf
+	 * concerns nothing else in the layout. For any other table: NO_PARTITION.
+	 * An invalidation of the table then concerns the whole layout.
 	 */
 	int			partition;
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
-static uint64 loads = 0;		/* see layout_loads() */
-static uint64 changes = 0;		/* see layout_invalidations() */
+static uint64 loads = 0;		/* number of whole layouts read */
+static uint64 changes = 0;		/* layout_invalidations() returns this */
 
 /*
- * Relcache callback: make what is cached about a table invalid. One DDL
- * command may send an invalidation for each leaf, so the cost of a call must
- * not depend on the number of leaves.
+ * Relcache callback: mark what is cached about a table as invalid. A DDL
+ * command may send an invalidation for each of many leaves, so one call must
+ * be cheap however many leaves there are.
  *
  * relid: the table; InvalidOid for all tables
  */
@@ -98,8 +98,8 @@ layout_init(void)
 }
 
 /*
- * Create the hash table cc->watched, which will contain the tables whose
- * invalidation makes the cached layout invalid.
+ * Create the hash table cc->watched, without entries. It will contain the
+ * tables whose invalidation makes the cached layout invalid.
  */
 static void
 watch_nothing(CachedContainer *cc)
@@ -116,8 +116,8 @@ watch_nothing(CachedContainer *cc)
  * invalidation of the table makes the cached layout invalid. Called before the
  * table's catalog rows are read, so that no invalidation is missed.
  *
- * partition: for a leaf, the number of the leaf's partition; then only this
- * leaf becomes invalid. For other tables: NO_PARTITION.
+ * partition: for a leaf, the number of its partition, so that only this leaf
+ * becomes invalid. For any other table: NO_PARTITION.
  */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
@@ -128,10 +128,10 @@ layout_watch(CachedContainer *cc, Oid relid, int partition)
 }
 
 /*
- * Return how many values of the column type a partition takes, according to
- * the LIST bounds of the partitions.
+ * Return how many item types a leaf takes, according to the LIST bounds of its
+ * siblings and itself.
  *
- * partition: the partition's index in "bound"
+ * partition: the leaf's index in "bound"
  */
 static int
 count_values(const PartitionBoundInfo bound, int partition)
@@ -198,8 +198,8 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 
 	if (rel == NULL)
 	{
-		cc->stale = true;		/* the table was dropped: read the layout
-								 * again */
+		/* dropped: read the layout again */
+		cc->stale = true;
 		return;
 	}
 	problem = shape_table_problem(table, RELKIND_PARTITIONED_TABLE, cc->owner);
@@ -214,9 +214,8 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 }
 
 /*
- * On a cluster, record the table of users as the leaf of type user. This table
- * is not a part of the container users, and every node has it as a single
- * partition.
+ * On a cluster, record the table user_items as the leaf for users. It is not a
+ * partition of the container users. Every node has the whole table.
  */
 static void
 load_user_items(CachedContainer *cc)
@@ -234,8 +233,9 @@ load_user_items(CachedContainer *cc)
 }
 
 /*
- * Read the layout of a container, with all partitions. Locks one table at a
- * time, because some DDL locks children before their parent.
+ * Read the layout of a container, with all partitions. Locks only one table at
+ * a time. Some DDL commands lock a partition before its parent, and could
+ * deadlock with a process that locks both.
  *
  * root: the container's table, which the caller has opened and checked. This
  * function closes it.
@@ -264,7 +264,7 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 }
 
 /*
- * Return what is wrong with the root table of a container; NULL if nothing.
+ * Return why a table cannot be the root table of a container; NULL if it can.
  * Does not check the owner.
  */
 LayoutProblem *
@@ -294,8 +294,8 @@ cluster_look(void)
 
 /*
  * Empty the cached layout of a container, before it is read again. The layout
- * becomes valid only when all of it has been read, so an error leaves it
- * invalid.
+ * becomes valid only after it was read to its end. So an error leaves the
+ * layout invalid.
  */
 static void
 load_begin(CachedContainer *cc, Oid root)
@@ -323,16 +323,16 @@ load_begin(CachedContainer *cc, Oid root)
 }
 
 /*
- * The largest modulus of partitions for which a process uses a sparse layout
- * (one that has only the partitions used so far). It has an array with this
- * many elements.
+ * A process uses a sparse layout (one that has only the partitions used so
+ * far) only if the largest modulus of the hash partitions is at most this. The
+ * modulus is the size of an array in the layout.
  */
 #define MAX_SPARSE 65536
 
 /*
- * Return the largest modulus of a container's partitions, according to a hint
- * in shared memory (shared_hints.c). Returns 0 if there is no hint, or the
- * modulus is larger than MAX_SPARSE.
+ * Return the largest modulus of a container's hash partitions, which another
+ * backend has left in shared memory (shared_hints.c). Returns 0 if no backend
+ * has, or the modulus is larger than MAX_SPARSE.
  */
 static int
 expected_modulus(Container container, Oid root)
@@ -343,11 +343,12 @@ expected_modulus(Container container, Oid root)
 }
 
 /*
- * Invalidate the relcache entries of a container's root and partitions in this
- * process, so that the server reads their partition descriptors again.
- * Otherwise a descriptor could stay wrong: if an invalidation arrives while
- * RelationBuildPartitionDesc() reads the catalogs, the server first rebuilds
- * the relcache entry, and then stores the older partitions in it.
+ * Invalidate the relcache entries of a container's root table and partitions
+ * in this process, so that the server builds their partition descriptors anew.
+ * Otherwise a descriptor could stay wrong. This happens if an invalidation
+ * arrives while RelationBuildPartitionDesc() reads the catalogs: the server
+ * rebuilds the relcache entry, and then stores the older list of partitions in
+ * it.
  */
 static void
 forget_partitions(CachedContainer *cc)
@@ -363,13 +364,12 @@ forget_partitions(CachedContainer *cc)
 
 /*
  * Read the layout of a container into the cache, in the current memory
- * context. The caller has locked the root in AccessShareLock mode; this
- * function unlocks it.
+ * context. The caller has locked the container's table in AccessShareLock
+ * mode. This function releases that lock.
  *
- * whole: if true, all partitions are read. If false, and a hint in shared
- * memory tells the modulus of the partitions, only a sparse layout is
- * prepared, to which partitions are added when they are needed. If false and
- * there is no such hint, all partitions are read.
+ * whole: read all partitions. If false, prepare a sparse layout instead, to
+ * which partitions are added when they are needed. That requires a hint in
+ * shared memory about the modulus. Without a hint, all partitions are read
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -394,12 +394,11 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 
 /*
  * Read the layout of a container from the catalogs into the cache. Returns
- * false if the container does not exist. If a table cannot be used, this only
- * records the problem. layout_get() raises the problem of a root, and
- * leaf_open() that of a leaf.
+ * false if the container does not exist. If a table cannot be used, this
+ * function only records why. layout_get() and leaf_open() raise the error.
  *
- * whole: read all partitions. Otherwise the layout may be sparse (see
- * load_root()).
+ * whole: read all partitions. If false, the layout may be sparse: partitions
+ * are then added when they are needed
  */
 static bool
 container_load(Container container, bool whole)
@@ -434,8 +433,8 @@ container_load(Container container, bool whole)
  * Return the layout of a container, even if the container cannot be used.
  * Returns NULL if the container does not exist.
  *
- * whole: the layout must have all partitions. Otherwise it may be sparse, with
- * only the partitions that were needed so far.
+ * whole: the layout must have all partitions. If false, it may be sparse, with
+ * only the partitions used so far
  */
 CachedContainer *
 layout_find(Container container, bool whole)
@@ -444,8 +443,8 @@ layout_find(Container container, bool whole)
 
 	Assert(IsTransactionState());
 	/*
-	 * An invalidation can arrive during each read, so that the read must be
-	 * repeated, but hardly a hundred times in a row.
+	 * An invalidation may arrive while the layout is being read. Then read the
+	 * layout again. That does not happen a hundred times in a row.
 	 */
 	for (int tries = 0; tries < 100; tries++)
 	{
@@ -458,8 +457,8 @@ layout_find(Container container, bool whole)
 }
 
 /*
- * Return the problem that a container does not exist. The hint depends on
- * whether other containers exist.
+ * Return a LayoutProblem for a container that does not exist. Its hint depends
+ * on whether another container exists.
  */
 static LayoutProblem *
 missing_problem(Container container)
@@ -478,10 +477,10 @@ missing_problem(Container container)
 }
 
 /*
- * Return what prevents the use of a container; NULL if nothing does. Sets *cc
- * to the container's layout, or to NULL if the container does not exist.
+ * Return why a container cannot be used; NULL if it can. Sets *cc to the
+ * container's layout, or to NULL if the container does not exist.
  *
- * whole: see layout_find()
+ * whole: the layout must have all partitions
  */
 LayoutProblem *
 layout_problem(Container container, bool whole, CachedContainer **cc)
@@ -504,8 +503,7 @@ layout_problem(Container container, bool whole, CachedContainer **cc)
 
 /*
  * Return whether the cached layout of a container is valid, and the container
- * can be used. Inline, because every request calls this, and it is nearly
- * always true.
+ * can be used. Inline, because every request calls this.
  */
 static inline bool
 is_fine(const CachedContainer *cc)
@@ -536,9 +534,9 @@ layout_get(Container container)
 }
 
 /*
- * Return the layout of a container, which may be sparse: with only the
- * partitions that were needed so far. Errors: 55000 if the container does not
- * exist or cannot be used.
+ * Return the layout of a container. The layout may be sparse: it has only the
+ * partitions used so far. Errors: 55000 if the container does not exist or
+ * cannot be used.
  */
 CachedContainer *
 layout_root(Container container)
@@ -555,8 +553,8 @@ layout_root(Container container)
 }
 
 /*
- * Return how often this process has read a layout with all partitions of a
- * container. The numbers of partitions change only when this count grows.
+ * Return how often this process has read the whole layout of a container. The
+ * numbers of partitions change only when this count grows.
  */
 uint64
 layout_loads(void)
@@ -565,8 +563,8 @@ layout_loads(void)
 }
 
 /*
- * Return how often an invalidation has made a cached layout, or a leaf in one,
- * invalid.
+ * Return how often a relcache invalidation has made a cached layout, or a
+ * cached leaf, invalid.
  */
 uint64
 layout_invalidations(void)

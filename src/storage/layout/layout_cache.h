@@ -7,16 +7,16 @@
  * file calls only functions of files that are listed before it:
  *
  *		cluster_calls.c		the functions that src/cluster/ provides
- *		blog_item.c			items in memory; names of properties and containers
+ *		blog_item.c			items in memory; names of fields and containers
  *		table_identity.c	from a table to the items that it holds
  *		table_shape.c		whether a table is as blogstore made it
- *		access_paths.c		where a leaf has its columns and indexes
- *		shared_hints.c		hints in shared memory on which tables to look at
+ *		access_paths.c		the column numbers and indexes of a leaf
+ *		shared_hints.c		OIDs of partitions and leaves in shared memory
  *		partitions.c		the partitions of a container, and that of a key
- *		partition_check.c	whether a table is the partition that a hint names
- *		required_values.c	the values that an item must have
+ *		partition_check.c	checks an OID that was found in shared memory
+ *		required_values.c	the fields of an item that must not be NULL
  *		layout_cache.c		reads the layout from the catalogs and caches it
- *		key_lookup.c		reads only as much of the layout as one leaf needs
+ *		key_lookup.c		finds the partition and leaf of a key
  *		containers.c		which containers and partitions exist
  *		leaf.c				from container, type and key to an open leaf
  *		container_damage.c	whether all tables can be used
@@ -35,18 +35,18 @@
 /* What a process has cached about a leaf. */
 typedef struct CachedLeaf
 {
-	Oid			relid;			/* InvalidOid if the table does not exist */
+	Oid			relid;			/* InvalidOid if there is no such table */
 	/*
-	 * A problem that makes the leaf unusable: it has the wrong parent, or the
-	 * wrong partition bound. NULL if there is no such problem.
+	 * Why the leaf cannot be used, if its place among the partitions is wrong.
+	 * Example: it takes items of two types. NULL if the place is right.
 	 */
 	LayoutProblem *misplaced;
-	/* How many invalidations of the leaf this process has received. */
+	/* number of relcache invalidations of the leaf so far */
 	uint32		changes;
 	/*
-	 * Whether the fields from "problem" on were read since the last
-	 * invalidation of the leaf. The field "index" has an entry only for the
-	 * access paths that are marked in "looked".
+	 * Whether the struct fields below were read from the catalogs after the
+	 * last invalidation of the leaf. Only those elements of "index" were read
+	 * whose element of "looked" is true.
 	 */
 	bool		known;
 	/*
@@ -66,17 +66,17 @@ typedef struct CachedLeaf
 	Oid			added_index;
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * For each access path: whether its index was looked up. The last element,
-	 * looked[N_PATHS]: whether all indexes of the leaf were examined.
+	 * For each AccessPath: whether its index was looked up. The last element,
+	 * looked[N_PATHS], is true if all indexes of the leaf were examined.
 	 */
 	bool		looked[N_PATHS + 1];
 	Oid			index[N_PATHS];
 	/* Whether writing to the leaf runs code that the owner has added. */
 	bool		attached;
 	/*
-	 * The value of attached_stamp() when the owner's attached code on this
-	 * leaf was last checked and found harmless. The check is not repeated
-	 * while attached_stamp() returns this value. 0 before the first check.
+	 * The check of the code that the owner has attached to the leaf (triggers,
+	 * constraints) need not be repeated while attached_stamp() returns this
+	 * value. 0 before the first check.
 	 */
 	uint64		served;
 } CachedLeaf;
@@ -96,37 +96,33 @@ typedef struct KeptHash
 
 /*
  * The partitions of a container, and the leaves in them. Maps a key to a leaf.
- * Only partitions.c and partitions_leaf() access the fields.
+ * Only partitions.c and partitions_leaf() access the fields of the struct.
  *
- * A layout is whole if it was read from the catalogs with all partitions. It
- * is sparse if it has only the partitions and leaves to which hints in shared
- * memory have led so far (key_lookup.c). What is missing in a sparse layout
- * may still exist. A partition has different numbers in a sparse layout and in
- * the whole one.
+ * A layout is whole if all partitions were read from the catalogs. It is
+ * sparse if it has only those that this process has used so far
+ * (key_lookup.c); a partition that it lacks may exist. A partition has another
+ * number in a sparse layout than in the whole layout.
  */
 typedef struct Partitions
 {
 	bool		sparse;
 	int			n;				/* partitions have the numbers 0 to n - 1 */
-	/* Whether every key has a partition, so that no partition is missing. */
+	/* whether every key has a partition, so that none is missing */
 	bool		whole;
-	/*
-	 * Whether the container is partitioned by the hash of a key. The feed is
-	 * not.
-	 */
+	/* whether the container is hash-partitioned; false for the feed */
 	bool		hashed;
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
 	/*
-	 * Cached hashes of recent keys. The last byte of a key determines the
-	 * key's index in the array.
+	 * Cached hashes of keys. The last byte of a key is the index of its hash
+	 * in this array.
 	 */
 	KeptHash	kept[KEPT_HASHES];
 	int			modulus;
 	/*
-	 * For each remainder of a key's hash: the number of the partition that
-	 * takes such keys. NO_PARTITION if there is none. UNPROVEN if it is not
-	 * known, because the layout is sparse.
+	 * of_remainder[hash % modulus] is the number of the partition that takes
+	 * keys with this hash. NO_PARTITION if there is no such partition.
+	 * UNPROVEN if that is not known, because the layout is sparse.
 	 */
 	int		   *of_remainder;
 	/*
@@ -135,7 +131,8 @@ typedef struct Partitions
 	 */
 	void	   *map;
 	/*
-	 * A bit for each item type of which every node of a cluster has all items.
+	 * A bit mask of item types (1 << ITEM_...). Every node of a cluster has
+	 * all items of these types.
 	 */
 	uint32		everywhere;
 	/*
@@ -152,22 +149,29 @@ typedef struct Partitions
 } Partitions;
 
 /*
- * Stands for a partition that a sparse layout (one that has only the
- * partitions used so far) does not contain, but that may exist.
+ * A value in place of a partition's number: the sparse layout (which has only
+ * the partitions used so far) does not contain the partition, but it may
+ * exist.
  */
 #define UNPROVEN (NO_PARTITION - 1)
 
-/* The kinds of hints in shared memory (shared_hints.c). */
+/*
+ * The kinds of hints: values that a backend leaves in shared memory for
+ * others, who check them before use (shared_hints.c).
+ */
 typedef enum HintKind
 {
-	/* The largest modulus of the partitions of a container's root. */
+	/*
+	 * The hint is the largest MODULUS among the bounds of a container's hash
+	 * partitions.
+	 */
 	HINT_MODULUS,
 	/*
-	 * The partition of a container's root that takes the keys whose hash has a
-	 * certain remainder.
+	 * The hint is the OID of a container's hash partition. HintKey.number is
+	 * the remainder of the keys that the partition takes.
 	 */
 	HINT_PARTITION,
-	/* The leaf of a partition for the items of a type. */
+	/* The hint is the OID of a leaf. HintKey.number is its ItemType. */
 	HINT_LEAF
 } HintKind;
 
@@ -179,13 +183,13 @@ typedef struct CachedContainer
 {
 	bool		valid;
 	/*
-	 * Whether the layout is being read, or an error has ended the reading.
-	 * Meanwhile, invalidations are noted in "stale", though "valid" is false.
+	 * Whether the layout is being read. This stays true if an error ends the
+	 * reading. While it is true, an invalidation sets "stale".
 	 */
 	bool		loading;
 	/* Whether an invalidation has arrived while the layout was being read. */
 	bool		stale;
-	/* What is wrong with the root table of the container; NULL if nothing. */
+	/* why the container's table cannot be used; NULL if it can */
 	LayoutProblem *problem;
 	MemoryContext context;
 	Oid			root;
@@ -283,9 +287,9 @@ extern bool leaf_learn(CachedContainer *cc, Relation rel, Container container,
 					   ItemType type, int partition, AccessPath path);
 
 /*
- * Return what is cached about the leaf for the items of a type in a partition;
- * NULL if there is no such partition. Inline, because requests call this for
- * each item that they read.
+ * Return what is cached about the leaf for the items of a type in partition
+ * "number"; NULL if there is no such partition. Inline, because requests call
+ * this for each item that they read.
  */
 static inline CachedLeaf *
 partitions_leaf(const Partitions *partitions, ItemType type, int number)

@@ -5,8 +5,8 @@
  *		partition.
  *
  * A prepared SELECT on a partitioned table is slow, because it locks every
- * leaf. The functions here compute the partition from the key as the server
- * does (partitions.c), and lock only one leaf.
+ * partition. The functions here hash the key to find the partition, as the
+ * server does (partitions.c), and lock only one leaf.
  *
  * Runs in backends, parallel workers and the blogstore worker.
  */
@@ -73,9 +73,9 @@ partition_leaf(Container container, ItemType type, int partition)
 
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key; NO_PARTITION if there is none. Reads only as much of the catalogs
- * as is needed. The number is valid as long as layout_stamp() does not change.
- * Errors: 55000.
+ * given key; NO_PARTITION if there is none. Need not read the whole layout
+ * from the catalogs. The number is valid as long as layout_stamp() does not
+ * change. Errors: 55000.
  */
 int
 partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
@@ -97,7 +97,7 @@ partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
 
 /*
  * Return the virtual ids of the other transactions that may be writing items
- * of a type in a partition. These are the transactions whose lock on the leaf
+ * of a type in a partition. These transactions have a lock on the leaf that
  * conflicts with ShareLock. An invalid id ends the array.
  */
 VirtualTransactionId *
@@ -128,8 +128,9 @@ leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the next partition as partition_from() does, but without an error if
- * a partition is missing.
+ * Return the first partition with items of a type whose number is "number" or
+ * higher; NO_PARTITION if there is none. Unlike partition_from(), raises no
+ * error if a partition is missing.
  */
 static int
 next_partition(Container container, ItemType type, int number)
@@ -138,9 +139,9 @@ next_partition(Container container, ItemType type, int number)
 }
 
 /*
- * Return an estimate of the number of a container's items of a type. It is
- * made like the planner's (estimate_rel_size()), so that it needs no ANALYZE.
- * Locks one leaf after another in AccessShareLock mode. Errors: 55000.
+ * Return an estimate of the number of a container's items of a type. Uses the
+ * planner's function estimate_rel_size(), so that no ANALYZE is needed. Locks
+ * one leaf after another in AccessShareLock mode. Errors: 55000.
  */
 int64
 item_estimate(Container container, ItemType type)
@@ -168,12 +169,11 @@ item_estimate(Container container, ItemType type)
 
 /*
  * Fill in the cache entry (CachedLeaf) of a leaf that the caller has locked
- * and opened. Returns false if an invalidation of the leaf arrives during
- * this, and leaves the entry unfilled.
+ * and opened. If an invalidation of the leaf arrives meanwhile, leaves the
+ * entry unfilled and returns false.
  *
  * rel: the open leaf
- * path: an access path whose index is looked up, too; N_PATHS for the indexes
- *     of all paths
+ * path: the AccessPath whose index is also looked up; N_PATHS for all indexes
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -201,9 +201,9 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 
 /*
  * Lock and open a leaf whose OID is cached; return NULL if it was dropped.
- * Unlike try_table_open(), this does not look the leaf up in pg_class. By
- * acquiring the lock, the process also receives the invalidation that a
- * dropped table has sent.
+ * Unlike try_table_open(), this does not search pg_class. The cache is enough:
+ * acquiring the lock makes the process read the invalidation that a DROP TABLE
+ * has sent.
  */
 static Relation
 open_leaf_table(Oid relid, LOCKMODE lockmode)
@@ -227,8 +227,8 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 }
 
 /*
- * Return the problem that a function attached to an open table, such as a
- * trigger's, does not fix its search_path; NULL if there is no such function.
+ * Return a LayoutProblem if a function that the owner has attached to an open
+ * table, such as a trigger's, does not fix its search_path; else NULL.
  */
 static LayoutProblem *
 unpinned_problem(Relation rel)
@@ -262,8 +262,8 @@ attached_problem(Relation rel)
 
 /*
  * Return why code that the owner has attached to an open leaf forbids writes
- * to the leaf; NULL if writes are allowed. The result NULL is cached until
- * attached_stamp() changes.
+ * to the leaf; NULL if writes are allowed. That writes are allowed is cached
+ * until attached_stamp() changes.
  */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)
@@ -280,12 +280,13 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * Check that the code which the owner has attached to a table may run in an
- * SQL statement on the table. Statements that only read are checked, too,
- * because planning evaluates immutable functions in constraints and indexes.
- * Errors: 55000 if the code must not run, or if "write" is true and the table
- * has a rule. Locks: AccessShareLock or, with "write", RowExclusiveLock on the
- * table, to the end of the transaction.
+ * Check that the code which the owner has attached to a table (triggers,
+ * constraints, index expressions) may run in an SQL statement on the table.
+ * Also called before a SELECT, because the planner evaluates immutable
+ * functions in constraints and indexes. Errors: 55000 if the code must not
+ * run, or if "write" is true and the table has a rule. Locks: AccessShareLock
+ * or, with "write", RowExclusiveLock on the table, to the end of the
+ * transaction.
  */
 void
 table_require_served(Oid relid, bool write)
@@ -294,9 +295,9 @@ table_require_served(Oid relid, bool write)
 	LayoutProblem *problem = write ? attached_problem(rel) : unpinned_problem(rel);
 
 	/*
-	 * Rules are refused for two reasons: attached_unpinned() does not check
-	 * the functions that they call, and they would not run where rows are
-	 * written without an SQL statement.
+	 * Rules are refused, because attached_unpinned() does not check the
+	 * functions that a rule calls. Also, a rule would not run where blogstore
+	 * writes rows without an SQL statement.
 	 */
 	if (problem == NULL && write && rel->rd_rules != NULL)
 		problem = shape_problem(psprintf("\"%s\" has a rule",
@@ -308,8 +309,8 @@ table_require_served(Oid relid, bool write)
 }
 
 /*
- * Call table_require_served() for a container's root and all its partitions.
- * Called before an SQL statement that names the root.
+ * Call table_require_served() for a container's table and all its partitions.
+ * Called before an SQL statement that names the container's table.
  */
 void
 container_require_served(Container container, bool write)
@@ -323,9 +324,10 @@ container_require_served(Container container, bool write)
 }
 
 /*
- * Return the functions that are attached to a container's tables on this
- * server and do not fix their search_path. Locks: AccessShareLock on each
- * table, to the end of the transaction.
+ * Return the functions that the owner has attached to a container's tables (as
+ * triggers, for example), and that do not fix their search_path. Looks only at
+ * the tables on this server. Locks: AccessShareLock on each table, to the end
+ * of the transaction.
  */
 List *
 container_unpinned(Container container)
@@ -350,11 +352,11 @@ container_unpinned(Container container)
 }
 
 /*
- * Return what is wrong with an open leaf; NULL if nothing. The caller has
+ * Return why an open leaf cannot be used; NULL if it can. The caller has
  * filled in the leaf's cache entry (leaf_learn()). The result is in the cache
  * or in the current memory context.
  *
- * to_write: also return what prevents only writes
+ * to_write: also return a problem that prevents only writes
  */
 LayoutProblem *
 leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
@@ -371,11 +373,9 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 
 /*
  * Lock and open a leaf that is in the cached layout, and check that the leaf
- * can be used. Returns true if the leaf is open now. If the result is false:
- *
- *		*problem is not NULL: it says why the leaf cannot be used;
- *		*problem is NULL: the cache was out of date, and the caller looks the
- *						leaf up again.
+ * can be used. Returns false if the leaf was not opened. *problem then says
+ * why the leaf cannot be used; if *problem is NULL, the cache was out of date,
+ * and the caller looks the leaf up again.
  */
 static bool
 leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
@@ -423,7 +423,7 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 /*
  * Lock and open the leaf that "wanted" describes. Errors: 55000 if there is
  * none or it cannot be used. Locks: "lockmode" on the leaf; to write, also
- * RowExclusiveLock on the container's root.
+ * RowExclusiveLock on the container's root table.
  *
  * To read, a lock on the leaf alone is enough, because dropping or detaching a
  * partition locks its leaves, too. The cached layout may have been out of date
@@ -468,7 +468,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 
 /*
  * Return whether the leaf for the items of a type in a partition has the index
- * of an access path. Errors: those of leaf_open().
+ * for an AccessPath. Errors: those of leaf_open().
  */
 bool
 partition_has_path(Container container, ItemType type, int partition,
@@ -487,8 +487,10 @@ partition_has_path(Container container, ItemType type, int partition,
 }
 
 /*
- * Close a leaf. keep_lock: keep its table lock until the transaction ends, as
- * writers must.
+ * Close a leaf.
+ *
+ * keep_lock: keep the lock on the leaf until the transaction ends, as
+ * transactions that write must
  */
 void
 leaf_close(OpenLeaf *leaf, bool keep_lock)
@@ -497,8 +499,8 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 }
 
 /*
- * Return the SQL statement that creates the index of a leaf for an access
- * path, for a hint.
+ * Return the SQL statement that creates the index of a leaf for an AccessPath.
+ * It is shown in a HINT.
  */
 static char *
 index_statement(Relation rel, Container container, ItemType type,
@@ -522,8 +524,8 @@ index_statement(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Return the problem that a leaf lacks the index for an access path. The hint
- * has the SQL statement that creates the index.
+ * Return a LayoutProblem that says that a leaf lacks the index for an
+ * AccessPath. Its hint has the SQL statement that creates the index.
  */
 LayoutProblem *
 leaf_index_problem(Relation rel, Container container, ItemType type,
@@ -536,8 +538,8 @@ leaf_index_problem(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Open the index for an access path of an open leaf, with the leaf's own lock
- * mode. Errors: 55000 if there is no such index.
+ * Open the index that an open leaf has for an AccessPath, with the leaf's own
+ * lock mode. Errors: 55000 if there is no such index.
  */
 Relation
 leaf_open_index(const OpenLeaf *leaf, Container container, ItemType type,

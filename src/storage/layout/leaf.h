@@ -34,33 +34,33 @@ typedef struct OpenLeaf
 {
 	Relation	rel;
 	LOCKMODE	lockmode;
-	/* The column number of each property; 0 if the leaf has no such column. */
+	/* the column number of each field; 0 if there is no such column */
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * For each access path: the index for it. InvalidOid if there is none, or
-	 * leaf_open() was not asked to look it up.
+	 * For each AccessPath: the OID of the index. InvalidOid if there is no
+	 * such index, or leaf_open() was not asked to look it up.
 	 */
 	Oid			index[N_PATHS];
-	/* Whether writing to the leaf runs code that the owner has added. */
+	/* whether a write to the leaf runs code of the owner's, e.g. a trigger */
 	bool		attached;
 } OpenLeaf;
 
 /*
- * The arguments of leaf_open(): the container and item type of the wanted
- * leaf, and its partition, by key or by number.
+ * What leaf_open() opens: the leaf for the items of a type, in the partition
+ * with a given key or number.
  */
 typedef struct LeafWanted
 {
 	Container	container;
 	ItemType	type;
 	/*
-	 * The key whose partition is wanted. NULL: the wanted partition has the
-	 * number in the next field.
+	 * The key whose partition is wanted. NULL if the partition's number is
+	 * given instead, in the next field of the struct.
 	 */
 	const pg_uuid_t *key;
 	int			partition;
 	/*
-	 * The access path whose index leaf_open() looks up; N_PATHS for all
+	 * The AccessPath whose index leaf_open() looks up; N_PATHS to look up all
 	 * indexes.
 	 */
 	AccessPath	path;

@@ -1,16 +1,16 @@
 /*
  * partition_check.c
- *		Checks that a table is the partition or leaf that a hint in shared
- *		memory says it is (shared_hints.c).
+ *		Checks that the table named by a hint is the wanted partition or leaf.
  *
- * The checks read only this table's own catalog rows: to which parent it is
- * attached, and with which bound. The partition descriptor of the parent
- * (RelationGetPartitionDesc()) would also tell this, but the server reads all
+ * A hint is an OID that a backend has left in shared memory (shared_hints.c),
+ * and that may be out of date. The check reads only this table's own catalog
+ * rows: its parent, and its partition bound. The parent's partition descriptor
+ * (RelationGetPartitionDesc()) would tell this, too, but the server reads all
  * partitions to build it.
  *
- * In any doubt the check fails, for example while a partition is being
+ * If in doubt, the check fails, for example while a partition is being
  * detached (DETACH PARTITION ... CONCURRENTLY). The caller then reads the
- * whole layout of the container, as the server sees it. Runs in any process.
+ * whole layout of the container. Runs in any process.
  */
 #include "postgres.h"
 
@@ -91,7 +91,7 @@ find_bound(Oid table, char kind, Oid owner)
 /*
  * Return whether a table is the partition of "root" that takes keys with the
  * given hash, has the given owner, and is itself partitioned by item type.
- * Sets *modulus and *remainder to those of the table's partition bound.
+ * Sets *modulus and *remainder from the table's partition bound.
  */
 bool
 proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,

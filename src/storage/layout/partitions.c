@@ -3,14 +3,14 @@
  *		The partitions of a container on this server, and which of them holds
  *		the items with a given key.
  *
- * On one machine a container is partitioned BY HASH of its key. The feed has
- * no key, and is treated as one partition. On a cluster, src/cluster/ says
- * which partitions there are. Some of them are on this node, and users are on
- * every node. Only this file treats these cases differently.
+ * On one machine, users and posts are partitioned BY HASH of a key. The feed
+ * has no key, and counts as a single partition. On a cluster, src/cluster/
+ * says which partitions there are, and which of them are on this node. Other
+ * files need not know these differences.
  *
- * Other files identify a partition by a number, which is not negative. A
- * number is valid as long as the cached layout is. Numbers can have gaps,
- * because some partitions of a cluster are on other nodes.
+ * They name a partition by a number from 0 on. A number is valid as long as
+ * the cached layout is valid. On a cluster the numbers have gaps, because some
+ * partitions are on other nodes.
  *
  * Runs in any process.
  */
@@ -34,9 +34,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return what is wrong with the partition key of a container's root; NULL if
- * nothing. On a cluster, the root is partitioned by item type instead of by
- * hash.
+ * Return a LayoutProblem if a container's root table has the wrong partition
+ * key; else NULL. On a cluster, the root table is partitioned by item type
+ * instead of by hash.
  */
 LayoutProblem *
 partitions_problem(Container container, Oid root)
@@ -56,8 +56,8 @@ partitions_problem(Container container, Oid root)
 }
 
 /*
- * Fill in the hash function of a root that is partitioned BY HASH, and the
- * partition that takes each remainder.
+ * Fill in the hash function of a container's table, and for each remainder the
+ * number of the partition that takes it.
  */
 static void
 load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
@@ -90,7 +90,8 @@ load_spread(Partitions *partitions, Container container, Relation root)
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	partitions->n = Max(spread.n, 1);	/* users have number 0 */
+	/* at least 1, for partition 0 of the users */
+	partitions->n = Max(spread.n, 1);
 	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
 		partitions->leaf[t] = palloc0(sizeof(CachedLeaf) * partitions->n);
@@ -99,8 +100,8 @@ load_spread(Partitions *partitions, Container container, Relation root)
 /*
  * Read the partitions of a container into *partitions, and allocate arrays for
  * their leaves, which load_partition() fills in. The caller has opened the
- * root and checked it with layout_root_problem(). Allocates in the current
- * memory context.
+ * container's table "root", and checked it with layout_root_problem().
+ * Allocates in the current memory context.
  */
 void
 partitions_load(Partitions *partitions, Container container, Relation root)
@@ -128,12 +129,13 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Initialize a sparse layout, one that has only the partitions used so far: at
- * first none, or for the feed its only one. partitions_add() adds a partition.
- * The caller has checked the root with layout_root_problem(). Allocates in the
- * current memory context.
+ * Initialize a sparse layout: one that has only the partitions used so far, at
+ * first none. Partitions are then added by partitions_add(). The feed gets its
+ * only partition at once. The caller has checked the table "root" with
+ * layout_root_problem(). Allocates in the current memory context.
  *
- * modulus: the largest modulus of the partitions, from a hint (HINT_MODULUS)
+ * modulus: the largest modulus of the partitions. It comes from a hint, a
+ * value that another backend has left in shared memory
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,
@@ -165,12 +167,13 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 
 /*
  * Add a partition to a sparse layout (one that has only the partitions used so
- * far). Returns the partition's number; UNPROVEN if the layout's modulus,
- * which came from a hint, is not a multiple of the partition's.
+ * far). Returns the partition's number. Returns UNPROVEN if
+ * partitions->modulus, which comes from shared memory and may be wrong, is not
+ * a multiple of the partition's modulus.
  *
  * hash: the hash of a key that the partition takes
  * table: the partition's table, which the caller has checked
- * modulus, remainder: those of the partition's bound
+ * modulus, remainder: from the partition's bound
  */
 int
 partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
@@ -179,9 +182,8 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 	if (partitions->modulus % modulus != 0)
 		return UNPROVEN;
 	/*
-	 * The remainder serves as the partition's number. Two partitions cannot
-	 * have the same remainder, because both would take a key whose hash is
-	 * that number.
+	 * The remainder serves as the partition's number. Two hash partitions of a
+	 * table never have the same remainder, even with different moduli.
 	 */
 	partitions->table[remainder] = table;
 	partitions->of_remainder[hash % (uint64) partitions->modulus] = remainder;
@@ -189,9 +191,9 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 }
 
 /*
- * Return the table of the partition that takes keys with the given hash,
- * according to a hint in shared memory; InvalidOid if there is no such hint.
- * The hint may be wrong, so the caller must check the table.
+ * Return the partition that takes keys with the given hash, from a hint: an
+ * OID that another backend has left in shared memory. The hint may be wrong,
+ * so the caller must check the table. Returns InvalidOid if there is no hint.
  */
 Oid
 partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
@@ -201,9 +203,9 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 }
 
 /*
- * Store hints on all partitions and leaves in shared memory, for other
- * processes (shared_hints.c). Called after the whole layout of a container was
- * read. Does nothing on a cluster.
+ * Leave the OIDs of all partitions and leaves in shared memory as hints for
+ * other backends (shared_hints.c). Called after the whole layout of a
+ * container was read. Does nothing on a cluster.
  */
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
@@ -222,9 +224,7 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 		if (partitions->of_remainder[i] >= 0)
 			hint_leave(HINT_PARTITION, root, i,
 					   partitions->table[partitions->of_remainder[i]]);
-	/*
-	 * The modulus is stored last, because other processes look for it first.
-	 */
+	/* The modulus comes last, because other backends look for it first. */
 	if (!partitions->hashed || partitions->modulus > 0)
 		hint_leave(HINT_MODULUS, root, 0, Max(partitions->modulus, 1));
 }
@@ -232,7 +232,7 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 /*
  * Return the cache entry for the leaf of a type in a partition. If the layout
  * has no entries for the type yet, allocates them in the current memory
- * context. Only for sparse layouts, which have only the leaves used so far.
+ * context. Only for a sparse layout, one that has only the leaves used so far.
  */
 CachedLeaf *
 partitions_leaf_place(Partitions *partitions, ItemType type, int number)
@@ -242,9 +242,7 @@ partitions_leaf_place(Partitions *partitions, ItemType type, int number)
 	return &partitions->leaf[type][number];
 }
 
-/*
- * Return whether every key has a partition, so that no partition is missing.
- */
+/* Return whether every key has a partition, so that none is missing. */
 bool
 partitions_whole(const Partitions *partitions)
 {
@@ -252,8 +250,8 @@ partitions_whole(const Partitions *partitions)
 }
 
 /*
- * Return the problem that a container lacks a partition. The message names one
- * of the missing partitions.
+ * Return a LayoutProblem that says that a container lacks a partition. Its
+ * message names one of the missing partitions.
  */
 LayoutProblem *
 partitions_gap_problem(const Partitions *partitions, Container container)
@@ -309,7 +307,8 @@ is_everywhere(const Partitions *partitions, ItemType type)
 /*
  * Return the number of the partition that takes the items of a type with a
  * given key, even if it is on another node of a cluster. Returns NO_PARTITION
- * if there is none, and UNPROVEN if the layout is sparse and does not have it.
+ * if there is none. Returns UNPROVEN if that is not known, because the layout
+ * has only the partitions used so far.
  */
 int
 partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -329,8 +328,9 @@ partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 
 /*
  * Return the number of the partition on this server that holds the items of a
- * type with a given key. Returns NO_PARTITION if there is none, and UNPROVEN
- * if the layout is sparse and does not have it.
+ * type with a given key. Returns NO_PARTITION if there is none. Returns
+ * UNPROVEN if that is not known, because the layout has only the partitions
+ * used so far.
  */
 int
 partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -344,8 +344,8 @@ partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the lowest partition number that is at least "number", among the
- * partitions on this server; NO_PARTITION if there is none.
+ * Return the first partition on this server whose number is "number" or
+ * higher; NO_PARTITION if there is none.
  */
 int
 partitions_next_table(const Partitions *partitions, int number)
@@ -358,9 +358,8 @@ partitions_next_table(const Partitions *partitions, int number)
 }
 
 /*
- * Return the lowest partition number that is at least "number", among the
- * partitions on this server that hold items of a type; NO_PARTITION if there
- * is none.
+ * Return the first partition on this server that holds items of a type, and
+ * whose number is "number" or higher; NO_PARTITION if there is none.
  */
 int
 partitions_from(const Partitions *partitions, ItemType type, int number)
@@ -372,9 +371,9 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 
 /*
  * Keep the cluster from moving a partition off this node until the transaction
- * ends. Called before a write. Returns true if the caller must look up the
- * partition again, because it may have moved before the call. Returns false on
- * one machine, where partitions do not move.
+ * ends. Called before a write. Returns true on a cluster: the caller must look
+ * up the partition again, because it may have moved before the call. Returns
+ * false on one machine.
  */
 bool
 partitions_hold(const Partitions *partitions, int number)
@@ -387,8 +386,8 @@ partitions_hold(const Partitions *partitions, int number)
 
 /*
  * Return the table of a partition, which is itself partitioned by item type.
- * The feed's partition is the root itself. Returns InvalidOid if the partition
- * does not exist, or is on another node of a cluster.
+ * The feed's only partition is the table feed itself. Returns InvalidOid if
+ * the partition does not exist, or is on another node of a cluster.
  */
 Oid
 partitions_table(const Partitions *partitions, int number)
@@ -405,8 +404,8 @@ typedef struct Attachment
 } Attachment;
 
 /*
- * Append a struct Attachment to a list for each partition of "parent" that is
- * visible to the active snapshot.
+ * For each partition of "parent" that is visible to the active snapshot,
+ * append a struct Attachment to the list.
  */
 static List *
 add_attached(List *attached, Relation inherits, Oid parent)
@@ -437,9 +436,9 @@ add_attached(List *attached, Relation inherits, Oid parent)
 }
 
 /*
- * If a root is spread over a cluster, append to "text" the OIDs of the root's
- * partitions on this node. Append a struct Attachment to a list for each leaf
- * in these partitions.
+ * If a container's table is spread over a cluster, append the OIDs of its
+ * partitions on this node to "text". For each leaf in these partitions, append
+ * a struct Attachment to the list.
  */
 static List *
 add_spread(List *attached, Relation inherits, Oid root, StringInfo text)
@@ -468,14 +467,13 @@ compare_attached(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Return a hash of all partitions and leaves of some roots, and of the
- * transactions that attached them. Attaching a partition inserts a row into
- * pg_inherits, and the hash includes the xmin of this row. So the hash also
+ * Return a hash of all partitions and leaves of the tables "root". The hash
+ * includes the xmin of each partition's row in pg_inherits. So the hash also
  * changes if a partition is detached and attached again. Unlike
  * pg_partition_tree(), this locks no partition, so it does not block DDL.
  *
- * The worker stores the hash. If a new version of this function returns
- * another hash for the same partitions, every server rebuilds its views once.
+ * The worker stores the hash, and rebuilds the views when it changes. So if
+ * you change this function, every server rebuilds its views once.
  */
 int64
 partitions_number(const Oid *root, int nroots)
@@ -491,7 +489,7 @@ partitions_number(const Oid *root, int nroots)
 		attached = add_attached(attached, inherits, root[i]);
 		attached = add_spread(attached, inherits, root[i], &text);
 	}
-	/* the loop appends to the list that it traverses */
+	/* add_attached() appends to the list, so the loop covers all levels */
 	for (int i = 0; i < list_length(attached); i++)
 		attached = add_attached(attached, inherits,
 								((Attachment *) list_nth(attached, i))->table);

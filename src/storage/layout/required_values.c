@@ -1,8 +1,8 @@
 /*
  * required_values.c
- *		Checks that items have the values that they must have.
+ *		Checks that the required fields of items are not NULL.
  *
- * blogstore creates the columns of these values as NOT NULL. That is no
+ * blogstore creates the columns of these fields as NOT NULL. That is no
  * guarantee: the owner may drop the constraint, and an older snapshot may show
  * rows from before the constraint was added. So each item is checked when it
  * is read.
@@ -21,10 +21,7 @@
 
 #define BIT(prop) (UINT32_C(1) << (prop))
 
-/*
- * Return the properties that must not be NULL in an item of a type, as a bit
- * mask.
- */
+/* Return a bit mask of the fields that must not be NULL in items of a type. */
 uint32
 item_required(ItemType type)
 {
@@ -46,8 +43,8 @@ item_required(ItemType type)
 }
 
 /*
- * Return the properties that identify an item of a type and its author, as a
- * bit mask. Callers that delete or rewrite an item need only these.
+ * Return a bit mask of the fields that identify an item of a type, and the
+ * item's author. Callers that delete or rewrite an item need only these.
  */
 uint32
 item_identity(Container container, ItemType type)
@@ -70,9 +67,9 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Return the properties that callers need of an item that they have locked, as
- * a bit mask. Of the copies of posts and the feed rows, they need only those
- * that identify the row: the worker writes all other columns anew.
+ * Return a bit mask of the fields that a caller needs of an item that it has
+ * locked. Copies of posts and feed rows need only the fields that identify the
+ * row, because the worker writes all other columns anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -105,8 +102,8 @@ describe_item(const BlogItem *item, ItemType type)
 }
 
 /*
- * Raise an error (22004) if an item lacks one of the properties in "needed", a
- * bit mask. The error's fields name the leaf and the column.
+ * Raise an error (22004) if one of the fields in the bit mask "needed" is NULL
+ * in an item. The error names the leaf and the column.
  *
  * leaf: the leaf from which the item was read, or NULL
  */
@@ -126,8 +123,8 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 }
 
 /*
- * Raise an error (22004) if an item lacks a property that items of its type
- * must have.
+ * Raise an error (22004) if an item lacks a value that items of its type must
+ * have.
  */
 void
 item_require_values(const BlogItem *item, ItemType type)

@@ -1,16 +1,17 @@
 /*
  * shared_hints.c
- *		Hints in shared memory on which tables the containers consist of.
+ *		OIDs of partitions and leaves in shared memory, for new backends.
  *
- * A process that has read a container's layout from the catalogs leaves a hint
- * for each partition and each leaf. Other processes then need not read all
- * partitions to find one leaf. A hint is the OID of a table, or a modulus. A
- * hint is only a guess: the table may have been detached or dropped since, and
- * a hint can overwrite one on another subject. So there are no locks and no
- * invalidation. A process that uses a hint checks it against the catalogs
- * (partition_check.c). If the hint is wrong, the process reads the whole
- * layout. A hint is one atomic 64-bit value, whose upper half identifies its
- * subject.
+ * A backend that has read the layout of a container from the catalogs leaves
+ * hints for others in shared memory: the OIDs of all partitions and leaves,
+ * and the largest modulus of the hash partitions (FOR VALUES WITH (MODULUS
+ * ..., REMAINDER ...)). A new backend then need not read all partitions to
+ * find one leaf.
+ *
+ * A hint may be wrong: the table may have been dropped since. So a backend
+ * checks an OID against the catalogs before use (partition_check.c). If the
+ * check fails, the backend reads the whole layout. Therefore hints need no
+ * locks and no invalidation, and a new hint may overwrite any other.
  *
  * Runs in the postmaster, which sets up the memory, and in every process.
  */
@@ -24,9 +25,9 @@
 #include "port/atomics.h"
 
 /*
- * The size of the hash table of hints. Each bucket has eight hints and fills a
- * cache line. There is room for the hints of three databases with 1,024
- * partitions in each container.
+ * The size of the hash table of hints. Each bucket holds eight hints and fills
+ * a cache line. The hints of three databases fit in, if each container has
+ * 1,024 partitions.
  */
 #define BUCKET_SIZE 8
 #define N_BUCKETS 4096
@@ -36,9 +37,9 @@ typedef pg_atomic_uint64 Bucket[BUCKET_SIZE];
 static Bucket *buckets = NULL;
 
 /*
- * The subject of a hint, by which a hint is found: the kind of hint, and the
- * table that it is about. A hash of the subject determines the bucket that the
- * hint is in.
+ * The key by which a hint is found. A hash of the key determines the bucket.
+ * In shared memory a hint is an atomic 64-bit number: its upper half is a part
+ * of the hash, and its lower half is an OID or a modulus.
  */
 typedef struct HintKey
 {
@@ -55,8 +56,9 @@ layout_hints_size(void)
 }
 
 /*
- * Set the address of the shared memory for hints. fresh: the memory is new,
- * and is initialized.
+ * Set the address of the shared memory for hints.
+ *
+ * fresh: the memory is new, and must be initialized
  */
 void
 layout_hints_attach(void *memory, bool fresh)
@@ -68,8 +70,8 @@ layout_hints_attach(void *memory, bool fresh)
 }
 
 /*
- * Return the bucket for a hint on a subject. Sets *tag to the upper half of
- * the hint's value, which distinguishes the hint from others in the bucket.
+ * Return the bucket for the hint with a given HintKey. Sets *tag to the part
+ * of the key's hash that is the upper half of the hint.
  */
 static pg_atomic_uint64 *
 find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
@@ -82,9 +84,9 @@ find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 }
 
 /*
- * Store a hint in shared memory. It may overwrite another one.
+ * Store a hint in shared memory. It may overwrite another hint.
  *
- * kind, parent, number: the subject of the hint
+ * kind, parent, number: the fields of the HintKey
  * value: an OID or a modulus, not 0
  */
 void

@@ -1,11 +1,10 @@
 /*
  * table_identity.c
- *		Tells which items a table holds: those of which container and type.
+ *		Tells of which container and item type the rows of a table are.
  *
  * The output plugin calls these functions during logical decoding, when the
  * catalogs show a state of the past. They therefore do not use the cached
- * layout (layout_cache.c), which shows the present state, nor call a function
- * that uses it.
+ * layout (layout_cache.c), which shows the present state.
  */
 #include "postgres.h"
 
@@ -25,8 +24,8 @@
 #include "utils/syscache.h"
 
 /*
- * Return the OID of the relation with a name in blogstore's schema, whatever
- * its relkind; InvalidOid if there is none.
+ * Return the OID of the relation in blogstore's schema that has the given
+ * name, whatever its relkind; InvalidOid if there is none.
  */
 Oid
 table_lookup(const char *name)
@@ -37,8 +36,10 @@ table_lookup(const char *name)
 }
 
 /*
- * Return whether a table is the root of a container or, on a cluster, a
- * partition of the container. nsp: the OID of blogstore's schema.
+ * Return whether a table is the root table of a container or, on a cluster, a
+ * partition of it.
+ *
+ * nsp: the OID of blogstore's schema
  */
 static bool
 is_of_container(Oid root, Oid nsp, Container container)
@@ -55,11 +56,10 @@ is_of_container(Oid root, Oid nsp, Container container)
 }
 
 /*
- * Set *container to the container to which a table belongs, as a partition at
- * any level. Returns false if there is none, or if the table is being detached
+ * Set *container to the container that has a table as its partition, at any
+ * level. Returns false if there is none, or if the table is being detached
  * (DETACH PARTITION ... CONCURRENTLY, which may stop half-way). The topmost
- * ancestor of the table must be the container's own root, not a table with the
- * same name in another schema.
+ * ancestor must be in blogstore's schema.
  */
 bool
 table_container(Oid table, Container *container)

@@ -3,15 +3,15 @@
  *		Checks whether tables still have the shape that blogstore gave them.
  *
  * The owner may alter the tables in any way. If a container is missing,
- * another role may have created a table with its name in the schema. Therefore
- * relkind, owner, partition key and columns of a table are checked before
- * anything is read from it. What is wrong with a table is recorded
- * (LayoutProblem), and each request that needs the table raises it as an
+ * another role may have created a table with the container's name. Therefore
+ * the relkind, owner, partition key and columns of a table are checked before
+ * anything is read from the table. A problem is recorded as a struct
+ * LayoutProblem. Each request that needs the table raises the problem as an
  * error.
  *
- * No function here evaluates the owner's expressions. Opening a table's
- * partition key would (RelationBuildPartitionKey()), so the key is first
- * checked in the catalog. Runs in any process.
+ * No function here evaluates the owner's expressions.
+ * RelationBuildPartitionKey() would evaluate them, so the partition key is
+ * first checked in pg_partitioned_table. Runs in any process.
  */
 #include "postgres.h"
 
@@ -33,8 +33,8 @@
 #include "utils/uuid.h"
 
 /*
- * Return a new struct LayoutProblem with the rule RULE_UNALTERED, in the
- * current memory context.
+ * Return a new struct LayoutProblem, in the current memory context. Its rule
+ * is RULE_UNALTERED.
  */
 LayoutProblem *
 shape_problem(char *message, const char *hint)
@@ -73,8 +73,8 @@ shape_table_owner(Oid relid)
 }
 
 /*
- * Return what is wrong with the relkind, owner or persistence of a container's
- * table; NULL if nothing.
+ * Return a LayoutProblem if a container's table has a wrong relkind, owner or
+ * persistence; else NULL.
  *
  * kind: the relkind that the table must have
  * owner: the role that must own the table; InvalidOid for any
@@ -87,8 +87,8 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	Form_pg_class form;
 
 	if (!HeapTupleIsValid(tuple))
-		return NULL;			/* the table was dropped: the caller will
-								 * notice */
+		/* dropped: the caller will notice */
+		return NULL;
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
 		p = shape_problem(psprintf(kind == RELKIND_RELATION ?
@@ -123,9 +123,9 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 
 /*
  * Return the default operator family of a type: for hash indexes if "hash" is
- * true, else for btrees. For the types of key columns the result is a
- * constant. The type cache would search all operator classes and casts, which
- * is expensive in a session's first request.
+ * true, else for btrees. Knows the families of the types of key columns,
+ * because looking them up in the type cache is expensive in a session's first
+ * request.
  */
 Oid
 shape_usual_opfamily(Oid type, bool hash)
@@ -185,7 +185,7 @@ is_column(Oid relid, AttrNumber attno, Property prop)
  * of the text column "type", with the default operator class and collation.
  *
  * strategy: HASH or LIST (PARTITION_STRATEGY_...)
- * column: the property that the partition column must have
+ * column: the field that the partition column must be
  */
 static bool
 key_is(Oid relid, char strategy, Property column)
@@ -210,8 +210,8 @@ key_is(Oid relid, char strategy, Property column)
 }
 
 /*
- * Return the problem that a table is not partitioned by the given strategy
- * (HASH or LIST) and column; NULL if it is.
+ * Return a LayoutProblem if a table is not partitioned by the given strategy
+ * (HASH or LIST) and column; else NULL.
  */
 LayoutProblem *
 shape_key_problem(Oid relid, char strategy, Property column)
@@ -238,8 +238,8 @@ shape_is_split_by_type(Oid relid)
 }
 
 /*
- * Return the problem that a leaf takes items of several types. Each type must
- * have a leaf of its own.
+ * Return a LayoutProblem that says that a leaf takes items of several types.
+ * Each type must have a leaf of its own.
  */
 LayoutProblem *
 shape_mixed_problem(Oid relid)
@@ -250,7 +250,7 @@ shape_mixed_problem(Oid relid)
 }
 
 /*
- * Return the problem that a partition or leaf is missing.
+ * Return a LayoutProblem that says that a partition or leaf is missing.
  *
  * message: the error message, which names the partition or leaf
  */
@@ -304,9 +304,9 @@ container_has_property(Container container, Property prop)
 }
 
 /*
- * Return the number of the column that has a property's name; 0 if there is
- * none. If the column has another type than the property, or is generated,
- * sets *p to this problem.
+ * Return the number of the column that has a field's name; 0 if there is none.
+ * If the column has another type than the field, or is generated, sets *p to a
+ * LayoutProblem that says so.
  */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
@@ -330,8 +330,8 @@ find_column(Relation rel, Property prop, LayoutProblem **p)
 }
 
 /*
- * Fill in the column numbers of an open leaf. Returns what is wrong with the
- * columns, in the current memory context; NULL if nothing.
+ * Fill in the column numbers of an open leaf. Returns a LayoutProblem, in the
+ * current memory context, if a column is missing or wrong; else NULL.
  */
 LayoutProblem *
 shape_columns(CachedLeaf *leaf, Relation rel, Container container,
@@ -347,8 +347,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 		LayoutProblem *other = NULL;
 
 		/*
-		 * A column with a wrong type is ignored here. If items of this type
-		 * need the column, the loop below reports the problem.
+		 * Ignore a column that has a wrong type. If items of this type need
+		 * the column, the loop below reports the problem.
 		 */
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
@@ -369,9 +369,9 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return the problem that the root of a container lacks a column, or has it
- * with a wrong type; NULL if all columns are right. SQL statements of
- * blogstore name all these columns.
+ * Return a LayoutProblem if the root table of a container lacks a column, or a
+ * column has a wrong type; else NULL. SQL statements of blogstore name all
+ * these columns.
  */
 LayoutProblem *
 shape_root_columns(Relation root, Container container)
@@ -388,15 +388,17 @@ shape_root_columns(Relation root, Container container)
 	return p;
 }
 
-/* ------------------------------------------------------------------------
+/*
+ * ------------------------------------------------------------------------
  * Tables to which only blogstore writes
  *
  * These are the leaves of the views (the copies of posts in users, and the
  * feed) and the bookkeeping tables. A trigger, constraint or index that the
- * owner adds to such a table could reject the worker's rows, again at each
- * retry. So no additions are allowed that could reject a row. Only the
- * catalogs are read.
- * ------------------------------------------------------------------------ */
+ * owner adds to such a table could reject the worker's rows, at each retry
+ * again. So the worker does not write to a table that has such an addition.
+ * Only the catalogs are read.
+ * ------------------------------------------------------------------------
+ */
 
 /*
  * Return whether a container's items of a type belong to the views: the feed,
@@ -413,9 +415,8 @@ shape_is_view(Container container, ItemType type)
  * Return a description of a trigger, a foreign key in either direction, or a
  * deferrable key of an open table; NULL if there is none. Example: a trigger,
  * "audit". The owner must not add such things to a table to which only
- * blogstore writes. Foreign and deferrable keys are found by their internal
- * triggers. Other internal triggers, which some extensions create, are
- * ignored.
+ * blogstore writes. Foreign keys and deferrable keys are found by their
+ * internal triggers. Internal triggers of other extensions are ignored.
  */
 static char *
 added_trigger(Relation rel)
@@ -439,8 +440,9 @@ added_trigger(Relation rel)
 
 /*
  * Return a description of something that the owner has added to an open table
- * to which only blogstore writes, for a message "the table has ..."; NULL if
- * the owner has added nothing. Does not look at indexes and NOT NULL columns.
+ * to which only blogstore writes, such as: a trigger, "audit". The caller's
+ * message is "the table has ...". Returns NULL if the owner has added nothing.
+ * Does not look at indexes and NOT NULL columns.
  *
  * own_check: the name of the CHECK constraint that blogstore itself has
  * created on the table; NULL if it has none
@@ -473,8 +475,7 @@ shape_addition(Relation rel, const char *own_check)
 
 /*
  * Return whether blogstore always writes a value to a column of a view's
- * table. The owner may make such a column NOT NULL, because that rejects no
- * row.
+ * table. If the owner makes such a column NOT NULL, that rejects no row.
  */
 static bool
 view_fills(const char *column)
@@ -488,10 +489,10 @@ view_fills(const char *column)
 }
 
 /*
- * Return the problem that the owner has added something to a leaf of the
- * views.
+ * Return a LayoutProblem that says that the owner has added something to a
+ * leaf of the views.
  *
- * addition: what the owner has added, for a message "the table has ..."
+ * addition: what the owner has added, to follow "the table has" in the message
  */
 LayoutProblem *
 shape_addition_problem(Relation rel, Container container, const char *addition)
@@ -504,9 +505,9 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
 }
 
 /*
- * Return what the owner has added to an open leaf of the views, other than
- * indexes, that can reject rows; NULL if nothing. The result is in the current
- * memory context.
+ * Return a LayoutProblem if the owner has added something that can reject rows
+ * to an open leaf of the views; else NULL. Does not look at indexes. The
+ * result is in the current memory context.
  */
 LayoutProblem *
 shape_view_problem(Relation rel, Container container)
