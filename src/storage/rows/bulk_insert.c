@@ -6,9 +6,9 @@
  * does (CopyMultiInsertInfoFlush()), so that pages are filled and written to
  * WAL as a whole. Index entries are sorted, and inserted after all rows of a
  * partition (index_entries.c). If the table has triggers, rows are inserted
- * one at a time. A partition's table is closed before the table of another
- * partition is opened, so the caller should pass items in the order of
- * partitions. A key that exists already is an error, as for INSERT.
+ * one at a time. Only one partition is open at a time, so the caller should
+ * pass the items partition by partition. A key that exists already is an
+ * error, as for INSERT.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -33,35 +33,35 @@
 #define BULK_ITEMS 500
 #define BULK_BYTES (256 * 1024)
 
-/* The assumed size of an item without the item's title and content. */
+/* assumed size in bytes of an item, apart from its title and content */
 #define ITEM_BYTES 128
 
 struct BulkInsert
 {
-	/* The memory context of this struct and of all that it points to. */
+	/* contains this struct, and all that it points to */
 	MemoryContext context;
 	Container	container;
 	ItemType	type;
 	/*
-	 * The writer of the current partition, the one into which items are
-	 * inserted at present; NULL if there is none.
+	 * The writer of the partition into which items are inserted at present;
+	 * NULL if there is none.
 	 */
 	ItemWriter *writer;
 	/*
-	 * The collected index entries of the current partition. NULL if each row's
-	 * index entries are inserted together with the row.
+	 * The index entries of that partition, which are inserted after all of its
+	 * rows. NULL if each row's index entries are inserted together with the
+	 * row.
 	 */
 	IndexEntries *entries;
 	TupleDesc	desc;			/* the tuple descriptor of all slots */
 	TupleTableSlot *slot[BULK_ITEMS];	/* created when needed */
-	int			n;				/* how many rows are collected in "slot" */
-	Size		bytes;			/* their approximate size */
+	int			n;				/* number of rows collected in "slot" */
+	Size		bytes;			/* approximate size of these rows */
 };
 
 /*
- * Begin to insert items of a type. The table of each partition is locked in
- * RowExclusiveLock mode when the first item for the partition is passed. These
- * locks are held until the transaction ends.
+ * Begin to insert items of a type. The first item for a partition locks the
+ * partition's table in RowExclusiveLock mode, until the transaction ends.
  */
 BulkInsert *
 bulk_insert_begin(Container container, ItemType type)
@@ -145,7 +145,7 @@ bulk_make_slot(BulkInsert *bulk)
 }
 
 /*
- * Form the row of an item, and add it to the collected rows. If these reach
+ * Add the row of an item to the collected rows. When these rows reach
  * BULK_ITEMS or BULK_BYTES, insert them.
  */
 static void

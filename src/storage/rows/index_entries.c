@@ -3,11 +3,11 @@
  *		Inserts the index entries of many rows in the order of each index.
  *
  * The rows of a bulk insert arrive in the order of one index at most. In every
- * other index, consecutive entries would go to random pages. These would be
- * read and split at random, and stay two thirds full. So when a table has
- * several indexes, the entries of each index are sorted first, and inserted
- * after the last row. An index that was empty is then as dense as a newly
- * built one. In any other index, each page is visited once.
+ * other index, consecutive entries would go to random pages. These pages would
+ * be read and split at random, and end up two thirds full. So if a table has
+ * several indexes, the entries of each index are sorted, and inserted after
+ * the last row. Each page of an index is then visited once. An index that was
+ * empty becomes as dense as a newly built index.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -50,8 +50,8 @@ index_is_plain(Relation index, const IndexInfo *info)
 
 /*
  * Begin to collect the index entries of the rows that a writer inserts. The
- * result is in the current memory context. Returns NULL if entries are not
- * collected, but inserted with each row. This is so
+ * result is in the current memory context. Returns NULL if the entries must
+ * instead be inserted with each row. This is so
  *
  *		if the table has a single index, because rows come in its order;
  *		if the owner has attached code to the table;

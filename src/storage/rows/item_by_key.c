@@ -15,9 +15,9 @@
 
 /*
  * Read the only item that matches "query", and copy it to the current memory
- * context. Returns false if the snapshot shows no such item. Errors: 22004 if
- * the item has NULL in a column that blogstore requires; 55000 if the table
- * cannot be read.
+ * context. Returns false if no such item is visible to the snapshot. Errors:
+ * 22004 if the item has NULL in a column that blogstore requires; 55000 if the
+ * table cannot be read.
  */
 bool
 item_get(const ItemQuery *query, BlogItem *out)

@@ -5,16 +5,17 @@
  * Opening a table and its index costs as much as reading two or three rows. So
  * the keys are sorted by partition, and the table of each partition is opened
  * once for all keys in that partition. Within a table, one scan is restarted
- * for each key, in the order of the index. The items that are returned are
- * copies, and no table is open any more.
+ * for each key, in the order of the index. The caller gets copies of the
+ * items, and no table is left open.
  *
- * A copy can point to values that are stored out of line (TOAST). The snapshot
- * keeps VACUUM from removing these values, but a rewrite of the table by DDL
- * would remove them. So after such a copy the AccessShareLock on the table is
- * kept until the transaction ends, as for a table of an SQL query.
+ * A copy can point to values that are stored out of line (TOAST). VACUUM
+ * cannot remove these values, because the snapshot needs them. But a rewrite
+ * of the table by DDL would remove them. So if a copy has such a value, the
+ * AccessShareLock on the table is kept until the transaction ends, as in an
+ * SQL query.
  *
- * Each item is on another heap page. When an item's page was not in shared
- * buffers, the heap pages of the next items are prefetched.
+ * The items are usually on different heap pages. Once an item's page was not
+ * in shared buffers, the heap pages of the next items are prefetched.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -30,11 +31,11 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* most columns of a primary key of items */
+#define MAX_COLUMNS 2			/* number of columns of the longest key */
 
 /*
- * One of the keys that the caller has passed. "number" is the key's position
- * in the caller's array.
+ * A key that the caller has passed, its partition, and its index in the
+ * caller's array ("number").
  */
 typedef struct AskedKey
 {
@@ -61,8 +62,8 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 
 /*
  * Sort the caller's keys by partition and key, and add an element to
- * many->item for each distinct key. Set many->asked: for each key of the
- * caller, the index of the key's element in many->item.
+ * many->item for each distinct key. Set many->asked[i] to the index of the
+ * element for the caller's key number i.
  *
  * key, n: the caller's keys, and their number
  */
@@ -111,9 +112,9 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * Prefetch the heap pages of several elements of many->item, beginning with
- * many->item[from], as many as may be prefetched at a time. Returns the index
- * of the first element that was not prefetched.
+ * Prefetch the heap pages of the items from many->item[from] on, as many as
+ * may be prefetched at a time. Returns the index of the first item that was
+ * not prefetched.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
@@ -138,7 +139,8 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
  * many_items_read() has read many posts, and this function scans the deltas of
  * each.
  *
- * query->key: values of the access path's columns before the partition key
+ * query->key: values of the key columns that precede the partition key in the
+ * index
  *
  * Errors: those of item_scan_begin() and of take().
  */
@@ -166,9 +168,9 @@ many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
 }
 
 /*
- * Copy the item that a scan finds. If the copy points to TOAST values, keep
- * the lock on the item's table until the transaction ends. many_items_read()
- * passes this function to many_items_scan().
+ * Copy the item that a scan finds to item->item. If the copy points to TOAST
+ * values, keep the lock on the item's table until the transaction ends. A
+ * ManyTake function.
  */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)
@@ -193,8 +195,8 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
  * the current memory context. Errors: 22004 if an item has NULL in a column
  * that blogstore requires, and those of item_scan_begin().
  *
- * query->key: values of the access path's columns before the partition key,
- * which must be the last column
+ * query->key: values of the index's key columns, without the last one, which
+ * must be the partition key
  * key, n: the partition keys, which may contain duplicates, and their number
  */
 ManyItems *

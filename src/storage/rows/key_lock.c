@@ -3,23 +3,22 @@
  *		Locks all items of a type that belong to one partition key, for
  *		example a post by its id.
  *
- * The server has no lock for such a set of items. So a KeyLock is a lock on a
- * block of the items' table that does not exist: the partition key is hashed
- * to a block number in a range that no table grows to. There are two kinds of
- * lock:
+ * The server has no lock for such a set of items. So blogstore locks a block
+ * of the items' table that does not exist. The block number is a hash of the
+ * partition key, in a range that no table grows to. There are two kinds of
+ * lock on this block:
  *
- * - A heavyweight lock on a tuple of that block makes other processes wait.
- *   pg_locks shows it as a tuple lock.
- * - A predicate lock on that block lets SERIALIZABLE transactions detect
+ * - A heavyweight lock on a tuple of the block makes other processes wait.
+ *   pg_locks shows a tuple lock.
+ * - A predicate lock on the block lets SERIALIZABLE transactions detect
  *   conflicts. A predicate lock on a real page would also cover items of other
  *   keys.
  *
- * If two keys have the same block number, the only harm is that they wait for
- * each other.
+ * If two keys have the same block number, transactions wait for each other
+ * without need. There is no other harm.
  *
- * KeyLockMode lists the modes of the heavyweight lock. The lock is released at
- * the end of the transaction, or at a rollback to a savepoint that was set
- * before the lock was taken.
+ * The heavyweight lock is released at the end of the transaction, or at a
+ * rollback to a savepoint that was set before the lock was taken.
  *
  * Runs in any process. Backends and the worker take heavyweight locks.
  */
@@ -106,8 +105,8 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 
 /*
  * Release the heavyweight lock of a KeyLock before the transaction ends. If
- * the transaction has taken the lock several times in this mode, each call
- * undoes one of them.
+ * the transaction has taken the lock several times in this mode, it must be
+ * released as many times.
  */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
@@ -120,7 +119,7 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 
 /*
  * Take a predicate lock on all items of a partition key. In a SERIALIZABLE
- * transaction, it records that the result of a scan depends on all these
+ * transaction, this records that the result of a scan depends on all these
  * items. Does nothing if "snapshot" is not an MVCC snapshot.
  */
 void
@@ -134,9 +133,9 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * Report that a SERIALIZABLE transaction has written an item of a partition
- * key. This is a conflict with concurrent transactions that have called
- * key_predicate_lock() for this key. Errors: 40001.
+ * Called when a transaction writes an item of a partition key. In a
+ * SERIALIZABLE transaction, this is a conflict with concurrent transactions
+ * that have called key_predicate_lock() for the key. Errors: 40001.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
@@ -146,10 +145,11 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * Report that a SERIALIZABLE transaction's snapshot does not show the current
- * item of a scan, which reads with another snapshot. If the item was inserted
- * by a concurrent SERIALIZABLE transaction, this is a conflict (see
- * HeapCheckForSerializableConflictOut()). Errors: 40001.
+ * Called when the current item of a scan is not visible to the transaction's
+ * own snapshot, because the scan reads with another snapshot. If a concurrent
+ * SERIALIZABLE transaction has inserted the item, this is a conflict between
+ * SERIALIZABLE transactions (see HeapCheckForSerializableConflictOut()).
+ * Errors: 40001.
  */
 void
 item_scan_unseen(ItemScan *scan, Snapshot snapshot)

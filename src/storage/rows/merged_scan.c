@@ -2,10 +2,10 @@
  * merged_scan.c
  *		Reads the items of one type in all partitions as one ordered list.
  *
- * One scan for each partition reads an index in the order of the list. A
- * binary heap has the current item of each scan; the first of these items is
- * the next one of the list. Beginning a merged scan costs one index lookup for
- * each partition, and each further item a few comparisons.
+ * Each partition is scanned by an index in the order of the list. A binary
+ * heap has the current item of each scan. The first of these items is the next
+ * item of the list. A merged scan costs one index lookup for each partition,
+ * and then a few comparisons for each item.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -23,20 +23,18 @@
 
 struct MergedScan
 {
-	/*
-	 * The memory context in which the scans of the partitions allocate memory.
-	 */
+	/* the memory context for the scans of the partitions */
 	MemoryContext context;
 	ItemOrder	order;
 	int			n;				/* the number of scans, one per partition */
 	ItemScan  **scan;
 	BlogItem   *item;			/* the current item of each scan */
-	binaryheap *heap;			/* scan numbers, ordered by current item */
+	binaryheap *heap;			/* scan numbers, in order of items */
 };
 
 /*
- * Compare two items for the order (creation_date, id), newest first. Returns a
- * negative number if "a" comes first.
+ * Compare two items by (creation_date, id), newest first. Returns a negative
+ * number if "a" comes first.
  */
 int
 merged_newest_first(const BlogItem *a, const BlogItem *b)
@@ -69,9 +67,9 @@ compare_inputs(Datum a, Datum b, void *arg)
 }
 
 /*
- * Begin a scan of each partition. Returns false if the layout was read again
- * while the scans were begun. The numbers of partitions may have changed then,
- * and the caller must begin again.
+ * Begin a scan of each partition. Returns false if the numbers of partitions
+ * may have changed meanwhile, because the layout was read again. The caller
+ * must then begin again.
  */
 static bool
 open_inputs(MergedScan *merged, const ItemQuery *query)
@@ -106,9 +104,9 @@ close_inputs(MergedScan *merged)
 }
 
 /*
- * Prefetch the heap page of the first item of several scans: of
- * merged->scan[from] and the following ones, as many as may be prefetched at a
- * time. Returns the number of the first scan that was left out.
+ * Prefetch the heap page of the first item of each scan from
+ * merged->scan[from] on, for as many scans as may be prefetched at a time.
+ * Returns the number of the next scan.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -123,8 +121,8 @@ ask_for_first(MergedScan *merged, int from)
 }
 
 /*
- * Read the first item of each scan. As soon as a page was not in shared
- * buffers, prefetch the pages for the following scans together.
+ * Read the first item of each scan. Once a page was not in shared buffers,
+ * prefetch the pages for the scans that follow.
  */
 static void
 read_first_items(MergedScan *merged)
@@ -144,8 +142,8 @@ read_first_items(MergedScan *merged)
 
 /*
  * Begin to read the items that match "query" in all partitions, as one list.
- * The query's access path must return the items in the order "order". The
- * caller must have locked the container's root table, so that no partition is
+ * The index of query->path must have the items in the order "order". The
+ * caller must have locked the container's root table. Then no partition can be
  * added or removed, except by DETACH PARTITION ... CONCURRENTLY. Errors:
  * 55000. Locks: AccessShareLock on each partition's table and index, to the
  * end of the scan.
@@ -177,8 +175,8 @@ present(const MergedScan *merged)
 
 /*
  * Return the current item of the list, which is valid until the next call of
- * merged_scan_next(). Initially this is the first item. Returns NULL at the
- * end of the list.
+ * merged_scan_next(). Before the first such call, this is the first item.
+ * Returns NULL at the end of the list.
  */
 const BlogItem *
 merged_scan_item(const MergedScan *merged)

@@ -10,8 +10,8 @@
 typedef struct MergedScan MergedScan;
 
 /*
- * Comparison function for an order of items. Returns a negative number if "a"
- * comes first.
+ * The type of a function that compares two items. Returns a negative number if
+ * "a" comes before "b" in the list.
  */
 typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
 

@@ -20,8 +20,8 @@
 PG_FUNCTION_INFO_V1(blogstore_new_id);
 
 /*
- * The number of ids for which random bytes are fetched at once. Fetching them
- * for 64 ids costs hardly more than for one.
+ * The number of ids for which random bytes are fetched at once. To fetch the
+ * bytes for 64 ids costs hardly more than for one id.
  */
 #define POOL_IDS 64
 
@@ -29,7 +29,7 @@ PG_FUNCTION_INFO_V1(blogstore_new_id);
 
 /*
  * Get cryptographically strong random bytes for one id. The bytes come from a
- * pool, which is filled again when all of its bytes have been used.
+ * pool, which is refilled when it is empty.
  */
 static void
 random_bytes(unsigned char *out)

@@ -2,13 +2,13 @@
  * read_ahead.c
  *		Prefetches the heap pages of a scan's next rows.
  *
- * The items of a list were written at different times, so each of them is on
- * another heap page. A plain index scan reads these pages one at a time. When
- * a scan has had to read a page into shared buffers, it fetches the next
- * entries from the index, and prefetches the heap pages of these entries, up
- * to effective_io_concurrency pages. It then reads the rows of these entries
- * in order. As long as all pages are in shared buffers, no entry is fetched
- * ahead.
+ * The items of a list were written at different times, so they are on
+ * different heap pages. A plain index scan reads these pages one at a time. A
+ * scan here does the same as long as all pages are in shared buffers. Once a
+ * page was not, the scan fetches the next entries from the index, and
+ * prefetches the heap pages to which they point, up to
+ * effective_io_concurrency pages. Then it reads the rows of these entries in
+ * order.
  *
  * Entries are fetched ahead only with an MVCC snapshot. With any other
  * snapshot, VACUUM could reuse the line pointers of rows before the scan reads
@@ -34,9 +34,9 @@
 /*
  * Set up the prefetching state of a scan.
  *
- * rows: how many rows the caller expects to read; -1 for all rows. If several
- *     scans are merged into one list: the rows of the whole list.
- * parts: how many scans are merged into the list
+ * rows: number of rows that the caller expects to read, from all scans
+ *     together if several are merged into one list; -1 for all rows
+ * parts: number of scans that are merged into the list
  */
 void
 read_ahead_begin(ReadAhead *ahead, int64 rows, int parts)
@@ -63,8 +63,9 @@ item_scan_ask_limit(const ItemScan *scan)
 
 /*
  * Fetch the next entry from a scan's index, if there is one, and prefetch the
- * heap page of the entry's row. limit: the most entries that are fetched
- * ahead.
+ * heap page of the entry's row.
+ *
+ * limit: maximum number of entries that are fetched ahead
  */
 static void
 take_entry(ItemScan *scan, int limit)
@@ -103,12 +104,11 @@ item_scan_ask(ItemScan *scan)
 }
 
 /*
- * Prefetch the heap pages of a scan's next rows. Called when a page had to be
- * read into shared buffers since the scan returned its last row. Prefetches
- * for no more rows than the scan is expected to return. If several scans are
- * merged into one list, a scan is first expected to return an equal part of
- * the list. When a scan has returned that many rows, it is expected to return
- * as many again.
+ * Prefetch the heap pages of a scan's next rows. Called if a page had to be
+ * read into shared buffers since the scan returned its last row. Prefetches no
+ * more rows than the scan is expected to return. If several scans are merged
+ * into one list, each scan is expected to return an equal part of the list.
+ * After that part, as many rows again are expected.
  */
 void
 read_ahead(ItemScan *scan)
@@ -130,7 +130,8 @@ read_ahead(ItemScan *scan)
 
 /*
  * Read the row of the next index entry that was fetched ahead, and skip rows
- * that the snapshot does not show. Returns false if no such entry is left.
+ * that are not visible to the snapshot. Returns false if no such entry is
+ * left.
  */
 bool
 read_ahead_next(ItemScan *scan)

@@ -2,10 +2,9 @@
  * row_forming.c
  *		Forms the rows that an ItemWriter writes, and checks their constraints.
  *
- * A row consists of an item's properties, and of defaults in the columns that
- * the owner has added. It is formed in the per-tuple memory context. What is
- * prepared once for all rows is in the writer's memory context. Called by
- * row_insert.c, row_writer.c, write_found_row.c and bulk_insert.c.
+ * A row consists of an item's fields, and of defaults in the columns that the
+ * owner has added. Rows are formed in the per-tuple memory context. The
+ * prepared DEFAULT expressions are in the writer's memory context.
  */
 #include "postgres.h"
 
@@ -23,8 +22,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Store an item's properties in a slot. Columns that belong to no property
- * keep the values that the slot has.
+ * Store an item's fields in a slot. The other columns, which the owner has
+ * added, keep the values that the slot has.
  */
 static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
@@ -56,8 +55,8 @@ writer_prepare_defaults(ItemWriter *writer)
 		Node	   *expr = NULL;
 
 		/*
-		 * The feed and the copies of posts get no defaults: the worker writes
-		 * them, and must not execute the owner's expressions.
+		 * The feed and the copies of posts get no defaults, because the worker
+		 * writes them and must not execute the owner's expressions.
 		 */
 		if ((att->atthasdef || att->attidentity) && !att->attisdropped &&
 			!att->attgenerated && !shape_is_view(writer->container, writer->type))
@@ -71,7 +70,7 @@ writer_prepare_defaults(ItemWriter *writer)
 
 /*
  * Set all columns of a slot to their defaults, or to NULL. The caller then
- * stores an item's properties in the slot.
+ * stores an item's fields in the slot.
  */
 static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
@@ -92,10 +91,9 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Compute the generated columns of a new row. Check NOT NULL and CHECK
- * constraints, and the partition bound. The partition bound needs no check if
- * the writer was opened by a partition key and no BEFORE trigger can have
- * changed the row.
+ * Compute the generated columns of a new row, and check NOT NULL and CHECK
+ * constraints. Also check the partition bound, except if the row's partition
+ * was found by its key, and no BEFORE trigger can have changed the key.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -113,8 +111,8 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Raise an error because a BEFORE trigger has returned NULL, and so suppressed
- * a change that blogstore must make. Errors: 09000.
+ * Raise the error that a BEFORE trigger has returned NULL, and so suppressed a
+ * change that blogstore must make. Errors: 09000.
  */
 void
 writer_suppressed(ItemWriter *writer)
@@ -129,8 +127,8 @@ writer_suppressed(ItemWriter *writer)
 
 /*
  * Fire BEFORE INSERT triggers for the row in a slot. The executor caches the
- * trigger functions in the current memory context. So this function switches
- * to the writer's context, which is not reset for each row.
+ * trigger functions in the current memory context. That must be the writer's
+ * context, which is not reset for each row.
  */
 static void
 writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)
@@ -182,9 +180,8 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 
 /*
  * Form the new version of a row in "slot": the old version, writer->found,
- * with the properties of an item. The changed columns are recorded in the
- * executor state, in memory that is valid until the per-tuple memory context
- * is reset.
+ * with the fields of an item. Records the changed columns in the executor
+ * state; they are valid until the per-tuple memory context is reset.
  */
 void
 writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
@@ -200,7 +197,7 @@ writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
 	/*
 	 * The first call of ExecGetExtraUpdatedCols() prepares the generated
 	 * columns that depend on the updated columns. No updated columns are set
-	 * yet, so it prepares all generated columns.
+	 * yet, so this call prepares all generated columns.
 	 */
 	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
 	compat_set_updated_columns(writer->estate, changed_columns(writer, item));

@@ -1,13 +1,12 @@
 /*
  * row_holders.c
- *		Finds out which transactions have written or locked an item, and
- *		whether the item exists. Takes no row lock, so no other transaction
- *		has to wait.
+ *		Finds out which running transactions have written or locked an item,
+ *		and whether the item exists. Takes no row lock.
  *
- * The functions ignore the snapshot of the query: their results describe the
- * moment of the call, and may be wrong a moment later. A caller that needs a
- * lasting result holds a lock that excludes changes, for example the post
- * lock.
+ * The functions ignore the snapshot of the query. A result describes the
+ * moment of the call, and may be out of date at once. A caller that needs a
+ * reliable result must hold a lock that excludes changes, for example the post
+ * lock (KeyLock).
  *
  * Runs in backends and in the worker.
  */
@@ -31,8 +30,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * How often item_look() scans for an item. While the item is being updated, a
- * scan can miss all of its versions.
+ * item_look() scans for an item this many times at most. A scan can miss all
+ * versions of an item that is being updated.
  */
 #define LOOKS 3
 
@@ -67,7 +66,7 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
 }
 
 /* ------------------------------------------------------------------------
- * Whether an item exists in its newest version
+ * Whether the newest version of an item exists
  * ------------------------------------------------------------------------ */
 
 /*
@@ -92,12 +91,12 @@ version_header(TupleTableSlot *slot, HeapTupleHeader header)
  * has committed or is running. With a table access method other than heap, the
  * result is always false.
  *
- * next: set to the version's t_ctid. It points to the following version, or to
- *     this version itself if the row was deleted.
+ * next: set to the version's t_ctid, which points to the next version of the
+ *     row. If the row was deleted, t_ctid points to the version itself.
  * ender: set to the transaction that updated or deleted the version.
  *
- * HeapTupleSatisfiesDirty() cannot replace this function: it reports no update
- * or deletion if the transaction that inserted the version is running, too.
+ * HeapTupleSatisfiesDirty() would not do: if the transaction that inserted the
+ * version is still running, it reports no update or deletion.
  */
 static bool
 version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
@@ -119,14 +118,13 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 /*
  * Return whether the newest version of a scan's current item exists.
  *
- * The newest version is found by following t_ctid. The index does not suffice:
- * a version that is not HOT gets its index entry only after t_ctid of the
- * previous version points to it.
+ * Follows t_ctid from version to version, because the index may lack the
+ * newest version: without HOT, a new version gets its index entry only after
+ * t_ctid points to it.
  *
- * After an aborted update, t_ctid points to the aborted version, whose place
- * VACUUM may have given to another item. So the version at t_ctid is the next
- * version of the item only if its xmin is the xmax of the previous version (as
- * in heap_lock_updated_tuple_rec()).
+ * If an update was rolled back, t_ctid may point to a place that VACUUM has
+ * given to another item. So the version at t_ctid is accepted only if its xmin
+ * is the xmax of the version before (as in heap_lock_updated_tuple_rec()).
  */
 static ItemLife
 follow_versions(ItemScan *scan)
@@ -163,9 +161,9 @@ follow_versions(ItemScan *scan)
 }
 
 /*
- * Make one scan for the item that matches "query", and return whether the
- * newest version of the item exists. Sets *hidden to whether the column
- * "hidden" is true in the last committed version.
+ * Scan once for the item that matches "query", and return whether the newest
+ * version of the item exists. Sets *hidden to whether the column "hidden" is
+ * true in the last committed version.
  */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
@@ -188,11 +186,12 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Return whether the newest version of the item that matches "query" exists. A
- * scan can miss an item that is being updated, so up to LOOKS scans are made.
+ * Return whether the newest version of the item that matches "query" exists.
+ * Scans up to LOOKS times, because a scan can miss an item that is being
+ * updated.
  *
- * hidden: set to whether the last committed version of the item is hidden (see
- * item_hidden()); has no meaning if the result is ITEM_UNSEEN
+ * hidden: set to whether the last committed version of the item is hidden; not
+ * set if the result is ITEM_UNSEEN
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)
@@ -211,13 +210,10 @@ item_look(const ItemQuery *query, bool *hidden)
 /* The running transactions that have written or locked an item. */
 typedef struct Holders
 {
-	/* true if the current transaction has written or locked the item */
+	/* whether the current transaction is one of them */
 	bool		me;
 	int			n;
-	/*
-	 * The transactions other than the current one. If there are more than 16,
-	 * the rest is left out.
-	 */
+	/* The other transactions; only the first 16 are listed. */
 	TransactionId xid[16];
 } Holders;
 
@@ -232,8 +228,8 @@ add_holder(Holders *holders, TransactionId xid)
 }
 
 /*
- * Add to *holders the transactions that have inserted, updated, deleted or
- * locked a row version, if they are running.
+ * Add to *holders the running transactions that have inserted, updated,
+ * deleted or locked a row version.
  */
 static void
 list_holders(TupleTableSlot *slot, Holders *holders)
@@ -309,7 +305,7 @@ item_await_free(const ItemQuery *query)
 /*
  * Wait for the end of other transactions that have written or locked the
  * current item of a scan. Waits for at most 16 of them. Returns false if there
- * were none. Errors: 40P01 (deadlock).
+ * was no such transaction. Errors: 40P01 (deadlock).
  */
 bool
 item_scan_await_free(ItemScan *scan)
@@ -368,9 +364,8 @@ typedef struct Inserter
 {
 	TransactionId xid;
 	/*
-	 * If the transaction inserts the item speculatively, and has not yet
-	 * confirmed or withdrawn the insertion: the token of the insertion.
-	 * Otherwise 0.
+	 * The token of a speculative insertion that the transaction has not yet
+	 * confirmed or withdrawn; 0 if the insertion is not speculative.
 	 */
 	uint32		token;
 } Inserter;

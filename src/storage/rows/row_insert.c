@@ -2,9 +2,9 @@
  * row_insert.c
  *		Inserts an item, unless an item with the same key exists.
  *
- * If the key exists, the insert returns false and raises no error, so that a
- * repeated command can return the existing item. Items are inserted
- * speculatively, as ExecInsert() does for ON CONFLICT DO NOTHING.
+ * If the key exists, no error is raised. So a command that is repeated can
+ * return the existing item. Items are inserted speculatively, as ExecInsert()
+ * does for ON CONFLICT DO NOTHING.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -45,8 +45,8 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 }
 
 /*
- * Return whether the row version that the scan "found" has returned is the
- * newest version of the item with the given key, and no running transaction
+ * Return whether the row version that the scan "found" has returned is
+ * settled: it is the newest version of the item, and no running transaction
  * has inserted, updated or deleted it.
  */
 static bool
@@ -69,14 +69,14 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 }
 
 /*
- * Return whether the transaction's snapshot shows an item with the same key as
- * a new item. Called under REPEATABLE READ and SERIALIZABLE. There the unique
- * index does not suffice: it accepts the key if the old item was deleted after
- * the snapshot was taken, and the transaction would see two items with one
- * key. This function raises an error (40001) in that case.
+ * Return whether an old item with the key of a new item is visible to the
+ * transaction's snapshot. Called under REPEATABLE READ and SERIALIZABLE.
+ * There, a unique index accepts the key if the old item was deleted after the
+ * snapshot was taken. The transaction would then see two items with one key.
+ * In that case this function raises an error (40001).
  *
- * The item that the snapshot shows is locked only if another transaction is
- * changing it. Otherwise the lock would block transactions that delete it.
+ * Locks the old item only if another transaction is changing it. A lock in
+ * other cases would needlessly block transactions that delete the item.
  */
 static bool
 key_in_snapshot(ItemWriter *writer, const BlogItem *item)
@@ -100,15 +100,13 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Find the arbiters, as ExecInsert() calls them: the unique indexes that tell
- * whether an item's key exists already. They are
+ * Find the arbiters (a term of ExecInsert()): the unique indexes that tell
+ * whether an item's key exists already. Each of them has all columns of the
+ * key. Those that have no other columns are the key_arbiters.
  *
- *		the unique indexes on exactly the columns of the key (key_arbiters);
- *		the unique indexes on these columns and further ones.
- *
- * All other unique indexes and exclusion constraints are the owner's, and a
- * conflict in them is an error. Errors: 55000 if there is no unique index on
- * exactly the columns of the key.
+ * A conflict in any other unique index or exclusion constraint, which only the
+ * owner can have created, is an error. Errors: 55000 if there is no
+ * key_arbiter.
  */
 static void
 find_arbiters(ItemWriter *writer)
@@ -172,11 +170,11 @@ prepare_arbiters(ItemWriter *writer)
  * Return whether no row has the key of the new row in "slot". Waits for
  * transactions that are inserting or deleting a row with this key.
  *
- * An arbiter with further columns can conflict although no row has this key:
- * for posts, it may have the column "id" instead of "post_id", and a row that
- * another program has written can have different values in these columns. In
- * that case *arbiters is set to writer->key_arbiters, so that the insertion
- * raises a unique violation.
+ * An arbiter that has more columns than the key can conflict although no row
+ * has this key. For posts, it may have the column "id" instead of "post_id",
+ * and another program may have written a row in which these columns differ.
+ * Then *arbiters is set to writer->key_arbiters, so that the insertion raises
+ * a unique violation.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
@@ -196,13 +194,13 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
  * already. Waits for transactions that are inserting or deleting an item with
  * this key.
  *
- * stands: NULL, or a function that is called when other transactions can find
- *     the new item, but the insertion can still be undone. If it returns
- *     false, the insertion is undone, and the result is false. The function
- *     must not wait.
+ * stands: NULL, or a function that is called after other transactions can find
+ *     the new item, but while the insertion can still be undone. If "stands"
+ *     returns false, the insertion is undone, and the result is false.
+ *     "stands" must not wait.
  *
- * Errors: 40001 if the transaction's snapshot shows an item with this key that
- * has been deleted since; 23505 and 23P01 if a unique index or exclusion
+ * Errors: 40001 if an item with this key was deleted after the transaction's
+ * snapshot was taken; 23505 and 23P01 if a unique index or exclusion
  * constraint of the owner rejects the row; and those of other constraints and
  * triggers.
  */
@@ -259,8 +257,8 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 }
 
 /*
- * Insert an item as item_writer_insert_if() does, but with no function that
- * can undo the insertion.
+ * Insert an item as item_writer_insert_if() does, without a function that can
+ * undo the insertion.
  */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)

@@ -2,12 +2,11 @@
  * row_scan.c
  *		Reads the items of one type in one partition through an index.
  *
- * A scan opens the table for the item type in the partition, and one index of
- * that table. It reads tuples by the table's and the index's access methods.
- * A list of items is read backward (newest first) or forward, beginning after
- * a cursor. The cursor is passed to the index as a row comparison:
- * (creation_date, id) must be less, or greater, than the cursor. So the cost
- * of reading a part of a list does not depend on how many items precede it.
+ * A scan opens the leaf (the table for the item type in the partition), and
+ * one of its indexes. It can read a list backward (newest first) or forward,
+ * and can begin after a given (creation_date, id), the cursor. The index gets
+ * the cursor as a row comparison: (creation_date, id) < cursor, or >. So it
+ * does not matter how many items precede the cursor.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -52,8 +51,9 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Set scan->keys[n] to a row comparison of nmembers index columns, beginning
- * with column n + 1, with the given values, as ExecIndexBuildScanKeys() does.
+ * Set scan->keys[n] to a row comparison, as ExecIndexBuildScanKeys() does. It
+ * compares nmembers index columns, from column n + 1 on, with the given
+ * values.
  */
 static void
 scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
@@ -80,9 +80,9 @@ scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
 }
 
 /*
- * Set scan->keys[n] to the condition that (creation_date, id), which are the
- * index columns n + 1 and n + 2, come after a cursor: < for a backward scan,
- * and > for a forward scan.
+ * Set scan->keys[n] to the condition (creation_date, id) < cursor for a
+ * backward scan, or > for a forward scan. These are the index columns n + 1
+ * and n + 2.
  */
 static void
 scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
@@ -96,9 +96,9 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Let a scan return items that have NULL in a column that blogstore requires.
- * The columns that identify the item and those of the access path must not be
- * NULL. For callers that rewrite or delete such items.
+ * Let a scan return items in which required fields are NULL. Only the fields
+ * that identify the item, and the key columns of the index, must not be NULL.
+ * For callers that rewrite or delete such items.
  */
 static void
 scan_identity(ItemScan *scan, Container container)
@@ -110,7 +110,7 @@ scan_identity(ItemScan *scan, Container container)
 	scan->needed &= needed;
 }
 
-/* Create a scan of a table that is open: open the index, and make a slot. */
+/* Create a scan of an open leaf. Opens the index, and creates a slot. */
 static ItemScan *
 scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
@@ -154,8 +154,8 @@ scan_open(const ItemQuery *query)
  * Return a snapshot with which a scan takes no predicate locks. In a
  * SERIALIZABLE transaction, index and table scans take predicate locks if they
  * read with an MVCC snapshot (SerializationNeededForRead()). So the scan reads
- * all row versions with SnapshotAny, and skips those that the MVCC snapshot
- * does not show (scan->filter).
+ * all row versions with SnapshotAny, and skips those that are not visible to
+ * the MVCC snapshot (scan->filter).
  */
 static Snapshot
 scan_without_locks(ItemScan *scan, Snapshot snapshot)
@@ -167,8 +167,8 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * Set scan->keys[n] to the condition that the index columns from n + 1 on are
- * greater than the values of the position "after".
+ * Set scan->keys[n] to the condition that the index columns, from n + 1 on,
+ * are greater than the values in "after".
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
@@ -222,8 +222,8 @@ item_scan_begin(const ItemQuery *query)
 }
 
 /*
- * Restart a scan with other values for the same key columns. The caller makes
- * sure that the items with these values are in the table that the scan reads.
+ * Restart a scan with other values for the same key columns. The items with
+ * these values must be in the same table.
  */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
@@ -235,10 +235,10 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Make *scan read the items that match "query", which differs only in the key
- * from the queries of earlier calls. The scan is restarted if the key is in
- * the partition that the scan reads. Otherwise the scan is ended, and a new
- * one begun. *scan is NULL before the first call.
+ * Make *scan read the items that match "query". In all calls for one *scan,
+ * only the key in the query may differ. If the new key is in the same
+ * partition, the scan is restarted. If not, it is ended, and another scan
+ * begun. *scan is NULL before the first call.
  */
 void
 item_scan_look(ItemScan **scan, const ItemQuery *query)
@@ -261,9 +261,8 @@ item_scan_look(ItemScan **scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan of a table that the caller has open, and keeps open until the
- * scan ends. AccessShareLock on the index is kept until the transaction ends,
- * like the lock on the table.
+ * Begin a scan of a leaf that the caller has opened, and closes after the
+ * scan. Locks: AccessShareLock on the index, until the transaction ends.
  */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
@@ -278,9 +277,9 @@ leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)
 }
 
 /*
- * Raise an error (22004) if an item has NULL in a column that blogstore
- * requires. Called for items that were read with ItemQuery.identity, because
- * such a scan does not check its items.
+ * Raise an error (22004) if a required field of an item is NULL. Called for
+ * items that were read with ItemQuery.identity, because such a scan does not
+ * check all required fields.
  */
 void
 item_scan_require(const ItemScan *scan, const BlogItem *item)
@@ -336,9 +335,8 @@ scan_passes_by(const ItemScan *scan)
 }
 
 /*
- * Advance a scan to the next row version that the scan's snapshot shows.
- * Returns false at the end. The row may have NULL in columns that blogstore
- * requires.
+ * Advance a scan to the next row version that is visible to the scan's
+ * snapshot. Returns false at the end. Does not check required fields.
  */
 bool
 item_scan_advance(ItemScan *scan)
@@ -360,8 +358,8 @@ item_scan_advance(ItemScan *scan)
 
 /*
  * Get the next item of a scan. The item is valid until the next call. Returns
- * false at the end. Errors: 22004 if the item has NULL in a column that
- * blogstore requires (but see ItemQuery.identity).
+ * false at the end. Errors: 22004 if a required field of the item is NULL (but
+ * see ItemQuery.identity).
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
@@ -376,7 +374,7 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 	return true;
 }
 
-/* Return whether a snapshot shows the current item of a scan. */
+/* Return whether the current item of a scan is visible to a snapshot. */
 bool
 item_scan_shown(ItemScan *scan, Snapshot snapshot)
 {

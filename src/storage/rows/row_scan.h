@@ -16,31 +16,31 @@
 #define MAX_KEYS 3
 
 /*
- * The state of prefetching for a scan (read_ahead.c): pointers to rows that
- * the scan has not read yet, but has fetched from its index, and whose heap
- * pages it has prefetched.
+ * The state of prefetching for an index scan (read_ahead.c). A ring buffer has
+ * the TIDs of rows that the scan will return next: it has fetched them from
+ * the index, and has prefetched their heap pages.
  */
 typedef struct ReadAhead
 {
-	int64		rows;			/* how many rows the caller expects to read */
+	int64		rows;			/* number of rows that the caller will read */
 	/*
-	 * The part of "rows" that is expected from this scan, if several scans are
-	 * merged into one list. Otherwise the same as "rows".
+	 * Number of rows that this scan is expected to return. Less than "rows" if
+	 * several scans are merged into one list.
 	 */
 	int64		share;
-	int64		given;			/* how many rows the scan has returned */
+	int64		given;			/* number of rows returned so far */
 	/*
-	 * The number of pages that this process had read into shared buffers when
-	 * read_ahead() was last called. If the process has read more since, a page
-	 * of the scan was not in shared buffers.
+	 * The value of pgBufferUsage.shared_blks_read when read_ahead() was last
+	 * called. If the value has grown, a page of the scan was not in shared
+	 * buffers.
 	 */
 	int64		reads;
 	BlockNumber last;			/* the heap page that was prefetched last */
-	/* The table access method's state for fetching rows by pointer. */
+	/* the table access method's state for fetching rows by TID */
 	struct IndexFetchTableData *fetch;
-	ItemPointer row;			/* ring buffer of row pointers, or NULL */
-	int			size;			/* the size of the ring buffer */
-	/* the position in the ring buffer of the pointer that is read next */
+	ItemPointer row;			/* ring buffer of TIDs, or NULL */
+	int			size;			/* number of elements of the ring buffer */
+	/* the index in the ring buffer of the TID that is read next */
 	int			first;
 	int			n;
 	bool		ended;			/* true if the index has no further entries */
@@ -54,36 +54,34 @@ struct ItemScan
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	/*
-	 * The partition that the scan reads, and the value of layout_stamp() when
-	 * this partition was looked up. Both are set only in scans that
-	 * item_scan_look() has begun.
+	 * The number of the partition that the scan reads. It is valid while
+	 * layout_stamp() returns "stamp". Both are set only by item_scan_look().
 	 */
 	int			partition;
 	uint64		stamp;
 	/*
-	 * If not NULL, the scan reads all row versions (SnapshotAny), and skips
-	 * those that this snapshot does not show.
+	 * If not NULL, the scan reads with SnapshotAny, and skips row versions
+	 * that are not visible to this snapshot.
 	 */
 	Snapshot	filter;
 	ReadAhead	ahead;
-	/*
-	 * The number of the column "hidden" if the scan skips hidden items.
-	 * Otherwise 0.
-	 */
+	/* The column number of "hidden" if the scan skips hidden items; else 0. */
 	AttrNumber	hidden;
 	ItemType	type;
 	/*
-	 * The properties that must not be NULL in the items that the scan returns,
-	 * with a bit for each.
+	 * A bit mask of fields (1 << PROP_...). If one of them is NULL in an item,
+	 * the scan raises an error (22004).
 	 */
 	uint32		needed;
 	AccessPath	path;
-	const Property *column;		/* the columns of "path", as properties */
+	const Property *column;		/* key columns of the index */
 	int			ncolumns;
-	/* A copy of ItemQuery.after. The scan keys point to the values in it. */
+	/* A copy of ItemQuery.after, because "keys" points to its values. */
 	ItemPlace	after;
 	ScanKeyData keys[MAX_KEYS];
-	/* The parts of a row comparison, to which an element of "keys" points. */
+	/*
+	 * The members of a row comparison, to which an element of "keys" points.
+	 */
 	ScanKeyData row[MAX_PATH_COLUMNS];
 };
 

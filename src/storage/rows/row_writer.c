@@ -3,10 +3,10 @@
  *		Locks, updates and deletes items through an ItemWriter. row_insert.c
  *		inserts items.
  *
- * An ItemWriter has the table for the items of one type in one partition open.
- * The table is written directly, as the logical replication apply worker does
- * it (execReplication.c). Triggers, generated columns, constraints and all
- * indexes are handled.
+ * An ItemWriter holds one leaf open: the table for the items of one type in
+ * one partition. It writes the table without SQL, as the apply worker of
+ * logical replication does (execReplication.c). Triggers, generated columns,
+ * constraints and indexes work as for SQL.
  *
  * Several writers can be open at a time. They must be closed in reverse order.
  * Runs in backends and in the worker, in a transaction with an active
@@ -42,9 +42,8 @@ open_index(ResultRelInfo *rri, Oid relid)
 }
 
 /*
- * Open the indexes of the writer's table, except "closed", like
- * ExecOpenIndices(). writer->closed is set to "closed" if the table has this
- * index.
+ * Open the indexes of the writer's table like ExecOpenIndices(), but not the
+ * index "closed". If the table has that index, set writer->closed to it.
  */
 static void
 open_indexes_but(ItemWriter *writer, Oid closed)
@@ -66,10 +65,9 @@ open_indexes_but(ItemWriter *writer, Oid closed)
 }
 
 /*
- * Open the indexes of the writer's table, except the index on replies
- * (PATH_REPLIES). Only comments that are replies have entries in that index.
- * It is opened when the first reply is written (see
- * writer_open_indexes_for()).
+ * Open the indexes of the writer's table, except the index for PATH_REPLIES.
+ * Only comments that are replies have entries there. writer_open_indexes_for()
+ * opens that index when the first reply is written.
  */
 void
 writer_open_indexes(ItemWriter *writer)
@@ -85,8 +83,8 @@ writer_open_indexes(ItemWriter *writer)
 
 /*
  * Open the indexes in which the row version in "slot" needs entries. The index
- * on replies is needed only if the row is a reply. If slot is NULL, open all
- * indexes.
+ * for PATH_REPLIES is needed only if the row is a reply. If slot is NULL, open
+ * all indexes.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
@@ -105,9 +103,9 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Open a writer for the items of a type in one partition. The partition is
- * that of partition_key; if partition_key is NULL, it is the one with the
- * number "partition".
+ * Open a writer for the items of a type in the partition that takes
+ * partition_key. If partition_key is NULL, in the partition with the number
+ * "partition".
  */
 static ItemWriter *
 writer_open(Container container, ItemType type,
@@ -156,7 +154,7 @@ writer_open(Container container, ItemType type,
 }
 
 /*
- * Open a writer for the items of a type in the partition with a number.
+ * Open a writer for the items of a type in partition number "partition".
  * Errors: 55000 if the items' table cannot be written. Locks: RowExclusiveLock
  * on this table and on the container's root table, to the end of the
  * transaction.
@@ -179,9 +177,9 @@ item_writer_open(Container container, ItemType type,
 }
 
 /*
- * Let a writer lock items that have NULL in a column that blogstore requires.
- * Only the columns that identify an item must not be NULL. For callers that
- * delete the items, or only lock them.
+ * Let a writer lock items in which required fields are NULL. Only the fields
+ * that identify an item must not be NULL. For callers that delete the items,
+ * or only lock them.
  */
 void
 item_writer_identity(ItemWriter *writer)
@@ -223,8 +221,8 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
  *		ITEM_NOT_FOUND	if the item was deleted
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
- * after the snapshot was taken, as for UPDATE; 22004 if the item has NULL in a
- * column that blogstore requires.
+ * after the snapshot was taken, as for UPDATE; 22004 if a field that callers
+ * need is NULL (item_worked_with()).
  */
 ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
@@ -281,8 +279,8 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 
 /*
  * Find an item by its key, with the active snapshot, and take a row lock on
- * it. After that, item_writer_update() and item_writer_delete() change this
- * item. *out is valid until the writer is closed. Results and errors: those of
+ * it. item_writer_update() and item_writer_delete() then change this item.
+ * *out is valid until the writer is closed. Results and errors: those of
  * item_writer_lock_found().
  */
 ItemResult
@@ -333,8 +331,8 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Return whether the item that the writer has locked still exists, to detect a
- * deletion that a BEFORE trigger has suppressed.
+ * Return whether the item that the writer has locked still exists. Called
+ * after the deletion of the item, because a BEFORE trigger can suppress it.
  */
 static bool
 found_is_there(ItemWriter *writer)

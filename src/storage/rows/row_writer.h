@@ -27,38 +27,40 @@ struct ItemWriter
 	TupleTableSlot *found;		/* the row version to update or delete */
 	TupleTableSlot *fresh;		/* the row version to write */
 	/*
-	 * For each column: the prepared default, or NULL. Only columns that the
-	 * owner has added have defaults. The array is NULL before the first
-	 * insert.
+	 * For each column: the DEFAULT expression, prepared for execution; NULL if
+	 * there is none. Only columns that the owner has added have defaults. The
+	 * array itself is NULL before the first insert.
 	 */
 	ExprState **default_of;
 	/*
 	 * OIDs of the unique indexes that tell whether an item's key exists
-	 * already (see find_arbiters()). Each of them has all columns of the key.
+	 * already (see find_arbiters()). Each index has all columns of the key,
+	 * and may have more.
 	 */
 	List	   *arbiters;
 	/*
-	 * OIDs of the indexes in "arbiters" that have no other columns than those
-	 * of the key. NIL before the first insert.
+	 * OIDs of those indexes in "arbiters" that have only the columns of the
+	 * key. NIL before the first insert.
 	 */
 	List	   *key_arbiters;
-	bool		indexes;		/* true if the table's indexes are open */
+	bool		indexes;		/* whether the table's indexes are open */
 	/*
-	 * The index on replies if it is left closed because the writer has written
-	 * no reply yet. Otherwise InvalidOid.
+	 * The OID of the index for PATH_REPLIES if it is not open, because the
+	 * writer has written no reply yet; else InvalidOid.
 	 */
 	Oid			closed;
-	bool		by_key;			/* true if opened by a partition key */
+	bool		by_key;			/* opened by key, not by number */
 	bool		triggers;
 	/*
-	 * The guard around code that the owner has attached to the table, such as
-	 * triggers (see guard_enter()). NULL if there is no such code.
+	 * A Guard limits what code that the owner has attached to the table, such
+	 * as triggers, may do (see guard_enter()). NULL if there is no such code.
 	 */
 	Guard	   *guard;
 	bool		wrote;
 	/*
-	 * true if the writer may lock items that have NULL in a column that
-	 * blogstore requires (see item_writer_identity()).
+	 * If true, locked items need only have the fields that identify them. If
+	 * false, items must have all fields that callers work with; NULL in one of
+	 * these is an error (22004).
 	 */
 	bool		identity;
 };

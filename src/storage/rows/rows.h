@@ -1,12 +1,11 @@
 /*
  * rows.h
- *		The interface by which requests and views read and write items in the
+ *		The functions by which all other code reads and writes items in the
  *		containers.
  *
- * A caller names items by container, type and partition, or by a partition key
- * (a user id or post id), but never a table, an index or a tuple. A container
- * is split into partitions by the hash of the partition key. Each partition is
- * split by item type into tables, the leaves.
+ * A caller names items by container, type and partition key (a user id or post
+ * id), or by the number of the partition. Callers do not know tables, indexes
+ * and tuples.
  *
  * Runs in backends, in the worker and in parallel workers, which only read.
  */
@@ -32,20 +31,17 @@ typedef struct Cursor
 } Cursor;
 
 /*
- * The position at which a transaction has stopped going through the items of
- * one type in one partition. It can be stored, so that a later transaction
- * continues there. It consists of the last item's values in the columns of an
- * access path: one or two uuids, with at most one date in between.
+ * The place of an item in an index. A transaction stores the place of the last
+ * item that it has read, and a later transaction continues there. It consists
+ * of the item's values in the index's key columns: one or two uuids, and
+ * possibly a date between them.
  */
 typedef struct ItemPlace
 {
 	bool		valid;			/* false before the first item */
-	pg_uuid_t	first;			/* value of the access path's first column */
+	pg_uuid_t	first;			/* value of the first key column */
 	TimestampTz date;
-	/*
-	 * Value of the access path's last column, if the path has more than one
-	 * column.
-	 */
+	/* value of the last key column, if the index has more than one */
 	pg_uuid_t	last;
 } ItemPlace;
 
@@ -65,27 +61,27 @@ item_is_by(const BlogItem *item, const pg_uuid_t *author)
 typedef enum ItemResult
 {
 	/*
-	 * The item does not exist, or was changed or deleted after a scan had
-	 * found it.
+	 * The item does not exist. Or it was changed or deleted after the caller's
+	 * scan had found it.
 	 */
 	ITEM_NOT_FOUND,
 	ITEM_OK,
 	/*
-	 * Another transaction is changing the item or has a row lock on it, and
-	 * the caller did not want to wait.
+	 * Another transaction is changing the item or has a row lock on it. The
+	 * caller has asked not to wait.
 	 */
 	ITEM_LOCKED
 } ItemResult;
 
 /*
- * Whether the newest version of an item exists, even if the snapshot does not
- * show that version.
+ * What is known of the newest version of an item. The snapshot need not show
+ * this version.
  */
 typedef enum ItemLife
 {
 	/*
-	 * The item does not exist, or no scan has found it because it was being
-	 * updated each time.
+	 * The item does not exist. Or it was being updated during each scan, so
+	 * that every scan missed it.
 	 */
 	ITEM_UNSEEN,
 	ITEM_LIVE,
@@ -94,7 +90,7 @@ typedef enum ItemLife
 
 /*
  * A lock on all items of a type that belong to one partition key, for example
- * on a post by its id. See key_lock.c, to which the fields are private.
+ * on a post by its id. Only key_lock.c uses the fields of the struct.
  */
 typedef struct KeyLock
 {
@@ -105,9 +101,10 @@ typedef struct KeyLock
 typedef enum KeyLockMode
 {
 	KEY_LOCK_SHARED,			/* conflicts with KEY_LOCK_EXCLUSIVE */
-	/* conflicts with KEY_LOCK_SHARED_FIRST and KEY_LOCK_EXCLUSIVE */
+	/* conflicts with itself and KEY_LOCK_EXCLUSIVE */
 	KEY_LOCK_SHARED_FIRST,
-	KEY_LOCK_EXCLUSIVE			/* conflicts with both other modes */
+	/* conflicts with both other modes, but not with itself */
+	KEY_LOCK_EXCLUSIVE
 } KeyLockMode;
 
 typedef struct ItemScan ItemScan;
@@ -115,53 +112,51 @@ typedef struct ItemWriter ItemWriter;
 typedef struct BulkInsert BulkInsert;
 
 /*
- * The items that a scan reads: those of one type in one partition that have
- * given values in the first columns of an access path. What the struct points
- * to must stay valid until the scan ends.
+ * What a scan reads: the items of one type in one partition that have given
+ * values in the first key columns of an index. What the struct points to must
+ * stay valid until the scan ends.
  */
 typedef struct ItemQuery
 {
 	Container	container;
 	ItemType	type;
 	/*
-	 * A key of the partition to read. If NULL, the field "partition" is the
-	 * number of the partition.
+	 * A key of the partition to read; NULL if the partition's number is given
+	 * instead, in "partition".
 	 */
 	const pg_uuid_t *partition_key;
-	int			partition;		/* FEED_PARTITION for the feed */
+	int			partition;		/* for the feed: FEED_PARTITION */
 	AccessPath	path;
-	const Datum *key;			/* values of the access path's first columns */
+	const Datum *key;			/* values of the first key columns */
 	int			nkeys;
 	/*
 	 * If not NULL and valid, the scan returns only items that come after this
-	 * cursor in the direction of the scan. The access path's columns that
-	 * follow those in "key" must be (creation_date, id).
+	 * position in the direction of the scan. In the index, (creation_date, id)
+	 * must follow the key columns that are given in "key".
 	 */
 	const Cursor *cursor;
 	/*
 	 * If not NULL and valid, the scan returns only items that come after this
-	 * position.
+	 * item in the index.
 	 */
 	const ItemPlace *after;
 	bool		backward;
 	/*
-	 * true if items may have NULL in a column that blogstore requires, but
-	 * does not identify the item. If false, such an item is an error.
+	 * If false, NULL in a required field of an item is an error (22004). If
+	 * true, only the fields that identify the item are required.
 	 */
 	bool		identity;
-	bool		shown;			/* true if the scan skips hidden items */
-	/*
-	 * true if the scan takes no predicate locks in a SERIALIZABLE transaction.
-	 */
+	bool		shown;			/* whether to skip hidden items */
+	/* whether to take no predicate locks in a SERIALIZABLE transaction */
 	bool		no_predicate_locks;
 	/*
-	 * How many rows the caller expects to read, for prefetching. -1: all rows;
-	 * 0: unknown.
+	 * Number of rows that the caller expects to read, for prefetching. -1
+	 * means all, and 0 means that the number is not known.
 	 */
 	int64		rows;
 	/*
-	 * How many scans are merged into one list. If greater than 1, "rows" is
-	 * the number of rows that are expected from all these scans together.
+	 * Number of scans that are merged into one list. If there are several,
+	 * "rows" is the number of rows expected from all of them together.
 	 */
 	int			parts;
 	Snapshot	snapshot;		/* if NULL, the active snapshot is used */
@@ -173,7 +168,7 @@ typedef struct ItemQuery
  */
 typedef struct ManyItem
 {
-	/* The item's partition key, as passed to many_items_read(). */
+	/* the item's partition key, as passed to many_items_read() */
 	pg_uuid_t	key;
 	int			partition;
 	bool		found;
@@ -185,11 +180,12 @@ typedef struct ManyItems
 	int			n;
 	ManyItem   *item;			/* n elements, one for each distinct key */
 	/*
-	 * For each key that the caller has passed, in the caller's order: the
-	 * index of the key's element in the array "item".
+	 * asked[i] is the index in the array "item" of the item with the caller's
+	 * key number i.
 	 */
 	int		   *asked;
-	int			leaves;			/* for EXPLAIN: how many tables were read */
+	/* for EXPLAIN: number of tables that were read */
+	int			leaves;
 	/* For EXPLAIN: the partition, table and index that were read last. */
 	int			partition;
 	Oid			leaf;
@@ -229,8 +225,8 @@ extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
  * A function that many_items_scan() calls for each item that many_items_read()
  * has found.
  *
- * scan: the items that match the query of many_items_scan() and have the same
- *     partition key.
+ * scan: returns the items that match the query of many_items_scan(), and that
+ * have the same partition key as "item"
  */
 typedef void (*ManyTake) (ManyItem *item, ItemScan *scan, void *arg);
 extern void many_items_scan(ManyItems *many, const ItemQuery *query,
@@ -238,10 +234,10 @@ extern void many_items_scan(ManyItems *many, const ItemQuery *query,
 
 /*
  * row_writer.c: locking, updating and deleting items. row_insert.c: inserting
- * items. A writer writes items of one type in one partition. Their table is
- * locked in RowExclusiveLock mode until the transaction ends. Errors: 55000 if
- * the table cannot be written; and those of the owner's constraints and
- * triggers.
+ * items. A writer writes items of one type in one partition. The table of
+ * these items is locked in RowExclusiveLock mode until the transaction ends.
+ * Errors: 55000 if the table cannot be written; and those of the owner's
+ * constraints and triggers.
  */
 extern ItemWriter *item_writer_open(Container container, ItemType type,
 									const pg_uuid_t *partition_key);
@@ -266,7 +262,7 @@ extern void item_writer_close(ItemWriter *writer);
 /*
  * write_found_row.c: updating or deleting an item that a scan of the writer's
  * table has found, without a row lock. If another transaction has locked or
- * changed the item already, the functions do not wait, but return ITEM_LOCKED
+ * changed the item already, the functions do not wait. They return ITEM_LOCKED
  * or ITEM_NOT_FOUND.
  */
 extern ItemScan *item_writer_scan(ItemWriter *writer, const Datum *key,
@@ -277,10 +273,11 @@ extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 
 /*
  * row_holders.c: which transactions have written or locked an item at this
- * moment. The snapshot of "query" is ignored. No row lock is taken, so the
- * result stays true only if the caller has a lock that excludes changes. The
- * functions named *_await_* wait for other transactions, and can raise a
- * deadlock error (40P01). The other functions do not wait.
+ * moment. The snapshot of "query" is ignored. No row lock is taken, so a
+ * result may be out of date at once. It is reliable only if the caller holds a
+ * lock that excludes changes. The functions named *_await_* wait for other
+ * transactions, and can raise a deadlock error (40P01). The other functions do
+ * not wait.
  */
 extern ItemLife item_look(const ItemQuery *query, bool *hidden);
 extern bool item_held_here(const ItemQuery *query);
@@ -307,9 +304,9 @@ extern void key_predicate_check(ItemWriter *writer,
 extern void item_scan_unseen(ItemScan *scan, Snapshot snapshot);
 
 /*
- * bulk_insert.c: inserting many items of one type. Rows are collected first,
- * so an error may concern an item that was passed in an earlier call. Errors:
- * 23505, and those of the owner's constraints and triggers.
+ * bulk_insert.c: inserting many items of one type. Rows are collected and
+ * written later, so an error may concern an item that was passed in an earlier
+ * call. Errors: 23505, and those of the owner's constraints and triggers.
  */
 extern BulkInsert *bulk_insert_begin(Container container, ItemType type);
 extern void bulk_insert_item(BulkInsert *bulk, const BlogItem *item);

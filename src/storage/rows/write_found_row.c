@@ -5,10 +5,10 @@
  *
  * A row lock writes a WAL record of its own. It is needed only to wait for
  * other transactions, or to read the newest version of the row. A caller that
- * needs neither changes the version that its scan has found:
- * table_tuple_update() and table_tuple_delete() make sure that no version is
- * changed twice. If the table has triggers, the row is locked nevertheless,
- * because triggers need the newest version.
+ * needs neither uses the functions here. They change the version that the
+ * caller's scan has found. table_tuple_update() and table_tuple_delete() make
+ * sure that no version is changed twice. If the table has triggers, the row is
+ * locked nevertheless, because triggers need the newest version.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -31,10 +31,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Begin a scan of the writer's table with the active snapshot. "key" has
- * values for the first columns of the key that identifies an item. The items
- * may have NULL in a column that blogstore requires, except in the columns of
- * that key.
+ * Begin a scan of the writer's table with the active snapshot. Returns items
+ * with the values "key" in the first columns of the key that identifies an
+ * item. Does not check required fields that are not a part of this key.
  */
 ItemScan *
 item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
@@ -70,7 +69,7 @@ version_state(TupleTableSlot *slot)
 
 /*
  * Translate the result of table_tuple_update() or table_tuple_delete() to an
- * ItemResult. If it is TM_Ok, set writer->wrote.
+ * ItemResult. If the result is TM_Ok, set writer->wrote.
  */
 static ItemResult
 changed(ItemWriter *writer, TM_Result result)
@@ -88,8 +87,8 @@ changed(ItemWriter *writer, TM_Result result)
 }
 
 /*
- * Compute the generated columns of a new row version. Check constraints and
- * the partition bound.
+ * Compute the generated columns of a new row version, and check constraints
+ * and the partition bound.
  */
 static void
 check_update(ItemWriter *writer, TupleTableSlot *slot)
@@ -143,10 +142,10 @@ update_version(ItemWriter *writer, const BlogItem *item)
  *		ITEM_NOT_FOUND	the item was changed or deleted after the scan had
  *						found it
  *
- * If another transaction locks the row after this function has checked it,
- * heap_update() waits for that transaction. So the caller either has a lock
- * that excludes other writers, or accepts the wait. Errors: those of
- * constraints and triggers.
+ * If another transaction locks the row after this function has checked the
+ * row, heap_update() waits for that transaction. A caller that must not wait
+ * holds a lock that excludes other writers. Errors: those of constraints and
+ * triggers.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,
