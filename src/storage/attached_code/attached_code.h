@@ -1,8 +1,8 @@
 /*
  * attached_code.h
- *		Attached code: the triggers, and the expressions of constraints,
- *		defaults, generated columns and indexes, that the owner of blogstore's
- *		tables has added to them.
+ *		Attached code is what the owner has added to blogstore's tables:
+ *		triggers, and the expressions of constraints, defaults, generated
+ *		columns and indexes.
  */
 #ifndef BLOGSTORE_ATTACHED_CODE_H
 #define BLOGSTORE_ATTACHED_CODE_H
@@ -13,8 +13,8 @@
 
 /*
  * The state that guard_enter() saves and guard_leave() restores. Between these
- * calls, attached code can run without harming the role whose request it runs
- * in.
+ * calls, triggers and other code of the tables' owner cannot harm the role in
+ * whose session they run.
  */
 typedef struct Guard Guard;
 

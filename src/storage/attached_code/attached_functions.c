@@ -10,12 +10,12 @@
  * caller in place of the owner's table. Functions of the server, functions in
  * C, and SQL functions with a parsed body (BEGIN ATOMIC) need no search_path.
  *
- * The search covers the functions that are called by the stored expression
- * trees of triggers, constraints, defaults and indexes, and by the types in
- * these trees: domains, also within arrays, composite types and ranges. It
- * does not examine what these functions call in turn. It reads the trees as
- * the catalogs store them, because opening, planning or evaluating them would
- * run some of the functions.
+ * The search covers the functions in the stored expression trees of triggers,
+ * constraints, defaults and indexes. It also covers the types in these trees:
+ * domains, also within arrays, composite types and ranges. It does not cover
+ * what these functions call in turn. It reads the expression trees as the
+ * catalogs store them, because planning or evaluating them would run some of
+ * the functions.
  *
  * Runs in any process.
  */
@@ -129,19 +129,19 @@ code_is_attached(Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * What the search for attached functions has found so far. Functions and types
- * of the server are left out.
+ * What the search has found so far. Functions and types of the server are left
+ * out.
  */
 typedef struct Search
 {
 	List	   *functions;
-	List	   *types;			/* the types searched, so that none is
-								 * searched twice */
+	/* types searched so far */
+	List	   *types;
 } Search;
 
 /*
- * Counts invalidations of tables, functions, types and constraints, all of
- * which can change what attached_unpinned() finds.
+ * Number of invalidations of tables, functions, types and constraints. Each of
+ * them can change the result of attached_unpinned().
  */
 static uint64 changes = 1;
 
@@ -158,9 +158,8 @@ table_changed(Oid relid)
 }
 
 /*
- * Return a number that grows whenever the results of attached_unpinned() may
- * have changed. A caller can keep such a result as long as the number stays
- * the same.
+ * Return a number that grows whenever the result of attached_unpinned() may
+ * have changed. A caller can keep a result while this number stays the same.
  */
 uint64
 attached_stamp(void)
@@ -186,8 +185,8 @@ attached_init(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether pg_temp is the last schema of a search_path, and is named
- * nowhere else in it. The path is parsed as the server does it
+ * Return whether pg_temp is the last schema of a search_path, and does not
+ * occur in it before. The path is parsed as the server does it
  * (recomputeNamespacePath()).
  */
 static bool
@@ -236,8 +235,8 @@ function_path(HeapTuple function)
 }
 
 /*
- * Return whether the caller's search_path cannot influence a function, because
- * the function fixes its own, with pg_temp last, or needs none.
+ * Return whether a function is safe from the caller's search_path: it fixes
+ * its own, with pg_temp last, or needs none.
  */
 static bool
 function_is_pinned(Oid function)
@@ -248,8 +247,8 @@ function_is_pinned(Oid function)
 	bool		pinned;
 
 	if (!HeapTupleIsValid(tuple))
-		return true;			/* the function was dropped: calling it will
-								 * fail */
+		/* dropped: a call will fail */
+		return true;
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	if (language == INTERNALlanguageId || language == ClanguageId ||
 		(language == SQLlanguageId &&
@@ -303,9 +302,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function to the functions that a search has found, unless it belongs
- * to the server. Serves as the callback of check_functions_in_node(); the
- * result false lets that function continue.
+ * Add a function to those that a search has found, unless it is one of the
+ * server's. A callback of check_functions_in_node(), which continues because
+ * the result is false.
  */
 static bool
 add_function(Oid function, void *context)
@@ -344,8 +343,8 @@ search_family(Search *search, Oid family)
 }
 
 /*
- * Find the functions in the CHECK constraints of a domain, but not in those of
- * its base type; search_type() searches the base type, too.
+ * Find the functions in the CHECK constraints of a domain, but not of its base
+ * type (see search_type()).
  */
 static void
 search_domain_checks(Search *search, Oid domain)
@@ -451,8 +450,8 @@ search_type(Search *search, Oid type)
  * ------------------------------------------------------------------------ */
 
 /*
- * Find the functions in an expression tree, and those of the result types of
- * its nodes.
+ * Find the functions in an expression tree, and in the result types of its
+ * nodes.
  */
 static bool
 search_node(Node *node, void *context)
@@ -569,10 +568,7 @@ search_foreign_key(Search *search, Oid constraint)
 static void
 search_triggers(Search *search, Relation rel)
 {
-	/*
-	 * The triggers are copied, because the search can cause a relcache
-	 * rebuild.
-	 */
+	/* a copy, because the search can make the server rebuild rel->trigdesc */
 	TriggerDesc *triggers = CopyTriggerDesc(rel->trigdesc);
 
 	for (int i = 0; triggers != NULL && i < triggers->numtriggers; i++)
@@ -591,9 +587,9 @@ search_triggers(Search *search, Relation rel)
 
 /*
  * Return the name of a deferrable constraint or trigger of a table; NULL if
- * there is none. Deferrable triggers are not allowed, because the server could
- * run them at the end of the transaction. They would then run with the rights
- * of the role that called blogstore, not of the owner.
+ * there is none. They are not allowed, because the server could run them at
+ * the end of the transaction. There they would run with the rights of the role
+ * that called blogstore, not of the owner.
  */
 char *
 attached_deferrable(Relation rel)
@@ -671,8 +667,8 @@ search_indexes(Search *search, Relation rel)
 }
 
 /*
- * Return the functions attached to an open table whose search_path is not
- * fixed, so that the caller could influence them; NIL if there are none.
+ * Return the functions attached to an open table that do not fix their
+ * search_path, so that the caller could influence them; NIL if there are none.
  * Locks: AccessShareLock on each index of the table while it is searched.
  */
 List *

@@ -1,26 +1,25 @@
 /*
  * guard.c
- *		Runs code that the owner of blogstore's tables has attached to them,
- *		such as triggers, so that it cannot harm the role whose request it
- *		runs in.
+ *		Protects the current role while code runs that the owner of blogstore's
+ *		tables has attached to them, such as triggers.
  *
- * Attached code runs within another role's request, or in the worker, which is
- * a superuser. A guard protects this role, or the worker, from that code: from
+ * Attached code runs in the session of another role, or in the worker, which
+ * is a superuser. It must not do anything with that role's rights. So from
  * guard_enter() to guard_leave(), code runs as the owner, in a
  * security-restricted operation. There the server refuses SET ROLE, temporary
  * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD.
  * guard_check_statement() refuses DDL. guard_leave() restores all settings.
- * Between the two calls, rows are written without the worker's replication
- * origin, which would keep them from being decoded
+ * guard_enter() also resets the worker's replication origin. With that origin,
+ * rows that attached code writes would not be decoded
  * (storage/bookkeeping/own_writes.c).
  *
- * The opposite danger, that the calling role influences what attached
- * functions do, is met by attached_functions.c: these functions must fix their
- * search_path.
+ * The opposite danger is that the calling role influences what attached
+ * functions do. Against that, these functions must fix their search_path
+ * (attached_functions.c).
  *
- * Guards nest, and must be left in reverse order. After an error, the abort of
- * the (sub)transaction leaves the guards that this (sub)transaction has
- * entered. Runs in any process that writes items.
+ * Calls of guard_enter() can nest. After an error, the abort of the
+ * (sub)transaction leaves the guards that this (sub)transaction has entered.
+ * Runs in any process that writes items.
  */
 #include "postgres.h"
 
@@ -42,20 +41,19 @@ struct Guard
 {
 	Guard	   *outer;
 	/*
-	 * The nesting level of the (sub)transaction that entered the guard. If
+	 * The nesting level of the (sub)transaction that called guard_enter(). If
 	 * this subtransaction aborts, the guard is left.
 	 */
 	int			level;
 	/*
-	 * The user id and security context before guard_enter(), which
-	 * guard_leave() restores.
+	 * The user id and security context before guard_enter(). guard_leave()
+	 * restores them.
 	 */
 	Oid			user;
 	int			sec_context;
 	int			guc_nest;
 	/*
-	 * The replication origin before guard_enter(), which guard_leave()
-	 * restores.
+	 * the replication origin before guard_enter(), restored by guard_leave()
 	 */
 	CompatOrigin origin;
 };
@@ -63,9 +61,10 @@ struct Guard
 static Guard *innermost = NULL;
 
 /*
- * Enter a guard. Called before code that the owner has attached to the tables
- * can run; the current user must be this owner. Unqualified names are looked
- * up only in pg_catalog, until a function sets its own search_path.
+ * Begin to protect the current role. Called before code that the owner has
+ * attached to the tables can run. The current user must be this owner. Until
+ * guard_leave(), unqualified names are looked up only in pg_catalog, unless a
+ * function sets its own search_path.
  */
 Guard *
 guard_enter(void)
@@ -86,8 +85,8 @@ guard_enter(void)
 }
 
 /*
- * Leave the guard that was entered last, and restore the security context and
- * all settings.
+ * Undo the last call of guard_enter(): restore the security context, and all
+ * settings.
  */
 void
 guard_leave(Guard *guard)
@@ -103,8 +102,8 @@ guard_leave(Guard *guard)
 /*
  * Check a utility statement before the server executes it. Errors: 42501 if
  * attached code executes DDL or SET CONSTRAINTS, that is, if the statement
- * runs between guard_enter() and guard_leave(). With SET CONSTRAINTS, attached
- * code could change when constraints of the calling role's tables are checked.
+ * runs between guard_enter() and guard_leave(). SET CONSTRAINTS is refused
+ * because it would also affect the calling role's tables.
  */
 void
 guard_check_statement(Node *stmt)
@@ -123,8 +122,8 @@ guard_check_statement(Node *stmt)
 }
 
 /*
- * Subtransaction callback: leave the guards that an aborted subtransaction has
- * entered.
+ * Subtransaction callback: forget the calls of guard_enter() that an aborted
+ * subtransaction has made.
  */
 static void
 subtransaction_ends(SubXactEvent event, SubTransactionId mine,
@@ -144,8 +143,8 @@ transaction_ends(XactEvent event, void *arg)
 }
 
 /*
- * Register the transaction callbacks that leave guards after an error. Called
- * once by _PG_init().
+ * Register the transaction callbacks that forget calls of guard_enter() after
+ * an error. Called once by _PG_init().
  */
 void
 guard_init(void)

@@ -1,16 +1,16 @@
 /*
  * applied_position.c
  *		How far the worker has applied changes to the views, as a position in
- *		the WAL: the one row of blogstore.change_feed.
+ *		the WAL. The only row of blogstore.change_feed has this position.
  *
  * The worker writes the row about once a second, before it advances its
- * replication slot to the same position. After a crash, the worker can
- * continue without the row: it brings copies up to date with the present state
- * of their posts, so that it does no harm to apply a change twice. When the
- * worker starts, it compares the row with the slot, to find out whether the
- * views were maintained with this slot. They were not if the slot was
- * recreated or advanced by hand, or if the server is a promoted standby whose
- * slot is ahead of the WAL that the standby had received.
+ * replication slot to the same position. After a crash, the row can lag behind
+ * the views. That does no harm: the worker always writes the present state of
+ * a post to its copies, so a change can be applied twice. When the worker
+ * starts, it compares the row with the slot, to find out whether changes were
+ * lost. That is so if the slot was recreated or advanced by hand, or if the
+ * server is a promoted standby whose slot is ahead of the WAL that the standby
+ * had received.
  *
  * Runs in the worker and in backends.
  */

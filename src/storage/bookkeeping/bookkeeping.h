@@ -1,8 +1,8 @@
 /*
  * bookkeeping.h
- *		The bookkeeping tables: small tables beside users, posts and feed,
- *		which hold blogstore's own state. Also: acting as the owner of all
- *		these tables.
+ *		Access to the bookkeeping tables. They are small tables beside users,
+ *		posts and feed, and hold blogstore's own state. Also functions to act
+ *		as the owner of all these tables.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H
@@ -18,7 +18,7 @@
 #include "utils/tuplestore.h"
 
 /* ------------------------------------------------------------------------
- * job_queue.c: work that continues after the command that requested it
+ * job_queue.c: deletions, renames and rebuilds, which the worker does in steps
  * ------------------------------------------------------------------------ */
 
 typedef enum JobKind
@@ -26,8 +26,8 @@ typedef enum JobKind
 	/* Rebuild the views: write the copies of posts and the feed anew. */
 	JOB_REBUILD,
 	/*
-	 * Write a user's new name to the user's posts, comments and likes. A job
-	 * without a user compares the names in all items with the users' names.
+	 * Write a user's new name to the user's posts, comments and likes. Without
+	 * a user id: correct the usernames in all items.
 	 */
 	JOB_RENAME,
 	JOB_DELETION,				/* delete a user's posts, comments and likes */
@@ -42,16 +42,17 @@ typedef enum JobKind
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
- * The phases that jobs of all kinds have. A phase is a number in the table
- * blogstore.jobs. The phases of a rebuild are explained in
- * views/worker/views_rebuild.c, and those of the other jobs in
+ * The phases that jobs of all kinds have. The column "phase" of blogstore.jobs
+ * has the number of the phase. The phases of a rebuild are explained in
+ * views/worker/views_rebuild.c. Those of other jobs are explained in
  * model/user_changes/user_items_sweep.c.
  */
 #define JOB_QUEUED 0			/* the worker has not begun the job */
 /*
  * The job is parked: one of its steps has failed because of a constraint or
- * trigger of the owner, or because an item lacks a value. After a pause, the
- * worker does the job again from its first item. Rebuilds are never parked.
+ * trigger of the owner, or because a required field of an item is NULL. After
+ * a pause, the worker does the job again from the beginning. Rebuilds are
+ * never parked.
  */
 #define JOB_PARKED 5
 
@@ -64,8 +65,8 @@ typedef enum RebuildPhase
 
 /*
  * The phases of a rename, a deletion and an arrival. In such a job the worker
- * goes over all items of a user, or of a partition, until no running
- * transaction can write another item of this user or partition.
+ * goes over all items of a user (or of a partition), until no running
+ * transaction can write another item of that user.
  */
 typedef enum SweepPhase
 {
@@ -74,8 +75,8 @@ typedef enum SweepPhase
 	SWEEP_WAIT,
 	SWEEP_RECHECK,
 	/*
-	 * For a deletion: wait until the views no longer show the deleted items.
-	 * For an arrival: update the copies of the partition's posts. A rename has
+	 * In a deletion: wait until the deleted items are no longer in the views.
+	 * In an arrival: update the copies of the partition's posts. A rename has
 	 * no such phase.
 	 */
 	SWEEP_VIEWS,
@@ -87,46 +88,37 @@ typedef struct Job
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	/*
-	 * The user of a rename or deletion. (For an arrival, the column user_id of
-	 * blogstore.jobs contains an OID, which is read into partition_table.)
-	 */
+	/* the user to be renamed or deleted */
 	pg_uuid_t	user_id;
 	/*
-	 * For an arrival: the table of the partition that has moved to this node;
-	 * InvalidOid if partitions have left the node.
+	 * In an arrival: the table of the partition that has moved to this node;
+	 * InvalidOid if partitions have left the node. (In blogstore.jobs, the
+	 * column user_id has this OID.)
 	 */
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	/*
-	 * The position within the partition at which the worker continues the job.
-	 */
+	/* the item in the partition after which the worker continues the job */
 	ItemPlace	place;
 	int64		done;
-	/*
-	 * The number of items that the job has to handle; -1 if it is not known.
-	 */
+	/* number of items that the job has to handle; -1 if not known */
 	int64		total;
-	/*
-	 * Whether the current transaction has locked the job's row (job_lock()).
-	 */
+	/* whether the current transaction has locked the job's row (job_lock()) */
 	bool		locked;
 	bool		finished;
 } Job;
 
 /*
- * SQL that selects the ids of the users who are being deleted. Readers do not
- * see the items of these users.
+ * SQL that selects the ids of the users who are being deleted. Queries leave
+ * out the items of these users.
  */
 #define USERS_BEING_DELETED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
 /*
- * SQL that selects the ids of the users who have been renamed, while the new
- * name is not yet in all of their items. A NULL in the result stands for all
- * users.
+ * SQL that selects the ids of renamed users whose new name is not in all of
+ * their items yet. A NULL in the result stands for all users.
  */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
@@ -165,25 +157,25 @@ extern void jobs_mend(void);
  * ------------------------------------------------------------------------ */
 
 /*
- * Whether readers may use the views, and with which settings the views were
- * built: the row of blogstore.view_state.
+ * The row of blogstore.view_state: whether queries may read the views, and
+ * with which settings the views were built.
  */
 typedef struct ViewState
 {
 	bool		enabled;		/* false after stop_worker() */
-	bool		ready;			/* the views show all posts, comments and
-								 * likes */
-	int			feed_size;		/* blogstore.feed_size when the feed was
-								 * built */
+	/* whether the views are complete */
+	bool		ready;
+	/* blogstore.feed_size when the feed was built */
+	int			feed_size;
 	/*
-	 * The setting blogstore.short_form_length when the views were built; 0 if
-	 * there are no views.
+	 * blogstore.short_form_length when the views were built; 0 if there are no
+	 * views
 	 */
 	int			short_form_length;
-	int64		short_form;		/* short_form_stamp() when the views were
-								 * built */
+	/* short_form_stamp() when the views were built */
+	int64		short_form;
 	/*
-	 * Whether the feed holds all posts that lists show. If so, list_feed()
+	 * Whether the feed has all posts that are not hidden. If so, list_feed()
 	 * need not read the container posts after the last row of the feed.
 	 */
 	bool		feed_whole;
@@ -197,18 +189,18 @@ extern void view_state_write(const ViewState *state);
 extern void view_state_write_whole(bool feed_whole);
 
 /*
- * How far the worker has applied changes to the views: the row of
- * blogstore.change_feed.
+ * The row of blogstore.change_feed: how far the worker has applied changes to
+ * the views.
  */
 typedef struct AppliedPosition
 {
-	/* The views contain all commits before this position. */
+	/* the views contain all commits before this WAL position */
 	XLogRecPtr	applied_lsn;
 	TimestampTz applied_at;
-	/* The server's timeline when the row was written. */
+	/* the server's timeline when the row was written */
 	int64		timeline;
 	int64		system_identifier;
-	/* The value of container_layout() when the row was written. */
+	/* container_layout() when the row was written */
 	int64		layout;
 } AppliedPosition;
 
@@ -216,7 +208,10 @@ extern void applied_position_read(AppliedPosition *position);
 extern void applied_position_write(const AppliedPosition *position);
 extern void applied_position_forget(void);
 
-/* The user id and security context that owner_end() restores. */
+/*
+ * The user id and security context before owner_begin(), which owner_end()
+ * restores.
+ */
 typedef struct OwnerScope
 {
 	Oid			user;

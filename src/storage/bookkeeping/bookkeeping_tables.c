@@ -6,8 +6,8 @@
  * The SQL statements of blogstore name these tables and run as the containers'
  * owner. If a bookkeeping table is missing, a role that may create objects in
  * the schema could put a view in its place, or a table that has a trigger. So
- * before a statement runs, each table that the statement names is locked, and
- * its relkind, owner, columns and key are checked. The owner must not have
+ * before a statement runs, each table that it names is locked. The table must
+ * have the right relkind, owner, columns and key. The owner must not have
  * added anything that could reject a row. A table that has passed the check is
  * not checked again until a relcache invalidation of the table arrives.
  *
@@ -52,9 +52,9 @@ typedef struct Column
 typedef struct TableShape
 {
 	const char *name;
-	Column		column[MAX_COLUMNS];	/* the first column is the primary
-										 * key */
-	/* The name of the table's CHECK constraint; NULL if it has none. */
+	/* the first is the primary key */
+	Column		column[MAX_COLUMNS];
+	/* name of blogstore's CHECK constraint; NULL if there is none */
 	const char *check;
 } TableShape;
 
@@ -86,9 +86,9 @@ static const TableShape shape[N_BOOKKEEPING] = {
 };
 
 /*
- * The results of the checks of the bookkeeping tables. known[table].valid
- * means that the table was found in order when it was last checked, and
- * known_owner[table] is the role that owned it at that time.
+ * The results of the checks of the bookkeeping tables. If known[table].valid
+ * is true, the table has passed the check, and known_owner[table] is the role
+ * that owned it at that time.
  */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
@@ -110,10 +110,10 @@ bookkeeping_lookup(Bookkeeping table)
 }
 
 /*
- * Return what is wrong with the indexes of an open bookkeeping table, as words
- * for a message; NULL if nothing. There must be a unique index on just the
- * first column, without a predicate. An index on other columns is not allowed,
- * because it could reject rows.
+ * Return a phrase for an error message that says what is wrong with the
+ * indexes of an open bookkeeping table; NULL if nothing is. There must be a
+ * unique index on just the first column, without a predicate. An index on
+ * other columns is not allowed, because it could reject rows.
  */
 static const char *
 indexes_problem(Relation rel, const char *column)
@@ -156,8 +156,9 @@ is_own_column(const TableShape *wanted, const char *name)
 }
 
 /*
- * Return what the owner has added to an open bookkeeping table that could
- * reject a row, or run code when a row is written; NULL if nothing.
+ * Return a phrase for an error message that says what the owner has added to
+ * an open bookkeeping table: something that could reject a row, or run code
+ * when a row is written. NULL if the owner has added nothing.
  */
 static const char *
 additions_problem(Relation rel, const TableShape *wanted)
@@ -178,8 +179,8 @@ additions_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return what is wrong with the columns and indexes of an open bookkeeping
- * table, as words for a message; NULL if nothing.
+ * Return a phrase for an error message that says what is wrong with the
+ * columns or indexes of an open bookkeeping table; NULL if nothing is.
  */
 static const char *
 columns_problem(Relation rel, const TableShape *wanted)
@@ -201,10 +202,10 @@ columns_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return why a relation cannot be used as a bookkeeping table, as words for a
- * message; NULL if it can. The caller has locked the relation.
+ * Return a phrase for an error message that says why a relation cannot be used
+ * as a bookkeeping table; NULL if it can. The caller has locked the relation.
  *
- * owner: the role that must own it
+ * owner: the role that must own the relation
  */
 const char *
 bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner)
@@ -249,7 +250,7 @@ bookkeeping_missing(Bookkeeping table)
 }
 
 /*
- * Lock a bookkeeping table, and check that it is as blogstore made it and
+ * Lock a bookkeeping table. Check that the table is as blogstore made it, and
  * belongs to the owner of the containers. Returns the table's OID.
  *
  * write: lock the table as for INSERT, so that the owner cannot add a trigger
@@ -279,8 +280,8 @@ bookkeeping_lock(Bookkeeping table, bool write)
 			known_owner[table] == owner)
 			return relid;
 		/*
-		 * The result of the check is not cached if the table is invalidated
-		 * during the check.
+		 * If a relcache invalidation of the table arrives during the check,
+		 * the result is not cached.
 		 */
 		began = remembered_begin(right, relid);
 		if (bookkeeping_lookup(table) != relid)
@@ -304,10 +305,10 @@ bookkeeping_lock(Bookkeeping table, bool write)
 }
 
 /*
- * Check a bookkeeping table, unless it was checked since its last
- * invalidation. Returns false, without waiting, if the table's lock is not
- * available. Errors: 55000 if the table is not as blogstore made it. Locks:
- * AccessShareLock for the check, to the end of the transaction.
+ * Check a bookkeeping table, unless it has passed the check since its last
+ * relcache invalidation. Returns false, without waiting, if the table's lock
+ * is not available. Errors: 55000 if the table is not as blogstore made it.
+ * Locks: AccessShareLock for the check, to the end of the transaction.
  */
 bool
 bookkeeping_check(Bookkeeping table)
@@ -326,8 +327,8 @@ bookkeeping_check(Bookkeeping table)
 
 /*
  * Read the first row of a bookkeeping table that is visible to the active
- * snapshot, and call take(rel, row, arg) with it. take NULL: only look whether
- * there is a row. Returns whether there is one. Errors: 55000. Locks:
+ * snapshot, and call take(rel, row, arg) for the row. If take is NULL, only
+ * look for a row. Returns whether there is a row. Errors: 55000. Locks:
  * AccessShareLock, to the end of the transaction.
  */
 bool
@@ -347,8 +348,8 @@ bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)
 }
 
 /*
- * Return the value of the column "name" in a row of rel; 0 if it is NULL. The
- * column's type must be passed by value.
+ * Return the value of the column "name" in a row; 0 if it is NULL. The
+ * column's type must be one that is passed by value.
  */
 Datum
 bookkeeping_value(Relation rel, TupleTableSlot *row, const char *name)

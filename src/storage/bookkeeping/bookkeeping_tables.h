@@ -37,8 +37,10 @@ extern Oid	bookkeeping_lock(Bookkeeping table, bool write);
 extern bool bookkeeping_check(Bookkeeping table);
 
 /*
- * A function that bookkeeping_first_row() calls with the row that it has read,
- * the row's table, and its own last argument.
+ * A function that bookkeeping_first_row() calls for a row.
+ *
+ * rel: the table of the row
+ * arg: the last argument of bookkeeping_first_row()
  */
 typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
 

@@ -1,11 +1,9 @@
 /*
  * job_progress.c
- *		Reads the queue of jobs, blogstore.jobs: for which jobs a caller has to
- *		wait, and how much of each job is done. Also replaces NULLs in that
- *		table.
+ *		Reports on blogstore.jobs: for which jobs a caller has to wait, and how
+ *		much of each job is done. Also replaces NULLs in that table.
  *
- * A job is work of the worker that continues after the command that requested
- * the job. Runs in backends.
+ * Runs in backends.
  */
 #include "postgres.h"
 
@@ -38,11 +36,10 @@ static KeptPlan left_plan = {
 
 /*
  * Return the ids of all committed jobs, as an array in the current memory
- * context, and set *count to their number. Leaves out two kinds of jobs for
- * which a caller cannot wait: parked jobs, which fail again until the owner
- * has repaired a table, and jobs of the current transaction, which the worker
- * cannot see before the commit. Acts as the owner of blogstore's tables.
- * Errors: 42501, 55000.
+ * context, and set *count to their number. Leaves out jobs for which a caller
+ * cannot wait. Parked jobs fail again until the owner has repaired a table.
+ * Jobs of the current transaction are invisible to the worker before the
+ * commit. Acts as the owner of blogstore's tables. Errors: 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -116,7 +113,7 @@ static KeptPlan progress_plan = {
 	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
 	" done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
-	/* started_at can be infinite, but only if the owner has written it */
+	/* only the owner can have made started_at infinite */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
 	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",
@@ -138,9 +135,8 @@ enum
 
 /*
  * Return the name of a job's phase for the view blogstore.progress; NULL if
- * the phase has no name. The arguments are a row of progress_plan. Any of its
- * values can be NULL or invalid, because the owner may write to
- * blogstore.jobs.
+ * the phase has no name. The arguments are a result row of progress_plan. Any
+ * value can be NULL or invalid, because the owner may write to blogstore.jobs.
  */
 static const char *
 shown_phase(const Datum *values, const bool *nulls)

@@ -1,21 +1,21 @@
 /*
  * job_queue.c
- *		The queue of jobs, in the table blogstore.jobs. A job is work of the
- *		worker that continues after the command that requested it.
+ *		The queue of jobs, in the table blogstore.jobs. A job is a deletion,
+ *		rename or rebuild that the worker does in steps.
  *
- * A job is a row, which is inserted in the transaction that requests the job.
- * The worker decodes the insert and does the job in steps. After each step it
- * saves the job's position in the row. All statements on this table are here,
- * except those that only examine it (job_progress.c). The phases of a job are
- * explained where its work is done:
+ * A transaction that requests a job inserts a row. The worker decodes the
+ * insert and does the job. After each step, the worker updates the row, so
+ * that it can continue after a restart. Statements that only report on the
+ * table are in job_progress.c. The phases of a job are explained where its
+ * work is done:
  *
  *		rebuild						views/worker/views_rebuild.c
  *		rename, deletion, arrival	model/user_changes/user_items_sweep.c
  *
- * Runs in backends and in the worker. Callers act as the owner of blogstore's
- * tables, unless a function's comment says that it does so itself. Errors of
- * all functions that run statements: 42501, and 55000 if the table is not as
- * blogstore made it.
+ * Runs in backends and in the worker. The caller must act as the owner of
+ * blogstore's tables (owner_begin()), unless a function's comment says that
+ * the function does so. Errors of all functions that run statements: 42501,
+ * and 55000 if the table is not as blogstore made it.
  */
 #include "postgres.h"
 
@@ -33,15 +33,13 @@
 #define MAX_PHASES 6
 
 /*
- * For each kind of job: the kind's name in blogstore.jobs, and the names of
- * its phases for the view blogstore.progress.
+ * For each JobKind: its name in blogstore.jobs, and the names of its phases
+ * for the view blogstore.progress.
  */
 static const struct
 {
 	const char *name;
-	/*
-	 * The name of each phase; NULL if jobs of this kind do not have the phase.
-	 */
+	/* the name of each phase; NULL if jobs of this kind lack the phase */
 	const char *phase[MAX_PHASES];
 }			kinds[N_JOB_KINDS] =
 {
@@ -75,16 +73,13 @@ static const struct
 	}}
 };
 
-/*
- * SQL statements find jobs that have not begun by (phase = 0), for all kinds
- * of jobs.
- */
+/* SQL statements find all jobs that have not begun by (phase = 0). */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 
 /*
- * Return the kind of jobs with a name; JOB_DELETION if the name is unknown.
- * Only the owner can have written an unknown name.
+ * Return the JobKind with a given name; JOB_DELETION if the name is unknown.
+ * Only the owner can have written an unknown name to blogstore.jobs.
  */
 JobKind
 job_kind(const char *name)
@@ -148,8 +143,8 @@ queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 /*
  * Queue a job.
  *
- * user_id: the user of a rename or deletion; NULL for a rename of all users,
- * and for a rebuild of the views
+ * user_id: the user to be renamed or deleted; NULL to correct the usernames in
+ * all items, or to rebuild the views
  */
 void
 job_queue(JobKind kind, const pg_uuid_t *user_id)
@@ -158,8 +153,8 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job, unless blogstore.jobs has a job of the same kind and user that
- * the worker has not begun.
+ * Queue a job, unless a job of the same kind and user is queued already, and
+ * the worker has not begun it.
  */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
@@ -169,9 +164,9 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 
 /*
  * Queue a job of kind JOB_ARRIVAL for a partition that has moved to this node
- * of a cluster. InvalidOid: queue one job for all partitions that have left
- * the node. The OID is stored in the job's column user_id, as the last four
- * bytes.
+ * of a cluster. With InvalidOid, queue one job for all partitions that have
+ * left the node. The OID is stored in the last four bytes of the column
+ * user_id.
  */
 void
 job_queue_arrival(Oid partition_table)
@@ -184,8 +179,8 @@ job_queue_arrival(Oid partition_table)
 }
 
 /*
- * Return the OID of the partition's table that job_queue_arrival() has stored
- * in the column user_id of a job.
+ * Return the OID of a partition's table from the column user_id, where
+ * job_queue_arrival() has stored it.
  */
 static Oid
 partition_of_job(const pg_uuid_t *key)
@@ -205,8 +200,8 @@ static KeptPlan restart_rebuilds_plan = {
 };
 
 /*
- * Let the worker begin the queued rebuilds of the views anew. Queue a rebuild
- * if none is queued.
+ * Queue a rebuild of the views. If one is queued already, let the worker begin
+ * it anew.
  */
 void
 job_queue_rebuild_anew(void)
@@ -225,8 +220,8 @@ static KeptPlan restart_sweeps_plan = {
 
 /*
  * Let the worker begin all queued renames, deletions and arrivals anew. Called
- * after partitions were attached, because a job that had begun has missed the
- * items in them.
+ * after a partition was attached, because jobs that had begun may have missed
+ * the items in it.
  */
 void
 jobs_restart_sweeps(void)
@@ -238,7 +233,7 @@ jobs_restart_sweeps(void)
  * Queue a rename of each of n users, whose names the owner has changed by SQL.
  * The worker then writes the new names to the users' items.
  *
- * all: also queue a rename of all users
+ * all: also queue a job that corrects the usernames in all items
  */
 void
 jobs_request_renames(const pg_uuid_t *users, int n, bool all)
@@ -333,8 +328,8 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
 	/*
-	 * The phase or the partition is invalid, which only the owner can have
-	 * written: begin the job anew.
+	 * Only the owner can have written an invalid phase or partition. Begin the
+	 * job anew.
 	 */
 	if (job_phase_name(job->kind, job->phase) == NULL || job->partition < 0)
 	{
@@ -368,8 +363,8 @@ jobs_list(int64 offset, Job *jobs, int limit)
 /*
  * Take the row lock (FOR UPDATE) on a job's row in blogstore.jobs until the
  * transaction ends. Returns false, without waiting, if another transaction has
- * the row locked. Also returns false if the job was deleted, or has become one
- * of another kind (job_make_rename()).
+ * the row locked. Also returns false if the row was deleted, or its kind has
+ * changed (job_make_rename()).
  */
 bool
 job_lock(Job *job)
@@ -383,8 +378,8 @@ job_lock(Job *job)
 }
 
 /*
- * Set the phase of a job, and its position to the first partition. The caller
- * has locked the job (job_lock()), and saves it (job_save()).
+ * Set the phase of a job, which then begins at the first partition. The caller
+ * has called job_lock(), and calls job_save() later.
  */
 void
 job_enter_phase(Job *job, int phase)
@@ -397,8 +392,8 @@ job_enter_phase(Job *job, int phase)
 }
 
 /*
- * Save the phase, position and counts of a job in its row. The caller has
- * locked the job (job_lock()).
+ * Save the phase and progress of a job in its row. The caller has called
+ * job_lock().
  */
 void
 job_save(const Job *job)
@@ -419,10 +414,7 @@ job_save(const Job *job)
 	(void) plan_run(&save_plan, values, nulls, false);
 }
 
-/*
- * Delete the row of a job that is done. The caller has locked the job
- * (job_lock()).
- */
+/* Delete the row of a job that is done. The caller has called job_lock(). */
 void
 job_finish(Job *job)
 {
@@ -441,9 +433,8 @@ static KeptPlan merge_plan = {
 };
 
 /*
- * Delete from blogstore.jobs all renames of this job's user that the worker
- * has not begun, except this job itself. They are not needed, because this job
- * writes the user's newest name.
+ * Delete other renames of the same user that the worker has not begun. They
+ * are not needed, because this job writes the user's newest name.
  */
 void
 job_merge_renames(const Job *job)
@@ -525,10 +516,10 @@ job_lock_deletion(const pg_uuid_t *user_id)
 }
 
 /*
- * Turn the job that deletes a user into a rename of the user with this id.
- * Called when a new user gets the id: the rename then writes the new user's
- * name to items that were left of the deleted user. The caller has locked the
- * job (job_lock_deletion()).
+ * Turn the deletion of a user into a rename. Called when a new user gets the
+ * id of a user who is being deleted. The rename writes the new user's name to
+ * the items that are left of the deleted user. The caller has called
+ * job_lock_deletion().
  */
 void
 job_make_rename(const pg_uuid_t *user_id)

@@ -1,27 +1,27 @@
 /*
  * own_writes.c
- *		Marks the worker's changes to the views, so that no worker decodes
- *		them.
+ *		Gives the worker's changes to the views a replication origin, so that
+ *		no worker decodes them.
  *
- * The mark is a replication origin, in the WAL records of the changes. The
- * origin exists in pg_replication_origin, because other output plugins look
- * origins up; for example, pgoutput does so if the containers are published.
+ * The origin is in the WAL records of the changes. It also exists in
+ * pg_replication_origin, because other output plugins may look it up. For
+ * example, pgoutput does so if the containers are published.
  *
- * The WAL records of commits and aborts must not have this origin. With it,
- * the server would track the origin's progress. The process would have to
- * acquire a state for this (replorigin_session_setup()), which uses one of
- * max_replication_slots. Without this state, a commit with an origin crashes,
- * and from PostgreSQL 16 on, so does an abort. So the mark is removed before a
- * transaction or subtransaction can end:
+ * The WAL records of commits and aborts must not have an origin. When a commit
+ * has an origin, the server tracks the origin's progress. It crashes if the
+ * process has not called replorigin_session_setup(), which uses up one of
+ * max_replication_slots. From PostgreSQL 16 on, the same is true for aborts.
+ * So the origin (compat_write_origin) is reset before a transaction or
+ * subtransaction can end:
  *
- * -	own_writes_run() removes it when the function that it calls returns or
- *	throws an error;
- * -	a callback removes it when the process exits;
- * -	guard_enter() removes it while attached code runs, which can have
- *	subtransactions.
+ * -	by own_writes_run(), when the function that it calls returns or throws an
+ *	error;
+ * -	by a callback, when the process exits;
+ * -	by guard_enter(), before triggers and other code of the owner's run, which
+ *	can have subtransactions.
  *
- * Runs in the worker. On a cluster, also in backends that write to this node's
- * views what the worker of another node has sent.
+ * Runs in the worker. On a cluster, also runs in backends that write changes
+ * to this node's views that the worker of another node has sent.
  */
 #include "postgres.h"
 
@@ -34,22 +34,22 @@
 #include "storage/lmgr.h"
 
 /*
- * The name of the replication origin. All databases share it, because each
- * worker decodes only its own database.
+ * The name of the replication origin. All databases use the same origin,
+ * because each worker decodes only its own database.
  */
 #define OWN_ORIGIN "blogstore_worker"
 
 /*
- * The id of the replication origin that marks the worker's changes, as
- * own_writes_look() has last found it; COMPAT_NO_ORIGIN if it did not exist.
+ * The id of the replication origin that the worker's changes have. Set by
+ * own_writes_look(); COMPAT_NO_ORIGIN if the origin does not exist.
  */
 static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 
 /*
- * Look up the id of the replication origin that marks the worker's changes.
- * The worker calls this in a transaction, before it decodes changes. If a
+ * Look up the id of the replication origin that the worker's changes have. The
+ * worker calls this in a transaction, before it decodes changes. If a
  * superuser has dropped the origin, the worker also decodes its own changes to
- * the views. That costs time, but the worker then finds the copies up to date.
+ * the views. That costs time, but does no harm.
  */
 void
 own_writes_look(void)
@@ -58,8 +58,8 @@ own_writes_look(void)
 }
 
 /*
- * Create the origin that marks the worker's changes, if it does not exist.
- * Locks: ExclusiveLock on pg_replication_origin, to the end of the
+ * Create the replication origin for the worker's changes, if it does not
+ * exist. Locks: ExclusiveLock on pg_replication_origin, to the end of the
  * transaction, so that two workers do not both create it.
  */
 static void
@@ -78,9 +78,9 @@ unmark(int code, Datum arg)
 }
 
 /*
- * Register a callback that removes the mark when the process exits. A FATAL
- * error runs it before the transaction aborts, so that the WAL record of the
- * abort has no origin.
+ * Register a callback that resets the origin when the process exits. On a
+ * FATAL error, the callback runs before the transaction aborts. So the WAL
+ * record of the abort has no origin.
  */
 static void
 unmark_at_exit(void)
@@ -93,9 +93,9 @@ unmark_at_exit(void)
 }
 
 /*
- * Call write(arg) in the current transaction, and mark the changes that it
- * makes, so that no worker decodes them. Changes that the owner's attached
- * code makes are not marked.
+ * Call write(arg) in the current transaction. Its changes get the worker's
+ * replication origin, so that no worker decodes them. Changes that the owner's
+ * triggers make do not get the origin.
  *
  * make: create the replication origin if it does not exist
  *
@@ -121,7 +121,7 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 	PG_END_TRY();
 }
 
-/* Return whether this origin marks changes of a worker to the views. */
+/* Return whether an origin is that of the worker's changes to the views. */
 bool
 own_writes_have(CompatOrigin origin)
 {

@@ -2,11 +2,11 @@
  * owner_scope.c
  *		Lets code act as the owner of blogstore's tables.
  *
- * A caller of a request needs no rights except EXECUTE on its function.
- * Requests act as the tables' owner, like SECURITY DEFINER functions. The
- * owner's triggers and expressions therefore never run with the rights of the
- * caller, or of the worker, which is a superuser. On an error, the abort of
- * the (sub)transaction restores the caller's user id.
+ * A role needs no rights except EXECUTE on the SQL functions. The functions
+ * act as the tables' owner, like SECURITY DEFINER functions. The owner's
+ * triggers and expressions therefore never run with the rights of the calling
+ * role, or of the worker, which is a superuser. On an error, the abort of the
+ * (sub)transaction restores the caller's user id.
  *
  * Runs in any process.
  */
@@ -21,17 +21,14 @@
 #include "access/xlog.h"
 #include "miscadmin.h"
 
-/*
- * The lock_timeout, in milliseconds, of transactions that do the worker's
- * work.
- */
+/* the lock_timeout of the worker's transactions, in milliseconds */
 #define WORKER_LOCK_WAIT "200"
 
 /*
- * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called by
- * each process that does work of the worker. A transaction that waits for a
- * lock keeps the locks that it already has, and thereby blocks others. After a
- * timeout it aborts, and the worker tries again.
+ * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called in
+ * transactions of the worker, and of other processes that do its work. While
+ * the worker waits for a lock, it blocks others with the locks that it already
+ * has. After a timeout the transaction aborts, and is tried again.
  */
 void
 limit_lock_waits(void)
@@ -43,7 +40,7 @@ limit_lock_waits(void)
  * Raise an error (25006) if the transaction is read-only, or the server is in
  * recovery.
  *
- * command: the name of the command that the user has called, for the message
+ * command: the name of the SQL function that was called, for the message
  */
 void
 need_writable(const char *command)

@@ -3,11 +3,11 @@
  *		Runs statements on the bookkeeping tables and the containers through
  *		SPI: prepared statements, and statements over whole containers.
  *
- * A statement runs in a guard (guard.c), for two reasons. First, names in the
- * statement are then looked up in pg_catalog, whatever the search_path of the
- * session is. Second, a statement that writes to a container, or plans a scan
- * of one, can run code that the owner has attached, and a guard keeps this
- * code from doing harm.
+ * A statement runs between guard_enter() and guard_leave() (guard.c), for two
+ * reasons. First, names in the statement are then looked up in pg_catalog,
+ * whatever the search_path of the session is. Second, a statement on a
+ * container can run code of the owner's, such as a trigger, when it writes or
+ * when it is planned. The guard keeps this code from doing harm.
  *
  * Runs in any process, as the containers' owner. Except for plan_run(), the
  * functions are called between SPI_connect() and SPI_finish().
@@ -35,8 +35,7 @@
 
 /*
  * Raise an error (55000) if row-level security hides rows of a table from its
- * owner, who is the current user. Statements of blogstore would treat hidden
- * rows as missing.
+ * owner, who is the current user. blogstore would take these rows for missing.
  */
 static void
 table_shows_all(Oid relid)
@@ -59,10 +58,10 @@ table_shows_all(Oid relid)
 }
 
 /*
- * Lock a container, because a statement names it. Raise an error (55000) if it
- * is not as blogstore made it, or does not show all its rows. Locks:
- * AccessShareLock on the root and on all tables below it, to the end of the
- * transaction.
+ * Lock a container, because a statement names it. Raise an error (55000) if
+ * the container is not as blogstore made it, or row-level security hides rows.
+ * Locks: AccessShareLock on the container's table and on all tables below it,
+ * to the end of the transaction.
  */
 static void
 lock_container(Container container)
@@ -75,8 +74,8 @@ lock_container(Container container)
 
 /*
  * Lock a bookkeeping table, because a statement names it. Raise an error
- * (55000) if it is not as blogstore made it, or does not show all its rows.
- * Locks: those of bookkeeping_lock().
+ * (55000) if the table is not as blogstore made it, or row-level security
+ * hides rows. Locks: those of bookkeeping_lock().
  */
 static void
 lock_bookkeeping(Bookkeeping table, bool write)
@@ -86,7 +85,7 @@ lock_bookkeeping(Bookkeeping table, bool write)
 
 /*
  * Lock all tables that the statements of an import name. Raise an error
- * (55000) if they are not as blogstore made them, or do not show all their
+ * (55000) if one is not as blogstore made it, or row-level security hides
  * rows. Locks: those of lock_container() and bookkeeping_lock().
  */
 void
@@ -99,9 +98,9 @@ tables_lock_for_import(void)
 }
 
 /*
- * Lock the tables that a statement names, and check that they can be used.
- * Also check that the code attached to the containers among them may run.
- * Errors: 55000.
+ * Lock the tables that a statement names, and check that they can be used. For
+ * containers, also check that the code that the owner has attached to them may
+ * run. Errors: 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)
@@ -118,8 +117,8 @@ lock_tables(const KeptPlan *plan, bool write)
 }
 
 /*
- * Return which tables of blogstore a prepared statement names, as a bit mask
- * like KeptPlan.tables.
+ * Return a bit mask of the tables of blogstore that a prepared statement
+ * names, as in KeptPlan.tables.
  */
 static int
 tables_named(SPIPlanPtr made)
@@ -190,7 +189,7 @@ check_result(const KeptPlan *plan, int rc)
 
 /*
  * Run a statement, and keep its plan for the session. Returns the result code
- * of SPI, which is not negative; the rows are in SPI_tuptable.
+ * of SPI_execute_plan(), which is not negative. The rows are in SPI_tuptable.
  *
  * values, nulls: the statement's parameters, as for SPI_execute_plan()
  * read_only: the statement only reads, with the active snapshot
@@ -215,9 +214,9 @@ plan_execute(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Run a statement whose result rows are not needed, and keep its plan.
- * Connects to SPI itself. Returns how many rows the statement has found or
- * changed. Arguments, errors and locks: those of plan_execute().
+ * Run a statement whose result rows are not needed, and keep its plan. Calls
+ * SPI_connect() and SPI_finish() itself. Returns how many rows the statement
+ * has found or changed. Arguments, errors and locks: those of plan_execute().
  */
 uint64
 plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
@@ -232,7 +231,7 @@ plan_run(KeptPlan *plan, Datum *values, const char *nulls, bool read_only)
 }
 
 /*
- * Get a uuid from a column of a result row of SPI. If the column is NULL,
+ * Get a uuid from a column of a row in SPI_tuptable. If the column is NULL,
  * returns false and sets *out to zeros.
  */
 bool
@@ -248,8 +247,8 @@ row_uuid(HeapTuple row, TupleDesc desc, int column, pg_uuid_t *out)
 }
 
 /*
- * Run a SELECT without parameters, with the active snapshot, and send each row
- * to "dest" as it comes. The plan is kept. Errors and locks: those of
+ * Run a SELECT without parameters, with the active snapshot, and send each
+ * result row to "dest" at once. The plan is kept. Errors and locks: those of
  * plan_execute().
  */
 void
@@ -266,7 +265,7 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Run a SELECT without parameters, and send each row to "dest" as it comes.
+ * Run a SELECT without parameters, and send each result row to "dest" at once.
  * The plan is not kept, because the text of the statement changes between
  * calls. Errors and locks: those of plan_execute().
  */
@@ -300,9 +299,9 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	SPIPlanPtr	made;
 
 	/*
-	 * Without statistics, the planner would choose nested loops, or sorts for
-	 * merge joins. Per-partition joins and JIT compilation cost more than they
-	 * save.
+	 * If the tables have no statistics, the planner would choose nested loops,
+	 * or sorts for merge joins. Joins of single partitions and JIT compilation
+	 * cost more than they save.
 	 */
 	setting_change("enable_nestloop", "off");
 	setting_change("enable_mergejoin", "off");
@@ -311,7 +310,7 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	setting_change("jit", "off");
 	/*
 	 * About a dozen plan nodes keep their memory until the statement ends.
-	 * Together they may use maintenance_work_mem.
+	 * Together they may use about maintenance_work_mem.
 	 */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)

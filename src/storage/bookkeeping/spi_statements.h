@@ -11,7 +11,7 @@
 
 #include "executor/spi.h"
 
-/* Bit masks for KeptPlan.tables, which says what tables a statement names. */
+/* Bit masks of tables for KeptPlan.tables. */
 #define ON_CONTAINER(container) (1 << (container))
 #define ON_BOOKKEEPING(table) (1 << (N_CONTAINERS + (table)))
 
@@ -25,15 +25,16 @@
 #define ON_UNSENT ON_BOOKKEEPING(BOOK_UNSENT)
 
 /*
- * An SQL statement on tables of blogstore. It is prepared at its first use,
- * and the plan is kept for the session, except by functions whose names end in
- * "once".
+ * An SQL statement on tables of blogstore. The first execution prepares the
+ * statement and keeps its plan for the session. Functions whose names end in
+ * "once" do not keep the plan.
  */
 typedef struct KeptPlan
 {
 	/*
-	 * The tables that the statement names, as a mask of ON_CONTAINER() and
-	 * ON_BOOKKEEPING(). They are locked and checked before the statement runs.
+	 * A bit mask (ON_CONTAINER(), ON_BOOKKEEPING()) of the tables that the
+	 * statement names. These tables are locked and checked before the
+	 * statement runs.
 	 */
 	int			tables;
 	const char *sql;

@@ -1,14 +1,14 @@
 /*
  * view_state.c
- *		Whether readers may use the views: the one row of
- *		blogstore.view_state.
+ *		Whether queries may read the views. The only row of
+ *		blogstore.view_state says so.
  *
  * A query reads the row with its own snapshot. So the column "ready" says
- * whether the views are complete in that snapshot. The process caches this
+ * whether the views are complete in that snapshot. Each process caches this
  * column. A transaction that writes the row sends a relcache invalidation for
- * the table (remembered_table.c), which also reaches standbys. A query uses
- * the cached value only if its snapshot is new enough to show the row version
- * that was cached.
+ * the table, also to standbys, and so empties the caches. A query uses the
+ * cached value only if the cached row version is visible to the query's
+ * snapshot.
  *
  * Runs in any process.
  */
@@ -45,12 +45,12 @@ static KeptPlan write_whole_plan = {
 };
 
 /*
- * The cached column "ready": whether readers may use the views, according to
- * blogstore.view_state.
+ * The cache: whether queries may read the views (remembered_ready), and
+ * whether that is still valid (memory.valid).
  */
 static Remembered memory;
 static bool remembered_ready;
-/* The xmin of the row version of blogstore.view_state that was cached. */
+/* the xmin of the row version that was cached */
 static TransactionId remembered_xmin;
 
 static Oid
@@ -59,9 +59,7 @@ view_state_relid(void)
 	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
-/*
- * The contents of the row of blogstore.view_state, and the row version's xmin.
- */
+/* The row of blogstore.view_state, and the xmin of the row version. */
 typedef struct SeenRow
 {
 	ViewState	state;
@@ -91,8 +89,8 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 
 /*
  * Read the row of blogstore.view_state with the active snapshot, and set *xmin
- * to the xmin of the row version. Without a row, as after a TRUNCATE of all
- * tables, the worker is enabled, but the views are not ready.
+ * to the xmin of the row version. If there is no row, as after a TRUNCATE of
+ * all tables, set state->enabled, but not state->ready.
  */
 static void
 read_row(ViewState *state, TransactionId *xmin)
@@ -105,9 +103,10 @@ read_row(ViewState *state, TransactionId *xmin)
 }
 
 /*
- * Read the row of blogstore.view_state with the active snapshot. If it is
- * missing, all fields are zero, except that "enabled" is true. Errors: 55000.
- * Locks: AccessShareLock on the table, to the end of the transaction.
+ * Read the row of blogstore.view_state with the active snapshot. If there is
+ * no row, "enabled" becomes true, and the other fields of the struct become
+ * zero. Errors: 55000. Locks: AccessShareLock on the table, to the end of the
+ * transaction.
  */
 void
 view_state_read(ViewState *state)
@@ -142,13 +141,12 @@ view_state_write(const ViewState *state)
 }
 
 /*
- * Write the column feed_whole of blogstore.view_state: whether the feed holds
- * all posts that lists show. Called in the transaction that writes the feed;
- * the caller has called views_lock(). Acts as the owner of blogstore's tables.
- * Errors and locks: those of view_state_write().
+ * Write the column feed_whole of blogstore.view_state: whether the feed has
+ * all posts that are not hidden. Called in the transaction that writes the
+ * feed; the caller has called views_lock(). Acts as the owner of blogstore's
+ * tables. Errors and locks: those of view_state_write().
  *
- * Sends no relcache invalidation, because no process caches feed_whole. A
- * cached value could be older than what the process's snapshot shows.
+ * Sends no relcache invalidation, because no process caches feed_whole.
  */
 void
 view_state_write_whole(bool feed_whole)
@@ -167,7 +165,7 @@ view_state_write_whole(bool feed_whole)
 
 /*
  * Return whether the row version of blogstore.view_state with this xmin is the
- * newest committed one. An old snapshot may show an older version.
+ * newest committed version. An older snapshot may see an older version.
  */
 static bool
 is_newest(TransactionId xmin)
@@ -185,8 +183,8 @@ is_newest(TransactionId xmin)
 
 /*
  * Read the row of blogstore.view_state with the active snapshot, and return
- * whether it allows readers to use the views. Caches the result if the
- * snapshot shows the newest version of the row.
+ * whether queries may read the views. Caches the result if the snapshot sees
+ * the newest version of the row.
  */
 static bool
 reread_row(void)
@@ -205,7 +203,7 @@ reread_row(void)
 
 /*
  * Return whether a worker keeps the views up to date, and already did so when
- * the snapshot was taken. Otherwise the snapshot may show views that lag
+ * the snapshot was taken. If not, the views that the snapshot sees may lag
  * behind the posts.
  */
 static bool
@@ -221,8 +219,7 @@ served_to(Snapshot snapshot)
 /*
  * Return whether a query may read the views with its snapshot, which is the
  * active one. The views must be complete in this snapshot. On a primary, a
- * worker must also keep them up to date, because otherwise they lag behind the
- * posts. Errors: 55000.
+ * worker must also keep the views up to date. Errors: 55000.
  */
 bool
 views_ready(Snapshot snapshot)
@@ -236,9 +233,9 @@ views_ready(Snapshot snapshot)
 }
 
 /*
- * Record in blogstore.view_state that readers must not use the views, because
- * no worker will keep them up to date. A standby has no worker to ask, so it
- * depends on this row. Errors and locks: those of view_state_write().
+ * Record in blogstore.view_state that queries must not read the views, because
+ * no worker will keep the views up to date. Standbys learn it from this row.
+ * Errors and locks: those of view_state_write().
  */
 void
 views_abandon(void)
@@ -257,9 +254,9 @@ views_abandon(void)
 
 /*
  * Take the views' lock, in exclusive mode, until the transaction ends. Every
- * transaction takes it before it writes to the copies of posts or to the feed.
- * It is a heavyweight lock on the table posts with sub-object number 1, which
- * the server itself does not lock.
+ * transaction takes this lock before it writes to the copies of posts or to
+ * the feed. The lock is a heavyweight lock on sub-object number 1 of the table
+ * posts. The server itself does not lock this sub-object.
  */
 void
 views_lock(void)

@@ -288,8 +288,8 @@ item_scan_require(const ItemScan *scan, const BlogItem *item)
 }
 
 /*
- * Set *place to the position of a scan's current item. A later scan can start
- * after this position (ItemQuery.after).
+ * Set *place to the place of a scan's current item. A later scan can start
+ * after this place (ItemQuery.after).
  */
 void
 item_scan_place(const ItemScan *scan, ItemPlace *place)

@@ -52,8 +52,9 @@ struct ItemWriter
 	bool		by_key;			/* opened by key, not by number */
 	bool		triggers;
 	/*
-	 * A Guard limits what code that the owner has attached to the table, such
-	 * as triggers, may do (see guard_enter()). NULL if there is no such code.
+	 * The result of guard_enter(): until guard_leave(), code that the owner
+	 * has attached to the table, such as a trigger, cannot harm the role that
+	 * runs it. NULL if the owner has attached no code.
 	 */
 	Guard	   *guard;
 	bool		wrote;

@@ -22,7 +22,7 @@
 #include "storage/itemptr.h"
 #include "utils/snapshot.h"
 
-/* A position in a list that is ordered by (creation_date, id). */
+/* A place in a list that is ordered by (creation_date, id). */
 typedef struct Cursor
 {
 	bool		valid;
@@ -131,8 +131,8 @@ typedef struct ItemQuery
 	int			nkeys;
 	/*
 	 * If not NULL and valid, the scan returns only items that come after this
-	 * position in the direction of the scan. In the index, (creation_date, id)
-	 * must follow the key columns that are given in "key".
+	 * (creation_date, id) in the direction of the scan. In the index, these
+	 * two columns must follow the key columns that are given in "key".
 	 */
 	const Cursor *cursor;
 	/*
