@@ -4,9 +4,9 @@
  *		over the nodes of a cluster.
  *
  * src/cluster/ is the topmost area of the source. It calls all other areas,
- * and they call it only through the struct ClusterCalls. Without a cluster
- * these functions are not called. The comment of each function also says what
- * happens then ("On one machine, ...").
+ * and they call it only through the struct ClusterCalls. Without a cluster,
+ * most of these functions are not called. The comment of each function also
+ * says what happens then ("On one machine, ...").
  */
 #ifndef BLOGSTORE_CLUSTER_CALLS_H
 #define BLOGSTORE_CLUSTER_CALLS_H
@@ -52,13 +52,12 @@ typedef struct SpreadTable
 typedef enum UserChange
 {
 	/*
-	 * Write the user's item. Its username stays, or the caller has already
-	 * reserved the new one in the table usernames.
+	 * Write the user's row. The username stays, or the caller has already
+	 * reserved the new username in the table usernames.
 	 */
 	USER_EDIT,
 	/*
-	 * Change the username. The caller has not reserved the new one in the
-	 * table usernames yet.
+	 * Change the username. The caller has not reserved the new username yet.
 	 */
 	USER_RENAME,
 	USER_DELETION
@@ -138,9 +137,9 @@ typedef struct ClusterCalls
 
 	/*
 	 * Take a row lock on a user's row on all nodes, and read the user into
-	 * *user. Returns false if there is none. For a rename or a deletion, this
-	 * first locks the table usernames. On one machine, the caller locks the
-	 * user's row.
+	 * *user. Returns false if the user does not exist. For a rename or a
+	 * deletion, first locks the table usernames. On one machine, the caller
+	 * locks the user's row.
 	 */
 	bool		(*lock_user) (const pg_uuid_t *user_id, UserChange change, BlogItem *user);
 
@@ -172,9 +171,9 @@ typedef struct ClusterCalls
 	void		(*settle) (bool write);
 
 	/*
-	 * Run the SQL function of a request that writes on the node that has the
-	 * post named in the function's arguments. This can be another node. On one
-	 * machine, the caller calls the function.
+	 * Run an SQL function that writes, for example create_comment(). It runs
+	 * on the node that has the post named in its arguments, which can be
+	 * another node. On one machine, the caller calls the function.
 	 */
 	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
 
@@ -304,16 +303,17 @@ typedef struct ClusterCalls
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * Posts about whose copies and feed rows verify() must be silent, because
-	 * a worker has yet to update these rows.
+	 * verify() must not report a difference that a worker has yet to correct.
+	 * These functions tell verify() about which posts it must be silent.
 	 *
-	 * verify() calls views_look_begin() at its beginning. That function
-	 * records for each node's worker the last round of the main loop whose
-	 * changes are in the views. At its end, verify() calls views_look_end(),
-	 * which returns posts from "post_ids": those of which a worker has decoded
-	 * a change after the recorded round. If views_look_begin() returns false,
-	 * or views_look_end() returns NULL, verify() reports nothing at all. On
-	 * one machine, verify() reads the worker's round from shared memory.
+	 * At its beginning, verify() calls views_look_begin(). That function
+	 * records, for the worker of each node, the last round of the main loop
+	 * whose changes are in the views. At its end, verify() calls
+	 * views_look_end(). That function returns the posts among "post_ids" of
+	 * which a worker has decoded a change after the recorded round. If
+	 * views_look_begin() returns false, or views_look_end() returns NULL,
+	 * verify() reports nothing at all. On one machine, verify() reads the
+	 * worker's round from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);

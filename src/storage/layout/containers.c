@@ -140,15 +140,13 @@ container_require_columns(Container container)
 		layout_problem_raise(problem);
 }
 
-/*
- * ------------------------------------------------------------------------
+/* ------------------------------------------------------------------------
  * Partitions
  *
  * The functions below have an argument "type", because of clusters. There,
  * users are on every node, while the copies of a user's posts are on one node.
  * On one machine, a partition holds items of all types.
- * ------------------------------------------------------------------------
- */
+ * ------------------------------------------------------------------------ */
 
 /*
  * Return the number of the partition that holds the items of a type with a

@@ -128,9 +128,9 @@ layout_watch(CachedContainer *cc, Oid relid, int partition)
 }
 
 /*
- * Return how many item types a leaf takes, according to the LIST bounds of its
- * siblings and itself.
+ * Return how many item types a leaf takes.
  *
+ * bound: the LIST bounds of all leaves of the partition
  * partition: the leaf's index in "bound"
  */
 static int
@@ -332,7 +332,7 @@ load_begin(CachedContainer *cc, Oid root)
 /*
  * Return the largest modulus of a container's hash partitions, which another
  * backend has left in shared memory (shared_hints.c). Returns 0 if no backend
- * has, or the modulus is larger than MAX_SPARSE.
+ * has left it, or if it is larger than MAX_SPARSE.
  */
 static int
 expected_modulus(Container container, Oid root)

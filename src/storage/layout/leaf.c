@@ -262,8 +262,8 @@ attached_problem(Relation rel)
 
 /*
  * Return why code that the owner has attached to an open leaf forbids writes
- * to the leaf; NULL if writes are allowed. That writes are allowed is cached
- * until attached_stamp() changes.
+ * to the leaf; NULL if writes are allowed. A result of NULL is cached until
+ * attached_stamp() changes.
  */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)

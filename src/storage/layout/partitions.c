@@ -8,9 +8,9 @@
  * says which partitions there are, and which of them are on this node. Other
  * files need not know these differences.
  *
- * They name a partition by a number from 0 on. A number is valid as long as
- * the cached layout is valid. On a cluster the numbers have gaps, because some
- * partitions are on other nodes.
+ * Other files name a partition by a number from 0 on. A number is valid as
+ * long as the cached layout is valid. On a cluster the numbers have gaps,
+ * because some partitions are on other nodes.
  *
  * Runs in any process.
  */

@@ -68,8 +68,8 @@ item_identity(Container container, ItemType type)
 
 /*
  * Return a bit mask of the fields that a caller needs of an item that it has
- * locked. Copies of posts and feed rows need only the fields that identify the
- * row, because the worker writes all other columns anew.
+ * locked. Of a copy of a post or a feed row, callers need only the fields that
+ * identify the row, because the worker writes all other columns anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)

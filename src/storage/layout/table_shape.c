@@ -388,8 +388,7 @@ shape_root_columns(Relation root, Container container)
 	return p;
 }
 
-/*
- * ------------------------------------------------------------------------
+/* ------------------------------------------------------------------------
  * Tables to which only blogstore writes
  *
  * These are the leaves of the views (the copies of posts in users, and the
@@ -397,8 +396,7 @@ shape_root_columns(Relation root, Container container)
  * owner adds to such a table could reject the worker's rows, at each retry
  * again. So the worker does not write to a table that has such an addition.
  * Only the catalogs are read.
- * ------------------------------------------------------------------------
- */
+ * ------------------------------------------------------------------------ */
 
 /*
  * Return whether a container's items of a type belong to the views: the feed,

@@ -365,7 +365,7 @@ typedef struct Inserter
 	TransactionId xid;
 	/*
 	 * The token of a speculative insertion that the transaction has not yet
-	 * confirmed or withdrawn; 0 if the insertion is not speculative.
+	 * confirmed or withdrawn; else 0.
 	 */
 	uint32		token;
 } Inserter;

@@ -137,7 +137,7 @@ typedef struct ItemQuery
 	const Cursor *cursor;
 	/*
 	 * If not NULL and valid, the scan returns only items that come after this
-	 * item in the index.
+	 * place in the index.
 	 */
 	const ItemPlace *after;
 	bool		backward;
@@ -180,8 +180,8 @@ typedef struct ManyItems
 	int			n;
 	ManyItem   *item;			/* n elements, one for each distinct key */
 	/*
-	 * asked[i] is the index in the array "item" of the item with the caller's
-	 * key number i.
+	 * asked[i] is the index in "item" of the element for the caller's key
+	 * number i.
 	 */
 	int		   *asked;
 	/* for EXPLAIN: number of tables that were read */
