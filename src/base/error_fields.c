@@ -17,7 +17,8 @@
  * field empty.
  *
  * table: the name of one of blogstore's tables.
- * column: the function's argument or the item's property that is wrong.
+ * column: the argument of the SQL function, or the column of the item, that is
+ * wrong.
  * rule: the violated rule (RULE_...). Clients see it as the constraint.
  */
 int

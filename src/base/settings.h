@@ -6,7 +6,7 @@
 #ifndef BLOGSTORE_SETTINGS_H
 #define BLOGSTORE_SETTINGS_H
 
-/* databases of one server that can use blogstore */
+/* maximum number of databases of a server that use blogstore */
 #define MAX_DATABASES 64
 
 /*

@@ -20,7 +20,7 @@ typedef struct WorkerHooks
 {
 	/*
 	 * Called when this process has found blogstore's tables in its database.
-	 * Asks the launcher for a worker if the database has none.
+	 * Requests a worker if the database has none.
 	 */
 	void		(*containers_found) (void);
 	/*

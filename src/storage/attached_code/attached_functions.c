@@ -302,9 +302,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function to those that a search has found, unless it is one of the
- * server's. A callback of check_functions_in_node(), which continues because
- * the result is false.
+ * Add a function to those that a search has found, unless the function is one
+ * of the server's. A callback of check_functions_in_node(), which continues
+ * because the result is false.
  */
 static bool
 add_function(Oid function, void *context)
@@ -587,9 +587,9 @@ search_triggers(Search *search, Relation rel)
 
 /*
  * Return the name of a deferrable constraint or trigger of a table; NULL if
- * there is none. They are not allowed, because the server could run them at
- * the end of the transaction. There they would run with the rights of the role
- * that called blogstore, not of the owner.
+ * there is none. Deferrable constraints and triggers are not allowed, because
+ * the server could run them at the end of the transaction. There they would
+ * run with the rights of the role that called blogstore, not of the owner.
  */
 char *
 attached_deferrable(Relation rel)

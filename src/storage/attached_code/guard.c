@@ -4,7 +4,7 @@
  *		tables has attached to them, such as triggers.
  *
  * Attached code runs in the session of another role, or in the worker, which
- * is a superuser. It must not do anything with that role's rights. So from
+ * is a superuser. This code must not use the rights of that role. So from
  * guard_enter() to guard_leave(), code runs as the owner, in a
  * security-restricted operation. There the server refuses SET ROLE, temporary
  * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD.

@@ -64,9 +64,9 @@ typedef enum RebuildPhase
 } RebuildPhase;
 
 /*
- * The phases of a rename, a deletion and an arrival. In such a job the worker
- * goes over all items of a user (or of a partition), until no running
- * transaction can write another item of that user.
+ * The phases of a rename, a deletion and an arrival (JOB_ARRIVAL). In such a
+ * job the worker goes over all items of a user (or of a partition), until no
+ * running transaction can write another item of that user.
  */
 typedef enum SweepPhase
 {

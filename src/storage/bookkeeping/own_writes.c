@@ -8,10 +8,10 @@
  * example, pgoutput does so if the containers are published.
  *
  * The WAL records of commits and aborts must not have an origin. When a commit
- * has an origin, the server tracks the origin's progress. It crashes if the
- * process has not called replorigin_session_setup(), which uses up one of
- * max_replication_slots. From PostgreSQL 16 on, the same is true for aborts.
- * So the origin (compat_write_origin) is reset before a transaction or
+ * has an origin, the server tracks the origin's progress. The server crashes
+ * if the process has not called replorigin_session_setup(), which uses up one
+ * of max_replication_slots. From PostgreSQL 16 on, the same is true for
+ * aborts. So the origin (compat_write_origin) is reset before a transaction or
  * subtransaction can end:
  *
  * -	by own_writes_run(), when the function that it calls returns or throws an

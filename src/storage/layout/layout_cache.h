@@ -167,8 +167,8 @@ typedef enum HintKind
 	 */
 	HINT_MODULUS,
 	/*
-	 * The hint is the OID of a container's hash partition. HintKey.number is
-	 * the remainder of the keys that the partition takes.
+	 * The hint is the OID of the hash partition that takes keys with a given
+	 * remainder. HintKey.number is the remainder.
 	 */
 	HINT_PARTITION,
 	/* The hint is the OID of a leaf. HintKey.number is its ItemType. */

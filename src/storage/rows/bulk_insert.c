@@ -48,15 +48,16 @@ struct BulkInsert
 	 */
 	ItemWriter *writer;
 	/*
-	 * The index entries of that partition, which are inserted after all of its
-	 * rows. NULL if each row's index entries are inserted together with the
-	 * row.
+	 * The index entries of the rows in the current partition. They are
+	 * inserted after all rows of the partition. NULL if each row's index
+	 * entries are inserted together with the row.
 	 */
 	IndexEntries *entries;
 	TupleDesc	desc;			/* the tuple descriptor of all slots */
 	TupleTableSlot *slot[BULK_ITEMS];	/* created when needed */
 	int			n;				/* number of rows collected in "slot" */
-	Size		bytes;			/* approximate size of these rows */
+	/* approximate size of the rows in "slot", in bytes */
+	Size		bytes;
 };
 
 /*

@@ -16,8 +16,8 @@
 /*
  * Read the only item that matches "query", and copy it to the current memory
  * context. Returns false if no such item is visible to the snapshot. Errors:
- * 22004 if the item has NULL in a column that blogstore requires; 55000 if the
- * table cannot be read.
+ * 22004 if a required field of the item is NULL; 55000 if the table cannot be
+ * read.
  */
 bool
 item_get(const ItemQuery *query, BlogItem *out)

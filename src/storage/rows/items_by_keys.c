@@ -169,8 +169,8 @@ many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
 
 /*
  * Copy the item that a scan finds to item->item. If the copy points to TOAST
- * values, keep the lock on the item's table until the transaction ends. A
- * ManyTake function.
+ * values, keep the lock on the item's table until the transaction ends. Passed
+ * to many_items_scan().
  */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)
@@ -192,8 +192,8 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
 
 /*
  * Read the items that have one of the given partition keys. The result is in
- * the current memory context. Errors: 22004 if an item has NULL in a column
- * that blogstore requires, and those of item_scan_begin().
+ * the current memory context. Errors: 22004 if a required field of an item is
+ * NULL, and those of item_scan_begin().
  *
  * query->key: values of the index's key columns, without the last one, which
  * must be the partition key

@@ -107,8 +107,9 @@ item_scan_ask(ItemScan *scan)
  * Prefetch the heap pages of a scan's next rows. Called if a page had to be
  * read into shared buffers since the scan returned its last row. Prefetches no
  * more rows than the scan is expected to return. If several scans are merged
- * into one list, each scan is expected to return an equal part of the list.
- * After that part, as many rows again are expected.
+ * into one list, each scan is first expected to return an equal share of the
+ * list. A scan that has returned more than its share is expected to return as
+ * many rows again.
  */
 void
 read_ahead(ItemScan *scan)

@@ -74,8 +74,8 @@ typedef enum ItemResult
 } ItemResult;
 
 /*
- * What is known of the newest version of an item. The snapshot need not show
- * this version.
+ * Whether the newest version of an item is live. The version may be invisible
+ * to the snapshot.
  */
 typedef enum ItemLife
 {
@@ -195,8 +195,7 @@ typedef struct ManyItems
 /*
  * item_by_key.c, row_scan.c: reading items by key and as lists. Reading waits
  * for DDL on the table, but for no other transaction. Errors: 55000 if the
- * table cannot be read; 22004 if an item has NULL in a column that blogstore
- * requires.
+ * table cannot be read; 22004 if a required field of an item is NULL.
  */
 extern bool item_get(const ItemQuery *query, BlogItem *out);
 extern bool item_is_there(Container container, ItemType type,
