@@ -36,10 +36,11 @@ static KeptPlan left_plan = {
 
 /*
  * Return the ids of all committed jobs, as an array in the current memory
- * context, and set *count to their number. Leaves out jobs for which a caller
- * cannot wait. Parked jobs fail again until the owner has repaired a table.
- * Jobs of the current transaction are invisible to the worker before the
- * commit. Acts as the owner of blogstore's tables. Errors: 42501, 55000.
+ * context, and set *count to their number. Leaves out two kinds of jobs, for
+ * which a caller cannot wait. Parked jobs fail again until the owner has
+ * repaired a table. Jobs of the current transaction are invisible to the
+ * worker before the commit. Acts as the owner of blogstore's tables. Errors:
+ * 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)

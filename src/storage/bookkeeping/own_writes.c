@@ -14,11 +14,11 @@
  * aborts. So the origin (compat_write_origin) is reset before a transaction or
  * subtransaction can end:
  *
- * -	by own_writes_run(), when the function that it calls returns or throws an
- *	error;
- * -	by a callback, when the process exits;
- * -	by guard_enter(), before triggers and other code of the owner's run, which
- *	can have subtransactions.
+ * - by own_writes_run(), when the function that it calls returns or throws an
+ *   error;
+ * - by a callback, when the process exits;
+ * - by guard_enter(), before triggers and other code of the owner's run, which
+ *   can have subtransactions.
  *
  * Runs in the worker. On a cluster, also runs in backends that write changes
  * to this node's views that the worker of another node has sent.

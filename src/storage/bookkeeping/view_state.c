@@ -50,7 +50,7 @@ static KeptPlan write_whole_plan = {
  */
 static Remembered memory;
 static bool remembered_ready;
-/* the xmin of the row version that was cached */
+/* the xmin of the row version of blogstore.view_state that was cached */
 static TransactionId remembered_xmin;
 
 static Oid
