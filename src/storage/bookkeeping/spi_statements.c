@@ -7,7 +7,7 @@
  * reasons. First, names in the statement are then looked up in pg_catalog,
  * whatever the search_path of the session is. Second, a statement that writes
  * to a container can run code of the owner's, such as a trigger. So can the
- * planning of a statement. The guard keeps this code from doing harm.
+ * planning of a statement. guard_enter() keeps this code from doing harm.
  *
  * Runs in any process, as the containers' owner. Except for plan_run(), the
  * functions are called between SPI_connect() and SPI_finish().

@@ -284,10 +284,10 @@ typedef struct ClusterCalls
 
 	/*
 	 * For wait_for_views(), wait_for_posts() and rebuild_views(): call the
-	 * same function on all nodes, and set *all to true if it returned true on
-	 * every node. Returns false if this call came from another node. Then it
-	 * calls no node, and the caller does the work for this node. On one
-	 * machine, the caller does the work.
+	 * same SQL function on all nodes, and set *all to whether every node has
+	 * returned true. If the current call has come from another node, calls no
+	 * node and returns false. The caller then does the work for this node. On
+	 * one machine, the caller does the work.
 	 *
 	 * name, types, fcinfo: the function's name, argument types and arguments
 	 */

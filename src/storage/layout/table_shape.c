@@ -123,9 +123,9 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 
 /*
  * Return the default operator family of a type: for hash indexes if "hash" is
- * true, else for btrees. Knows the families of the types of key columns,
- * because looking them up in the type cache is expensive in a session's first
- * request.
+ * true, else for btrees. For the types of key columns, the results are
+ * constants here: to look them up in the type cache is expensive in a
+ * session's first request.
  */
 Oid
 shape_usual_opfamily(Oid type, bool hash)

@@ -49,7 +49,7 @@ struct ItemWriter
 	 * writer has written no reply yet; else InvalidOid.
 	 */
 	Oid			closed;
-	bool		by_key;			/* opened by key, not by number */
+	bool		by_key;			/* opened by a key of the partition */
 	bool		triggers;
 	/*
 	 * The result of guard_enter(): until guard_leave(), code that the owner
