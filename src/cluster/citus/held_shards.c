@@ -171,6 +171,7 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 
 	if (number == NO_SHARD)
 		return false;
+	Assert(map->shard != NULL);
 	*shard = map->shard[number];
 	return true;
 }

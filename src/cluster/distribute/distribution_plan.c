@@ -297,11 +297,15 @@ spread_carry_rights(void)
 static char *
 common_columns(Oid leaf, const char *target)
 {
-	return linitial(texts_of(psprintf("SELECT string_agg(quote_ident(o.attname), ', ' ORDER BY o.attnum)"
-									  " FROM pg_attribute AS o JOIN pg_attribute AS n ON n.attname = o.attname"
-									  " WHERE o.attrelid = %u AND n.attrelid = %s::regclass AND o.attnum > 0"
-									  " AND n.attnum > 0 AND NOT o.attisdropped AND NOT n.attisdropped",
-									  leaf, quote_literal_cstr(target))));
+	List	   *columns = texts_of(psprintf("SELECT string_agg(quote_ident(o.attname), ', ' ORDER BY o.attnum)"
+										 " FROM pg_attribute AS o JOIN pg_attribute AS n ON n.attname = o.attname"
+										 " WHERE o.attrelid = %u AND n.attrelid = %s::regclass AND o.attnum > 0"
+										 " AND n.attnum > 0 AND NOT o.attisdropped AND NOT n.attisdropped",
+										 leaf, quote_literal_cstr(target)));
+
+	/* An aggregate returns one row. */
+	Assert(columns != NIL);
+	return linitial(columns);
 }
 
 static void

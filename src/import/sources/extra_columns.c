@@ -155,12 +155,11 @@ static void
 push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
 {
 	JsonbIterator *it = JsonbIteratorInit(&object->root);
-	JsonbIteratorToken token;
 	JsonbValue	key;
 	JsonbValue	value;
 
 	(void) JsonbIteratorNext(&it, &key, true);
-	while ((token = JsonbIteratorNext(&it, &key, true)) == WJB_KEY)
+	while (JsonbIteratorNext(&it, &key, true) == WJB_KEY)
 	{
 		(void) JsonbIteratorNext(&it, &value, true);
 		if (!nulls && value.type == jbvNull)

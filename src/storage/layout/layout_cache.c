@@ -166,6 +166,7 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 				CachedLeaf *leaf = partitions_leaf(&cc->partitions, t,
 												   partition);
 
+				Assert(leaf != NULL);
 				leaf->relid = desc->oids[child];
 				if (count_values(bound, child) > 1)
 					leaf->misplaced = shape_mixed_problem(leaf->relid);
@@ -185,6 +186,7 @@ spoil_partition(CachedContainer *cc, int partition, Oid relid,
 	{
 		CachedLeaf *leaf = partitions_leaf(&cc->partitions, t, partition);
 
+		Assert(leaf != NULL);
 		leaf->relid = relid;
 		leaf->misplaced = problem;
 	}
@@ -224,6 +226,7 @@ load_user_items(CachedContainer *cc)
 	Oid			table = table_lookup(USER_ITEMS_TABLE);
 	SpreadTable spread;
 
+	Assert(leaf != NULL);
 	if (!OidIsValid(table))
 		return;
 	layout_watch(cc, table, NO_PARTITION);

@@ -181,6 +181,7 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 {
 	CachedLeaf *leaf = partitions_leaf(&cc->partitions, type, partition);
 
+	Assert(leaf != NULL);
 	if (cc->valid && !leaf->known)
 	{
 		MemoryContext old = MemoryContextSwitchTo(cc->context);

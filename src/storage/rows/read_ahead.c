@@ -74,6 +74,7 @@ take_entry(ItemScan *scan, int limit)
 	ItemPointer row = index_getnext_tid(scan->desc, scan->direction);
 	BlockNumber block;
 
+	Assert(limit > 0);
 	ahead->ended = row == NULL;
 	if (ahead->ended)
 		return;

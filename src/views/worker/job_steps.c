@@ -222,6 +222,7 @@ job_failed(const Job *job, const ErrorData *error)
 	Job			parked = *job;
 	ErrorData  *other;
 
+	Assert(error != NULL);
 	next_failed = (next_failed + 1) % MAX_FAILED;
 	failed->id = job->id;
 	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), pause);
