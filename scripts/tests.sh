@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034,SC2153
 #
 # tests.sh
-#	Find the packages that tests need, run tests, and count their results, for
-#	scripts/check.
+#	Find the packages that tests need, run tests, count their results and
+#	report them, for scripts/check and scripts/sanitize.
 
 PASSED=0
 FAILED=0
@@ -119,6 +119,57 @@ failures()
 }
 
 # ---------------------------------------------------------------------------
+# The server that tests share
+# ---------------------------------------------------------------------------
+
+show_server_log()
+{
+	[[ -f $WORK/server.log ]] || return 0
+	note "the end of the server's log:"
+	tail -n 40 "$WORK/server.log" | indent '    | '
+}
+
+start_test_server()
+{
+	step "Starting a server for the tests"
+	"${AS_SERVER[@]}" mkdir -m 700 "$WORK/socket"
+	# The socket's directory is closed to other users, so trust is safe.
+	create_server "$WORK/data" --auth=trust --no-sync <<-SETTINGS
+		listen_addresses = ''
+		port = 5432
+		unix_socket_directories = '$WORK/socket'
+		wal_level = logical
+		shared_preload_libraries = 'blogstore'
+		max_worker_processes = 32
+		max_replication_slots = 32
+		max_wal_senders = 32
+		fsync = off
+		shared_buffers = 256MB
+		log_line_prefix = '%m [%p] %b %d '
+		cluster_name = 'blogstore-check'
+	SETTINGS
+	if ! start_server "$WORK/data" "$WORK/server.log"; then
+		show_server_log
+		die "the server does not start"
+	fi
+	SERVER_ENV=(PGHOST="$WORK/socket" PGPORT=5432 PGUSER=postgres)
+}
+
+# stop_test_server FAILED
+#
+# Stop the server. Count a crash as a failure. Show the server's log if more
+# has failed than when the tests began.
+stop_test_server()
+{
+	stop_server "$WORK/data"
+	if grep -E 'PANIC: |TRAP: |was terminated by signal' "$WORK/server.log" | indent '    | '; then
+		note "the server crashed, or a process of it"
+		fault "server log"
+	fi
+	((FAILED == $1)) || show_server_log
+}
+
+# ---------------------------------------------------------------------------
 # Running tests
 # ---------------------------------------------------------------------------
 
@@ -166,6 +217,15 @@ run_regress()
 		fi
 	fi
 	tally "$kind" "$passed" "$failed"
+}
+
+regress_tests()
+{
+	step "SQL tests (pg_regress)"
+	run_regress regress ISOLATION regression.diffs
+
+	step "Isolation tests"
+	run_regress isolation REGRESS output_iso/regression.diffs
 }
 
 # run_tap KIND JOBS PATTERN COMMAND...
@@ -249,6 +309,50 @@ show_tap_logs()
 	done
 }
 
+# prove_files KIND JOBS FILES [SETTING...]
+#
+# Run TAP tests that start servers of their own with PostgreSQL's Perl modules.
+# SETTINGs go into their environment. A test waits for a third of its time, so
+# callers run one more test at a time than there are processors.
+prove_files()
+{
+	local kind=$1 jobs=$2 files=$3 pgxs_test template=
+	shift 3
+	pgxs_test=$(cd "${PGXS%/*}/../../src/test" && pwd)
+	"${AS_SERVER[@]}" mkdir -p "$WORK/tap/tmp_check/log"
+	# Since PostgreSQL 17, its modules copy a template for a new server.
+	if ((PG_VERSION >= 17)); then
+		template=$WORK/template
+		[[ -e $template ]] || "${AS_SERVER[@]}" "$BINDIR/initdb" -D "$template" --auth=trust --no-sync \
+			--encoding=UTF8 --locale=C.UTF-8 >/dev/null
+	fi
+	run_tap "$kind" "$jobs" "$files" env -C "$WORK/gcc" PG_CONFIG="$PG_CONFIG" ${template:+INITDB_TEMPLATE="$template"} "$@" \
+		PG_REGRESS="$pgxs_test/regress/pg_regress" \
+		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" TESTLOGDIR="$WORK/tap/tmp_check/log" \
+		prove --verbose -I "$pgxs_test/perl" -I test/t
+}
+
+# Run the pgTAP tests, in a database of their own. pgTAP is SQL alone, so the
+# package for another version of PostgreSQL will do. PostgreSQL 18 and later
+# can read it from any directory.
+pgtap_test()
+{
+	local options=
+	step "pgTAP tests"
+	if [[ ! -f $("$PG_CONFIG" --sharedir)/extension/pgtap.control ]]; then
+		"${AS_SERVER[@]}" mkdir "$WORK/pgtap"
+		run server "download of pgTAP for PostgreSQL 18" "$WORK/pgtap.log" env -C "$WORK/pgtap" sh -c '
+			apt-get -q download postgresql-18-pgtap && dpkg-deb -x postgresql-18-pgtap_*.deb .' || {
+			left_out pgtap "Debian has no pgTAP for PostgreSQL $PG_VERSION, and that for 18 could not be downloaded"
+			return 0
+		}
+		options="-c extension_control_path=$WORK/pgtap/usr/share/postgresql/18:\$system"
+	fi
+	"${AS_SERVER[@]}" "${SERVER_ENV[@]}" "$BINDIR/createdb" pgtap
+	"${AS_SERVER[@]}" "${SERVER_ENV[@]}" PGOPTIONS="$options" "$BINDIR/psql" -X -q -d pgtap -c 'CREATE EXTENSION pgtap'
+	run_tap pgtap 1 'test/pgtap/*.sql' env -C "$WORK/gcc" "${SERVER_ENV[@]}" pg_prove --verbose --dbname pgtap
+}
+
 # program_test KIND FILTER PROGRAM ARGUMENT...
 #
 # Run a Python program of the tree. The program counts its own checks, and
@@ -329,3 +433,63 @@ names_torture() { grep -aE '^seed [0-9]+' "$1" | head -n 1; }
 names_benchmark() { sed -n 's/^- \*\*//p' "$1"; }
 
 names_cluster_benchmark() { names_benchmark "$1"; }
+
+# ---------------------------------------------------------------------------
+# The report at the end
+# ---------------------------------------------------------------------------
+
+# Copy the logs of failed tests to a directory that outlives this command, and
+# print its name.
+keep_logs()
+{
+	local logs=${BLOGSTORE_LOG_DIR:-} file line files=("$WORK"/*.log "$WORK"/*.diffs "$WORK"/report.*)
+	[[ $BUILD == "$WORK" ]] || files+=("$BUILD"/*.log)
+	[[ -n $WORK && -d $WORK ]] || return 1
+	[[ -n $logs ]] || logs=$(mktemp -d /tmp/blogstore-logs.XXXXXX)
+	mkdir -p "$logs"
+	for line in "${FAILURES[@]}"; do
+		[[ ! $line =~ ^(tap|cluster)\ ([^ :]+)[.]pl ]] ||
+			files+=("$WORK/tap/tmp_check/log/"{,regress_log_}"${BASH_REMATCH[2]}"*)
+	done
+	for file in "${files[@]}"; do
+		# root must not follow the symbolic links of the servers' user.
+		[[ ! -f $file ]] || "${AS_SERVER[@]}" cat "$file" >"$logs/${file##*/}"
+	done
+	chmod -R a+rX "$logs"
+	echo "$logs"
+}
+
+# report_tests STATUS
+#
+# Print the totals, and what failed and was left out. STATUS is the exit status
+# of the command. Returns 1 if something failed.
+report_tests()
+{
+	local line logs
+	if (($1 != 0)); then
+		FAILED=$((FAILED + 1))
+		FAILURES+=("not at its end: $STEP")
+	fi
+	step "Total, PostgreSQL ${PG_VERSION:-unknown}, after $SECONDS s"
+	for line in "${REPORT[@]}"; do
+		note "$line"
+	done
+	if ((FAILED > 0)); then
+		printf '\n'
+		for line in "${FAILURES[@]}"; do
+			note "FAILED  $line"
+		done
+		if logs=$(keep_logs); then
+			note "their logs are in $logs"
+		fi
+	fi
+	if ((${#LEFT_OUT[@]} > 0)); then
+		printf '\n'
+		note "left out, ${#LEFT_OUT[@]} in all:"
+		for line in "${LEFT_OUT[@]}"; do
+			note "    $line"
+		done
+	fi
+	printf '\n%d passed, %d failed\n' "$PASSED" "$FAILED"
+	((FAILED == 0))
+}
