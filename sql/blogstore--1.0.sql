@@ -556,7 +556,7 @@ GRANT SELECT ON blogstore.progress TO pg_monitor;
 COMMENT ON VIEW blogstore.progress IS
 'Jobs that the worker has yet to finish.';
 
-CREATE FUNCTION blogstore.get_request_stats(OUT request text, OUT function text, OUT calls bigint, OUT total_time double precision, OUT max_time double precision, OUT buffers_hit bigint, OUT buffers_read bigint, OUT wal_bytes bigint, OUT request_units double precision, OUT units_per_call double precision, OUT stats_reset timestamptz)
+CREATE FUNCTION blogstore.get_request_stats(OUT request text, OUT function text, OUT calls bigint, OUT rows bigint, OUT caller_errors bigint, OUT server_errors bigint, OUT total_time double precision, OUT p50_time double precision, OUT p95_time double precision, OUT p99_time double precision, OUT max_time double precision, OUT buffers_hit bigint, OUT buffers_read bigint, OUT wal_bytes bigint, OUT request_units double precision, OUT units_per_call double precision, OUT stats_reset timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'blogstore_get_request_stats'
 LANGUAGE C VOLATILE;
@@ -566,19 +566,19 @@ COMMENT ON FUNCTION blogstore.get_request_stats IS
 'Return the rows of stat_requests.';
 
 CREATE VIEW blogstore.stat_requests AS
-SELECT request, function, calls, total_time, max_time, buffers_hit, buffers_read, wal_bytes, request_units, units_per_call, stats_reset
+SELECT request, function, calls, rows, caller_errors, server_errors, total_time, p50_time, p95_time, p99_time, max_time, buffers_hit, buffers_read, wal_bytes, request_units, units_per_call, stats_reset
 FROM blogstore.get_request_stats();
 GRANT SELECT ON blogstore.stat_requests TO pg_monitor;
 COMMENT ON VIEW blogstore.stat_requests IS
 'What each request has cost since the last reset.';
 
-CREATE FUNCTION blogstore.reset_request_stats()
+CREATE FUNCTION blogstore.reset_request_stats(function text DEFAULT NULL)
 RETURNS void
 AS 'MODULE_PATHNAME', 'blogstore_reset_request_stats'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.reset_request_stats FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.reset_request_stats IS
-'Reset stat_requests for this database.';
+'Reset stat_requests, for one request or all.';
 
 /* ------------------------------------------------------------------------
  * Import and export
@@ -1256,9 +1256,9 @@ COMMENT ON VIEW blogstore.cluster_progress IS
 'progress of every node of the cluster.';
 
 CREATE VIEW blogstore.cluster_stat_requests AS
-SELECT c.node, c.host, c.port, c.node_error, s.request, s.function, s.calls, s.total_time, s.max_time, s.buffers_hit, s.buffers_read, s.wal_bytes, s.request_units, s.units_per_call, s.stats_reset
+SELECT c.node, c.host, c.port, c.node_error, s.request, s.function, s.calls, s.rows, s.caller_errors, s.server_errors, s.total_time, s.p50_time, s.p95_time, s.p99_time, s.max_time, s.buffers_hit, s.buffers_read, s.wal_bytes, s.request_units, s.units_per_call, s.stats_reset
 FROM blogstore.get_cluster_status('requests') AS c
-LEFT JOIN LATERAL json_to_recordset(c.status) AS s(request text, function text, calls bigint, total_time double precision, max_time double precision, buffers_hit bigint, buffers_read bigint, wal_bytes bigint, request_units double precision, units_per_call double precision, stats_reset timestamptz) ON true;
+LEFT JOIN LATERAL json_to_recordset(c.status) AS s(request text, function text, calls bigint, rows bigint, caller_errors bigint, server_errors bigint, total_time double precision, p50_time double precision, p95_time double precision, p99_time double precision, max_time double precision, buffers_hit bigint, buffers_read bigint, wal_bytes bigint, request_units double precision, units_per_call double precision, stats_reset timestamptz) ON true;
 GRANT SELECT ON blogstore.cluster_stat_requests TO pg_monitor;
 COMMENT ON VIEW blogstore.cluster_stat_requests IS
 'stat_requests of every node of the cluster.';

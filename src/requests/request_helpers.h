@@ -47,9 +47,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 		Datum		result; \
 	\
 		need_preload(); \
-		stats_begin(&start); \
+		stats_begin(&start, request); \
 		result = serve_command(fcinfo, name); \
-		stats_end(&start, request); \
+		start.rows = 1; \
+		stats_end(&start); \
 		return result; \
 	} \
 	extern int	no_such_variable

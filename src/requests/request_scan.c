@@ -94,8 +94,8 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 }
 
 /*
- * Read the next item of a query. The values in *item are valid until the next
- * call. Returns false at the end.
+ * Read the next item of a query, and count it as a row. The values in *item
+ * are valid until the next call. Returns false at the end.
  */
 bool
 request_scan_next(RequestScan *scan, BlogItem *item)
@@ -109,6 +109,7 @@ request_scan_next(RequestScan *scan, BlogItem *item)
 	}
 	if (scan->left > 0)
 		scan->left--;
+	scan->cost.rows++;
 	return true;
 }
 

@@ -1,22 +1,25 @@
 /*
  * request_stats.c
- *		Counting the cost of requests, for the view blogstore.stat_requests.
+ *		Counting the cost and the errors of requests, for the view
+ *		blogstore.stat_requests.
  *
- * Each process counts in its own slot in shared memory. No other process
- * writes to the slot, so counting a request takes two clock readings and no
- * lock. The view adds up the slots of all processes in its database. A process
- * that exits adds its slot to the database's totals.
+ * The counters are in shared memory. All processes of a database add to the
+ * same counters, atomically and without a lock. A request that has ended
+ * without an error adds its cost at its end. The number of calls is not a
+ * counter of its own: it is the sum of the histogram of durations.
  *
- * Each database has an epoch, a number that is incremented when the counters
- * are reset. A slot stores the epoch that the database had when the slot was
- * last zeroed. If the database's epoch has changed since, the view ignores the
- * slot, and the process of the slot zeroes it at its next request.
+ * An error is counted when it is raised. While a request runs, a callback is
+ * on the server's stack of error contexts. The server calls the callbacks of
+ * this stack when it raises an error. A request without an error only pushes
+ * the callback and pops it.
  *
  * Runs in every process that serves requests.
  */
 #include "postgres.h"
 
+#include "base/characters.h"
 #include "base/compat.h"
+#include "base/error_fields.h"
 #include "base/preload.h"
 #include "base/settings.h"
 #include "requests/request_stats.h"
@@ -26,6 +29,7 @@
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "port/atomics.h"
+#include "port/pg_bitutils.h"
 #include "storage/ipc.h"
 #include "storage/lwlock.h"
 #include "storage/shmem.h"
@@ -33,6 +37,8 @@
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/tuplestore.h"
+
+#include <math.h>
 
 SQL_FUNCTION(get_request_stats);
 SQL_FUNCTION(reset_request_stats);
@@ -48,9 +54,22 @@ PG_FUNCTION_INFO_V1(blogstore_request_names);
 #define BUFFERS_PER_UNIT 4.0
 #define UNITS_PER_WAL_KB 5.0
 
+/*
+ * The histogram of durations has buckets that are wider than the one before by
+ * the factor sqrt(2). Bucket b ends at 2^(FIRST_BUCKET_BITS + (b + 1) / 2)
+ * nanoseconds. The first bucket begins at 0, and ends at 1.4 microseconds. The
+ * last one begins at 3.2 minutes, and has no end.
+ */
+#define N_BUCKETS 56
+#define FIRST_BUCKET_BITS 10
+
+#define N_COLUMNS 17			/* columns of stat_requests */
+
 typedef enum RequestMeasure
 {
-	MEASURE_CALLS,
+	MEASURE_ROWS,
+	MEASURE_CALLER_ERRORS,
+	MEASURE_SERVER_ERRORS,
 	MEASURE_TIME,				/* in nanoseconds, as MEASURE_MAX_TIME */
 	MEASURE_MAX_TIME,
 	MEASURE_HIT,
@@ -59,37 +78,25 @@ typedef enum RequestMeasure
 	N_MEASURES
 } RequestMeasure;
 
+/* The counters of a request in a database. */
 typedef struct RequestCounters
 {
-	pg_atomic_uint64 value[N_REQUESTS][N_MEASURES];
+	pg_atomic_uint64 reset_at;	/* a TimestampTz */
+	pg_atomic_uint64 measure[N_MEASURES];
+	pg_atomic_uint64 calls[N_BUCKETS];	/* number of calls by duration */
 } RequestCounters;
 
-/* The totals of a database. All members are protected by StatsShared.lock. */
 typedef struct StatsDatabase
 {
-	Oid			dbid;			/* the database; InvalidOid in an unused
-								 * entry */
-	pg_atomic_uint32 epoch;		/* number of resets so far; readers need no
-								 * lock */
-	TimestampTz reset_at;
-	RequestCounters ended;		/* counters of the processes that have exited
-								 * since the last reset */
+	Oid			dbid;			/* the database; InvalidOid in an unused entry.
+								 * Protected by StatsShared.lock */
+	RequestCounters request[N_REQUESTS];
 } StatsDatabase;
-
-/* The counters of one process. Only this process writes to them. */
-typedef struct StatsSlot
-{
-	pg_atomic_uint32 database;	/* index in StatsShared.database, plus one; 0
-								 * in an unused slot */
-	pg_atomic_uint32 epoch;
-	RequestCounters counters;
-} StatsSlot;
 
 typedef struct StatsShared
 {
 	LWLock	   *lock;
 	StatsDatabase database[MAX_DATABASES];
-	StatsSlot	slot[FLEXIBLE_ARRAY_MEMBER];	/* by proc number */
 } StatsShared;
 
 static const char *const request_names[N_REQUESTS][2] = {
@@ -101,38 +108,23 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsSlot own_slot;		/* counters of this process if my_database is
-								 * NULL */
-static StatsSlot *mine = NULL;	/* the counters of this process: its slot in
-								 * shared memory or own_slot; NULL until its
-								 * first request */
-static StatsDatabase *my_database = NULL;
+static StatsDatabase of_process;	/* counters of this process alone, if
+									 * StatsShared has no room for its
+									 * database */
+static StatsDatabase *mine = NULL;	/* counters that this process adds to: of
+									 * its database, or of_process. NULL until
+									 * its first request */
 
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
-
-static Size
-stats_size(void)
-{
-	return add_size(offsetof(StatsShared, slot),
-					mul_size(sizeof(StatsSlot), MaxBackends));
-}
 
 static void
 stats_shmem_request(void)
 {
 	if (previous_request_hook)
 		previous_request_hook();
-	RequestAddinShmemSpace(stats_size());
+	RequestAddinShmemSpace(sizeof(StatsShared));
 	RequestNamedLWLockTranche("blogstore requests", 1);
-}
-
-static void
-counters_zero(RequestCounters *counters)
-{
-	for (int r = 0; r < N_REQUESTS; r++)
-		for (int m = 0; m < N_MEASURES; m++)
-			pg_atomic_write_u64(&counters->value[r][m], 0);
 }
 
 static void
@@ -143,22 +135,12 @@ stats_shmem_startup(void)
 	if (previous_startup_hook)
 		previous_startup_hook();
 	LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-	shared = ShmemInitStruct("blogstore requests", stats_size(), &found);
+	shared = ShmemInitStruct("blogstore requests", sizeof(StatsShared), &found);
 	if (!found)
 	{
-		memset(shared, 0, stats_size());
 		shared->lock = &GetNamedLWLockTranche("blogstore requests")->lock;
 		for (int i = 0; i < MAX_DATABASES; i++)
-		{
-			pg_atomic_init_u32(&shared->database[i].epoch, 0);
-			counters_zero(&shared->database[i].ended);
-		}
-		for (int i = 0; i < MaxBackends; i++)
-		{
-			pg_atomic_init_u32(&shared->slot[i].database, 0);
-			pg_atomic_init_u32(&shared->slot[i].epoch, 0);
-			counters_zero(&shared->slot[i].counters);
-		}
+			shared->database[i].dbid = InvalidOid;
 	}
 	LWLockRelease(AddinShmemInitLock);
 }
@@ -172,29 +154,32 @@ stats_init(void)
 	shmem_startup_hook = stats_shmem_startup;
 }
 
-/* Add counters to *sum. Of MEASURE_MAX_TIME, take the maximum. */
+/* Initialize the counters of this database. */
 static void
-counters_add(RequestCounters *sum, RequestCounters *counters)
+counters_init(StatsDatabase *database)
 {
+	database->dbid = MyDatabaseId;
 	for (int r = 0; r < N_REQUESTS; r++)
-		for (int m = 0; m < N_MEASURES; m++)
-		{
-			uint64		a = pg_atomic_read_u64(&sum->value[r][m]);
-			uint64		b = pg_atomic_read_u64(&counters->value[r][m]);
+	{
+		RequestCounters *counters = &database->request[r];
 
-			pg_atomic_write_u64(&sum->value[r][m],
-								m == MEASURE_MAX_TIME ? Max(a, b) : a + b);
-		}
+		pg_atomic_init_u64(&counters->reset_at, GetCurrentTimestamp());
+		for (int m = 0; m < N_MEASURES; m++)
+			pg_atomic_init_u64(&counters->measure[m], 0);
+		for (int b = 0; b < N_BUCKETS; b++)
+			pg_atomic_init_u64(&counters->calls[b], 0);
+	}
 }
 
 /*
- * Return the totals of this database, or NULL if StatsShared has no room for
- * another database. The caller holds StatsShared.lock exclusively.
+ * Return the counters of this database: existing ones, new ones, or of_process
+ * if StatsShared has no room for another database. The caller holds
+ * StatsShared.lock exclusively.
  */
 static StatsDatabase *
 find_database(void)
 {
-	StatsDatabase *unused = NULL;
+	StatsDatabase *unused = &of_process;
 
 	for (int i = 0; i < MAX_DATABASES; i++)
 	{
@@ -202,209 +187,298 @@ find_database(void)
 
 		if (database->dbid == MyDatabaseId)
 			return database;
-		if (database->dbid == InvalidOid && unused == NULL)
+		if (database->dbid == InvalidOid && unused == &of_process)
 			unused = database;
 	}
-	if (unused != NULL)
-	{
-		unused->dbid = MyDatabaseId;
-		unused->reset_at = GetCurrentTimestamp();
-	}
+	counters_init(unused);
 	return unused;
 }
 
-/*
- * before_shmem_exit callback: add this process's counters to the totals of the
- * database, unless the totals have been reset since this process last zeroed
- * its slot.
- */
-static void
-stats_detach(int code, Datum arg)
-{
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	if (pg_atomic_read_u32(&mine->epoch) ==
-		pg_atomic_read_u32(&my_database->epoch))
-		counters_add(&my_database->ended, &mine->counters);
-	pg_atomic_write_u32(&mine->database, 0);
-	LWLockRelease(shared->lock);
-	mine = &own_slot;
-	my_database = NULL;
-}
-
-/*
- * Choose the counters that this process increases: its slot in shared memory,
- * or, if StatsShared has no room for this database's totals, own_slot. Zero
- * the slot.
- */
+/* Set "mine". */
 static void
 stats_attach(void)
 {
-	mine = &own_slot;
 	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	my_database = find_database();
-	if (my_database != NULL)
-	{
-		mine = &shared->slot[compat_proc_number()];
-		counters_zero(&mine->counters);
-		pg_atomic_write_u32(&mine->epoch,
-							pg_atomic_read_u32(&my_database->epoch));
-		pg_atomic_write_u32(&mine->database,
-							my_database - shared->database + 1);
-	}
+	mine = find_database();
 	LWLockRelease(shared->lock);
-	if (my_database != NULL)
-		before_shmem_exit(stats_detach, (Datum) 0);
+}
+
+/*
+ * Return whether the SQLSTATE of an error is in a class of errors that the
+ * caller of a request cannot avoid: the server or the store could not serve
+ * the request, or the caller has to retry it.
+ */
+static bool
+is_server_error(int sqlstate)
+{
+	switch (ERRCODE_TO_CATEGORY(sqlstate))
+	{
+		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
+		case ERRCODE_TO_CATEGORY(ERRCODE_TRIGGERED_ACTION_EXCEPTION):
+		case ERRCODE_TO_CATEGORY(ERRCODE_TRANSACTION_ROLLBACK):
+		case ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES):
+		case ERRCODE_TO_CATEGORY(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE):
+		case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
+		case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
+		case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
+			return true;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Error context callback of a running request: count the error. If the request
+ * has raised an error before, it has caught that one, which no longer counts.
+ *
+ * The server also calls this for notices and warnings. Most of them are in the
+ * classes 00 and 01. If one has the SQLSTATE of an error, stats_pause() takes
+ * it back.
+ */
+static void
+count_error(void *arg)
+{
+	RequestStart *start = arg;
+	int			category = ERRCODE_TO_CATEGORY(geterrcode());
+
+	if (category == ERRCODE_SUCCESSFUL_COMPLETION ||
+		category == ERRCODE_WARNING)
+		return;
+	if (start->error != NULL)
+		stats_forget_error(start);
+	start->error = &mine->request[start->request].measure
+		[is_server_error(geterrcode()) ? MEASURE_SERVER_ERRORS : MEASURE_CALLER_ERRORS];
+	pg_atomic_fetch_add_u64(start->error, 1);
+}
+
+/* Take back the error that count_error() has counted. */
+void
+stats_forget_error(RequestStart *start)
+{
+	pg_atomic_fetch_sub_u64(start->error, 1);
+	start->error = NULL;
 }
 
 /*
  * Begin to measure a request: store the values of the clock and of the
- * server's counters.
+ * server's counters, and count an error that is raised from now on until
+ * stats_pause().
  */
 void
-stats_begin(RequestStart *start)
+stats_begin(RequestStart *start, Request request)
 {
 	start->counted = blogstore_track_requests;
+	start->rows = 0;
 	if (!start->counted)
 		return;
+	if (unlikely(mine == NULL))
+		stats_attach();
+	start->request = request;
 	start->hit = pgBufferUsage.shared_blks_hit;
 	start->read = pgBufferUsage.shared_blks_read;
 	start->wal = pgWalUsage.wal_bytes;
+	start->error = NULL;
+	start->on_error.callback = count_error;
+	start->on_error.arg = start;
+	start->on_error.previous = error_context_stack;
+	error_context_stack = &start->on_error;
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
-/* Increase a counter to which only this process writes. */
+/* Return the bucket of a duration in nanoseconds. */
+static int
+bucket_of(uint64 took)
+{
+	int			bits;
+	bool		upper;
+
+	if (took < UINT64_C(1) << FIRST_BUCKET_BITS)
+		return 0;
+	bits = pg_leftmost_one_pos64(took);
+	/* is it at least 2^bits * sqrt(2)? Compare with sqrt(2) * 2^63. */
+	upper = took << (63 - bits) >= UINT64_C(0xB504F333F9DE6484);
+	return Min(2 * (bits - FIRST_BUCKET_BITS) + upper, N_BUCKETS - 1);
+}
+
+/* Add to a counter. Most requests read no page or write no WAL. */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)
 {
-	pg_atomic_write_u64(value, pg_atomic_read_u64(value) + by);
+	if (by != 0)
+		pg_atomic_fetch_add_u64(value, by);
+}
+
+/* Set a counter to "to", unless it is larger. */
+static inline void
+grow_to(pg_atomic_uint64 *value, uint64 to)
+{
+	uint64		now = pg_atomic_read_u64(value);
+
+	while (now < to && !pg_atomic_compare_exchange_u64(value, &now, to))
+		;
 }
 
 /*
- * Add the cost of a request to this process's counters. The request has ended
- * without an error, and stats_pause() has been called.
+ * Add the cost of a request to the counters. The request has ended without an
+ * error, and stats_pause() has been called.
  */
 void
-stats_add(const RequestStart *spent, Request request)
+stats_add(const RequestStart *spent)
 {
+	RequestCounters *counters;
 	uint64		took;
-	pg_atomic_uint64 *value;
 
 	if (!spent->counted)
 		return;
+	counters = &mine->request[spent->request];
 	took = compat_nanoseconds(spent->time);
-	if (mine == NULL)
-		stats_attach();
-	if (my_database != NULL && unlikely(pg_atomic_read_u32(&mine->epoch) !=
-										pg_atomic_read_u32(&my_database->epoch)))
-	{
-		counters_zero(&mine->counters);
-		pg_atomic_write_u32(&mine->epoch,
-							pg_atomic_read_u32(&my_database->epoch));
-	}
-	value = mine->counters.value[request];
-	grow(&value[MEASURE_CALLS], 1);
-	grow(&value[MEASURE_TIME], took);
-	if (took > pg_atomic_read_u64(&value[MEASURE_MAX_TIME]))
-		pg_atomic_write_u64(&value[MEASURE_MAX_TIME], took);
-	grow(&value[MEASURE_HIT], spent->hit);
-	grow(&value[MEASURE_READ], spent->read);
-	grow(&value[MEASURE_WAL], spent->wal);
+	grow_to(&counters->measure[MEASURE_MAX_TIME], took);
+	grow(&counters->measure[MEASURE_TIME], took);
+	grow(&counters->measure[MEASURE_ROWS], spent->rows);
+	grow(&counters->measure[MEASURE_HIT], spent->hit);
+	grow(&counters->measure[MEASURE_READ], spent->read);
+	grow(&counters->measure[MEASURE_WAL], spent->wal);
+	grow(&counters->calls[bucket_of(took)], 1);
 }
 
 void
-stats_end(RequestStart *start, Request request)
+stats_end(RequestStart *start)
 {
 	stats_pause(start);
-	stats_add(start, request);
+	stats_add(start);
 }
 
 /*
- * Add up the counters of all processes in this database. Returns the time of
- * the last reset.
+ * Return the duration, in nanoseconds, that "percent" of all calls have not
+ * exceeded. It is the end of a bucket, but not more than the longest call.
+ *
+ * calls: the number of calls in each bucket
+ * all: their sum, which is not 0
+ * longest: the longest call
  */
-static TimestampTz
-stats_sum(RequestCounters *sum)
+static double
+percentile(const uint64 *calls, uint64 all, int percent, uint64 longest)
 {
-	TimestampTz since = MyStartTimestamp;
+	uint64		below = 0;		/* calls in the buckets before b */
 
-	counters_zero(sum);
-	if (mine == NULL)
-		stats_attach();
-	if (my_database == NULL)
+	for (int b = 0; b < N_BUCKETS - 1; b++)
 	{
-		counters_add(sum, &own_slot.counters);
-		return since;
+		below += calls[b];
+		if (below >= all / 100.0 * percent)
+			return Min(exp2(FIRST_BUCKET_BITS + (b + 1) / 2.0), longest);
 	}
-	LWLockAcquire(shared->lock, LW_SHARED);
-	since = my_database->reset_at;
-	counters_add(sum, &my_database->ended);
-	for (int i = 0; i < MaxBackends; i++)
-	{
-		StatsSlot  *slot = &shared->slot[i];
+	return longest;
+}
 
-		if (pg_atomic_read_u32(&slot->database) ==
-			(uint32) (my_database - shared->database + 1) &&
-			pg_atomic_read_u32(&slot->epoch) ==
-			pg_atomic_read_u32(&my_database->epoch))
-			counters_add(sum, &slot->counters);
+/* Add the row of a request to the result of get_request_stats(). */
+static void
+add_row(ReturnSetInfo *out, Request request)
+{
+	RequestCounters *counters = &mine->request[request];
+	const char *code = request_names[request][0];
+	uint64		v[N_MEASURES];
+	uint64		calls[N_BUCKETS];
+	uint64		all = 0;
+	double		units;
+	Datum		values[N_COLUMNS];
+	bool		nulls[N_COLUMNS] = {false};
+	int			n = 0;
+
+	for (int b = 0; b < N_BUCKETS; b++)
+	{
+		calls[b] = pg_atomic_read_u64(&counters->calls[b]);
+		all += calls[b];
 	}
-	LWLockRelease(shared->lock);
-	return since;
+	for (int m = 0; m < N_MEASURES; m++)
+		v[m] = pg_atomic_read_u64(&counters->measure[m]);
+	units = (v[MEASURE_HIT] + v[MEASURE_READ]) / BUFFERS_PER_UNIT +
+		v[MEASURE_WAL] / 1024.0 * UNITS_PER_WAL_KB;
+
+	nulls[n] = code == NULL;
+	values[n++] = code == NULL ? (Datum) 0 : CStringGetTextDatum(code);
+	values[n++] = CStringGetTextDatum(request_names[request][1]);
+	values[n++] = Int64GetDatum(all);
+	values[n++] = Int64GetDatum(v[MEASURE_ROWS]);
+	values[n++] = Int64GetDatum(v[MEASURE_CALLER_ERRORS]);
+	values[n++] = Int64GetDatum(v[MEASURE_SERVER_ERRORS]);
+	values[n++] = Float8GetDatum(v[MEASURE_TIME] / 1e6);
+	for (int i = 0; i < 3; i++)
+	{
+		static const int percents[] = {50, 95, 99};
+
+		nulls[n] = all == 0;
+		values[n++] = all == 0 ? (Datum) 0 :
+			Float8GetDatum(percentile(calls, all, percents[i], v[MEASURE_MAX_TIME]) / 1e6);
+	}
+	values[n++] = Float8GetDatum(v[MEASURE_MAX_TIME] / 1e6);
+	values[n++] = Int64GetDatum(v[MEASURE_HIT]);
+	values[n++] = Int64GetDatum(v[MEASURE_READ]);
+	values[n++] = Int64GetDatum(v[MEASURE_WAL]);
+	values[n++] = Float8GetDatum(units);
+	nulls[n] = all == 0;
+	values[n++] = all == 0 ? (Datum) 0 : Float8GetDatum(units / all);
+	values[n++] = TimestampTzGetDatum(pg_atomic_read_u64(&counters->reset_at));
+	Assert(n == N_COLUMNS);
+	tuplestore_putvalues(out->setResult, out->setDesc, values, nulls);
 }
 
 static Datum
 get_request_stats(PG_FUNCTION_ARGS)
 {
-	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
-	RequestCounters *sum = palloc(sizeof(RequestCounters));
-	TimestampTz since;
-
 	InitMaterializedSRF(fcinfo, 0);
-	since = stats_sum(sum);
+	if (mine == NULL)
+		stats_attach();
 	for (int r = 0; r < N_REQUESTS; r++)
-	{
-		uint64		v[N_MEASURES];
-		Datum		values[11];
-		bool		nulls[11] = {false};
-
-		for (int m = 0; m < N_MEASURES; m++)
-			v[m] = pg_atomic_read_u64(&sum->value[r][m]);
-		nulls[0] = request_names[r][0] == NULL;
-		if (!nulls[0])
-			values[0] = CStringGetTextDatum(request_names[r][0]);
-		values[1] = CStringGetTextDatum(request_names[r][1]);
-		values[2] = Int64GetDatum(v[MEASURE_CALLS]);
-		values[3] = Float8GetDatum(v[MEASURE_TIME] / 1e6);
-		values[4] = Float8GetDatum(v[MEASURE_MAX_TIME] / 1e6);
-		values[5] = Int64GetDatum(v[MEASURE_HIT]);
-		values[6] = Int64GetDatum(v[MEASURE_READ]);
-		values[7] = Int64GetDatum(v[MEASURE_WAL]);
-		values[8] = Float8GetDatum((v[MEASURE_HIT] + v[MEASURE_READ]) / BUFFERS_PER_UNIT +
-								   v[MEASURE_WAL] / 1024.0 * UNITS_PER_WAL_KB);
-		nulls[9] = v[MEASURE_CALLS] == 0;
-		if (!nulls[9])
-			values[9] = Float8GetDatum(DatumGetFloat8(values[8]) / v[MEASURE_CALLS]);
-		values[10] = TimestampTzGetDatum(since);
-		tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
-	}
+		add_row((ReturnSetInfo *) fcinfo->resultinfo, r);
 	return (Datum) 0;
 }
 
+/*
+ * Reset the counters of a request. What other processes add meanwhile may be
+ * reset or not.
+ */
+static void
+counters_reset(RequestCounters *counters)
+{
+	for (int m = 0; m < N_MEASURES; m++)
+		pg_atomic_write_u64(&counters->measure[m], 0);
+	for (int b = 0; b < N_BUCKETS; b++)
+		pg_atomic_write_u64(&counters->calls[b], 0);
+	pg_atomic_write_u64(&counters->reset_at, GetCurrentTimestamp());
+}
+
+/*
+ * Return the request whose SQL function has a name. Errors: 22023 if there is
+ * no such request.
+ */
+static Request
+find_request(const char *name)
+{
+	for (int r = 0; r < N_REQUESTS; r++)
+		if (strcmp(name, request_names[r][1]) == 0)
+			return r;
+	ereport(ERROR,
+			(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+			 errmsg("unrecognized request \"%.*s\"",
+					bytes_clip(name, strlen(name), NAMEDATALEN - 1), name),
+			 errhint("The column function of stat_requests lists the requests."),
+			 err_fields(NULL, "function", RULE_RANGE)));
+}
+
+/*
+ * reset_request_stats(): reset the counters of one request, or of all if the
+ * argument is NULL. Errors: 22023 if there is no such request.
+ */
 static Datum
 reset_request_stats(PG_FUNCTION_ARGS)
 {
 	if (mine == NULL)
 		stats_attach();
-	if (my_database == NULL)
-	{
-		counters_zero(&own_slot.counters);
-		PG_RETURN_VOID();
-	}
-	LWLockAcquire(shared->lock, LW_EXCLUSIVE);
-	pg_atomic_fetch_add_u32(&my_database->epoch, 1);
-	counters_zero(&my_database->ended);
-	my_database->reset_at = GetCurrentTimestamp();
-	LWLockRelease(shared->lock);
+	if (!PG_ARGISNULL(0))
+		counters_reset(&mine->request[find_request(text_to_cstring(PG_GETARG_TEXT_PP(0)))]);
+	else
+		for (int r = 0; r < N_REQUESTS; r++)
+			counters_reset(&mine->request[r]);
 	PG_RETURN_VOID();
 }
 

@@ -36,7 +36,7 @@ query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 	RequestScan scan;
 	BlogItem	item;
 
-	stats_begin(&scan.cost);
+	stats_begin(&scan.cost, query->request);
 	InitMaterializedSRF(fcinfo, 0);
 	scan.desc = info->setDesc;
 	scan.wanted = ALL_PROPERTIES;
@@ -54,6 +54,6 @@ query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 		MemoryContextReset(scan.row_context);
 	}
 	request_scan_end(&scan);
-	stats_end(&scan.cost, query->request);
+	stats_end(&scan.cost);
 	return (Datum) 0;
 }

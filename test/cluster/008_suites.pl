@@ -208,11 +208,19 @@ on_each($cluster, 'SELECT blogstore.reset_request_stats()');
 my ($post) = posts_on($cluster, $node, 900001, 1);
 $node->safe_psql('postgres', "SELECT blogstore.create_user('somebody', kit.u(900001)); SELECT blogstore.create_post(kit.u(900001), 'title', 'content', kit.p($post))");
 $coordinator->safe_psql('postgres', "SELECT blogstore.get_post(kit.p($post)) FROM generate_series(1, 3)");
+is(error_of($coordinator, "SELECT blogstore.create_like(kit.p($post), kit.u(900002))"), '23503', 'a request of the coordinator fails on a node');
+my $group = $node->safe_psql('postgres', 'SELECT groupid FROM pg_dist_local_group');
 foreach my $member (members($cluster))
 {
-	is($member->safe_psql('postgres', q{SELECT string_agg(n.groupid || ':' || s.calls, ' ' ORDER BY n.groupid)
+	is($member->safe_psql('postgres', q{SELECT string_agg(concat_ws(':', n.groupid, s.calls, s.rows), ' ' ORDER BY n.groupid)
 FROM blogstore.cluster_stat_requests s JOIN pg_dist_node n ON n.nodeid = s.node WHERE s.function = 'get_post' AND s.calls > 0}),
-		'0:3 ' . $node->safe_psql('postgres', 'SELECT groupid FROM pg_dist_local_group') . ':3', $member->name . ': requests are counted where they are called and where they are served');
+		"0:3:3 $group:3:3", $member->name . ': requests are counted where they are called and where they are served');
+	is($member->safe_psql('postgres', q{SELECT string_agg(concat_ws(':', n.groupid, s.calls, s.caller_errors, s.server_errors), ' ' ORDER BY n.groupid)
+FROM blogstore.cluster_stat_requests s JOIN pg_dist_node n ON n.nodeid = s.node WHERE s.function = 'create_like' AND s.caller_errors + s.server_errors > 0}),
+		"0:0:1:0 $group:0:1:0", $member->name . ': so are errors');
+	is($member->safe_psql('postgres', q{SELECT count(*), bool_and(p50_time <= p95_time AND p95_time <= p99_time AND p99_time <= max_time)
+FROM blogstore.cluster_stat_requests WHERE function = 'get_post' AND calls > 0}),
+		'2|t', $member->name . ': there are percentiles of each member');
 	is($member->safe_psql('postgres', 'SELECT count(*) = (SELECT 3 * count(*) FROM blogstore.stat_requests) FROM blogstore.cluster_stat_requests'),
 		't', $member->name . ': each member tells of each request');
 }

@@ -1,5 +1,5 @@
 --
--- stat_requests: what requests have cost, counted where they run
+-- stat_requests: what requests have cost, and their errors
 --
 SET client_min_messages = warning;
 SELECT blogstore.reset_request_stats();
@@ -24,7 +24,7 @@ SELECT count(*) FROM blogstore.get_likes(kit.u(901), ARRAY[kit.p(900)]);
 SELECT (blogstore.get_likes(kit.u(902), ARRAY[kit.p(900)])).post_id = kit.p(900) AS liked;
 SELECT blogstore.delete_like(kit.p(900), kit.u(901));
 SELECT blogstore.delete_like(kit.p(900), kit.u(901));
-SELECT request, function, calls FROM blogstore.stat_requests WHERE calls > 0;
+SELECT request, function, calls, rows, caller_errors, server_errors FROM blogstore.stat_requests WHERE calls > 0;
 
 -- Commands write WAL and queries none; all look at pages and take time
 SELECT function, wal_bytes > 100 * calls AS writes, buffers_hit + buffers_read >= 2 * calls AS looks,
@@ -36,6 +36,57 @@ SELECT units_per_call BETWEEN 0.5 AND 2 AS read FROM blogstore.stat_requests WHE
 SELECT abs(request_units - ((buffers_hit + buffers_read) / 4.0 + wal_bytes * 5 / 1024.0)) < 0.001 AS formula,
 	abs(units_per_call * calls - request_units) < 0.001 AS per_call
 FROM blogstore.stat_requests WHERE function = 'create_like';
+
+-- An error counts by the class of its SQLSTATE, as the caller's or the
+-- server's, from a function and from a scan
+SELECT kit.try('blogstore.get_post(NULL)');
+SELECT blogstore.get_post(NULL);
+SELECT kit.try('blogstore.create_comment(kit.p(900), kit.u(999), ''x'')');
+SELECT kit.try('blogstore.list_user_likes(kit.u(901), by_date => true)');
+SELECT blogstore.list_user_likes(kit.u(901), by_date => true);
+CREATE FUNCTION kit.fail() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF NEW.content ~ 'warning' THEN
+		RAISE WARNING 'a warning' USING ERRCODE = '22023';
+	END IF;
+	IF NEW.content ~ 'caught' THEN
+		BEGIN
+			RAISE 'an error' USING ERRCODE = '23514';
+		EXCEPTION WHEN OTHERS THEN NULL;
+		END;
+	END IF;
+	IF NEW.content ~ 'retry' THEN
+		RAISE 'another error' USING ERRCODE = '40001';
+	END IF;
+	IF NEW.content ~ 'slow' THEN
+		PERFORM pg_sleep(0.03);
+	END IF;
+	RETURN NEW;
+END $$;
+CREATE TRIGGER fail BEFORE INSERT ON blogstore.posts FOR EACH ROW WHEN (NEW.type = 'comment') EXECUTE FUNCTION kit.fail();
+SELECT kit.try('blogstore.create_comment(kit.p(900), kit.u(902), ''retry'')');
+SELECT function, calls, caller_errors, server_errors FROM blogstore.stat_requests WHERE caller_errors + server_errors > 0;
+-- only the error counts with which the request has failed
+SELECT content FROM blogstore.create_comment(kit.p(900), kit.u(902), 'caught');
+SELECT content FROM blogstore.create_comment(kit.p(900), kit.u(902), 'warning');
+SELECT function, calls, caller_errors, server_errors FROM blogstore.stat_requests WHERE function = 'create_comment';
+SELECT kit.try('blogstore.create_comment(kit.p(900), kit.u(902), ''warning, caught, retry'')');
+SELECT function, calls, caller_errors, server_errors FROM blogstore.stat_requests WHERE function = 'create_comment';
+-- an error between two rows of a scan is not the request's
+SELECT 1 / (p.like_count - 2) FROM blogstore.get_post(kit.p(900)) p;
+SELECT function, calls, caller_errors, server_errors FROM blogstore.stat_requests WHERE function = 'get_post';
+
+-- A percentile is at most sqrt(2) times the true one, and at most max_time
+SELECT function FROM blogstore.stat_requests
+WHERE calls > 0 AND NOT (0 < p50_time AND p50_time <= p95_time AND p95_time <= p99_time AND p99_time <= max_time
+	AND p50_time / sqrt(2) * calls / 2 <= total_time) OR calls = 1 AND p50_time <> max_time
+	OR (calls = 0) <> (p50_time IS NULL) OR (calls = 0) <> (p95_time IS NULL) OR (calls = 0) <> (p99_time IS NULL);
+SELECT blogstore.reset_request_stats('create_comment');
+SELECT count(blogstore.create_comment(kit.p(900), kit.u(902), CASE WHEN n <= 94 THEN 'text' ELSE 'slow' END)) FROM generate_series(1, 100) n;
+SELECT calls, total_time >= 180, p95_time >= 30, p99_time >= 30, p95_time <= max_time, p50_time < total_time / 50 * sqrt(2)
+FROM blogstore.stat_requests WHERE function = 'create_comment';
+DROP TRIGGER fail ON blogstore.posts;
+DROP FUNCTION kit.fail;
 
 -- What other sessions have counted stays when they end
 \c
@@ -49,10 +100,16 @@ SELECT like_count FROM blogstore.get_post(kit.p(900));
 SELECT calls FROM blogstore.stat_requests WHERE function = 'get_post';
 RESET blogstore.track_requests;
 
--- and begun anew
-SELECT stats_reset AS before FROM blogstore.stat_requests LIMIT 1 \gset
+-- and begun anew, for one request or all
+SELECT max(stats_reset) AS before FROM blogstore.stat_requests \gset
+CREATE TABLE kit.before AS SELECT * FROM blogstore.stat_requests;
+SELECT blogstore.reset_request_stats('get_post');
+SELECT function, calls, rows, caller_errors, server_errors, total_time, p50_time, max_time, buffers_hit, wal_bytes, stats_reset > :'before' AS later
+FROM blogstore.stat_requests s WHERE s::text NOT IN (SELECT b::text FROM kit.before b);
+DROP TABLE kit.before;
+SELECT kit.try('blogstore.reset_request_stats(''get_posters'')');
 SELECT blogstore.reset_request_stats();
-SELECT sum(calls), bool_and(stats_reset > :'before') FROM blogstore.stat_requests;
+SELECT sum(calls), sum(rows), sum(caller_errors + server_errors), sum(max_time), bool_and(stats_reset > :'before') FROM blogstore.stat_requests;
 SELECT like_count FROM blogstore.get_post(kit.p(900));
 SELECT function, calls FROM blogstore.stat_requests WHERE calls > 0;
 
@@ -64,10 +121,19 @@ GRANT USAGE ON SCHEMA kit TO stats_monitor, stats_other;
 SET ROLE stats_monitor;
 SELECT function, calls FROM blogstore.stat_requests WHERE calls > 0;
 SELECT blogstore.reset_request_stats();
+SELECT blogstore.reset_request_stats('get_post');
 SET blogstore.track_requests = off;
 SET ROLE stats_other;
+SELECT blogstore.reset_request_stats('get_post');
 SELECT calls FROM blogstore.stat_requests;
 SELECT * FROM blogstore.get_request_stats();
+-- a role that was granted it may reset
 RESET ROLE;
+GRANT EXECUTE ON FUNCTION blogstore.reset_request_stats TO stats_monitor;
+SET ROLE stats_monitor;
+SELECT blogstore.reset_request_stats('get_post');
+SELECT function, calls FROM blogstore.stat_requests WHERE calls > 0;
+RESET ROLE;
+REVOKE EXECUTE ON FUNCTION blogstore.reset_request_stats FROM stats_monitor;
 REVOKE USAGE ON SCHEMA kit FROM stats_monitor, stats_other;
 DROP ROLE stats_monitor, stats_other;

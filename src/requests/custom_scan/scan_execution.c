@@ -9,8 +9,8 @@
  * blogstore's request statistics. It reads with the statement's snapshot, by
  * the same code as the SQL function (requests/request_scan.c).
  *
- * The executor runs other code between two rows of an open scan. The clock and
- * the buffer counters of the request are paused in that time.
+ * The executor runs other code between two rows of an open scan. The request's
+ * statistics are paused in that time.
  *
  * Runs in backends and parallel workers.
  */
@@ -156,7 +156,7 @@ begin_request(QueryScanState *state)
 	RequestScan *scan = &state->scan;
 
 	evaluate_arguments(state);
-	stats_begin(&scan->cost);
+	stats_begin(&scan->cost, state->query->request);
 	scan->desc = NULL;
 	scan->row_type = state->call->funcresulttype;
 	scan->row_context = state->css.ss.ps.ps_ExprContext->ecxt_per_tuple_memory;
@@ -191,7 +191,7 @@ end_request(QueryScanState *state)
 		use_own_snapshot(&state->scan, true);
 		request_scan_end(&state->scan);
 		stats_pause(&state->scan.cost);
-		stats_add(&state->scan.cost, state->query->request);
+		stats_add(&state->scan.cost);
 		count_call(state);
 	}
 	state->began = false;
