@@ -505,20 +505,23 @@ BEGIN
 		RAISE EXCEPTION USING ERRCODE = '25006', MESSAGE = 'cannot execute drop_slots() during recovery',
 			HINT = 'Call it on the primary.';
 	END IF;
-	SELECT slot_name, database, active_pid INTO slot FROM pg_replication_slots WHERE plugin = 'blogstore' AND active LIMIT 1;
-	IF FOUND THEN
-		RAISE EXCEPTION USING ERRCODE = '55006', MESSAGE = format('process %s uses replication slot "%s"', slot.active_pid, slot.slot_name),
-			HINT = format('Call blogstore.stop_worker(drop_slot => true) in database "%s" first.', slot.database);
-	END IF;
-	FOR slot IN SELECT slot_name FROM pg_replication_slots WHERE plugin = 'blogstore' ORDER BY slot_name LOOP
-		PERFORM pg_drop_replication_slot(slot.slot_name);
-		RETURN NEXT slot.slot_name;
+	FOR slot IN SELECT slot_name, database FROM pg_replication_slots WHERE plugin = 'blogstore' ORDER BY slot_name LOOP
+		BEGIN
+			PERFORM pg_drop_replication_slot(slot.slot_name);
+			RETURN NEXT slot.slot_name;
+		EXCEPTION
+			WHEN object_in_use THEN
+				RAISE WARNING USING MESSAGE = format('replication slot "%s" was not dropped, because a process uses it', slot.slot_name),
+					HINT = format('Call blogstore.stop_worker(drop_slot => true) in database "%s".', slot.database);
+			WHEN undefined_object THEN
+				NULL;	-- another session has dropped it
+		END;
 	END LOOP;
 END
 $body$;
 REVOKE ALL ON FUNCTION blogstore.drop_slots FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.drop_slots IS
-'Drop all slots of blogstore on this server.';
+'Drop all unused slots of blogstore on this server.';
 
 /* ------------------------------------------------------------------------
  * Monitoring

@@ -486,12 +486,13 @@ rebuild_views(PG_FUNCTION_ARGS)
 /*
  * Set view_state.enabled, which says whether the worker may run. If that is a
  * change, also set view_state.ready to false, so that readers do not use the
- * views.
+ * views. Returns whether it is a change.
  */
-static void
+static bool
 set_enabled(bool enabled)
 {
 	ViewState	state;
+	bool		changed;
 
 	/*
 	 * a new snapshot, which sees what the previous holder of the start-stop
@@ -499,55 +500,21 @@ set_enabled(bool enabled)
 	 */
 	PushActiveSnapshot(GetLatestSnapshot());
 	view_state_read(&state);
-	if (state.enabled != enabled)
+	changed = state.enabled != enabled;
+	if (changed)
 	{
 		state.enabled = enabled;
 		state.ready = false;
 		view_state_write(&state);
 	}
 	PopActiveSnapshot();
-}
-
-/*
- * blogstore.start_worker(): enable the worker. The launcher starts it at
- * commit.
- *
- * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,
- * exclusive) until the transaction ends. stop_worker() takes it too.
- */
-static Datum
-start_worker(PG_FUNCTION_ARGS)
-{
-	need_writable("start_worker()");
-	container_require();
-	need_possible_worker();
-	start_stop_lock();
-	set_enabled(true);
-	worker_look_on_commit();
-	PG_RETURN_VOID();
-}
-
-/*
- * Stop this database's worker, and wait until its process has exited. Until
- * this transaction ends, the worker's entry in shared memory prevents a
- * restart. After a commit, view_state.enabled prevents it; after a rollback,
- * the launcher starts the worker again.
- */
-static void
-end_worker(void)
-{
-	/*
-	 * worker_stop() needs an entry in shared memory. If none is free, because
-	 * other databases have all of them, worker_require_room() raises an error.
-	 */
-	while (!worker_stop())
-		worker_require_room();
+	return changed;
 }
 
 /*
  * Delete the WAL position up to which the worker has applied changes (table
- * change_feed). Called when stop_worker() has dropped the slot. Otherwise the
- * next worker would report that the slot was lost.
+ * change_feed). Called when the slot was dropped while the worker was stopped.
+ * Otherwise the next worker would report that the slot was lost.
  */
 static void
 forget_position(void)
@@ -559,6 +526,33 @@ forget_position(void)
 	applied_position_forget();
 	owner_end(&scope);
 	PopActiveSnapshot();
+}
+
+/*
+ * blogstore.start_worker(): enable the worker. The launcher starts it at
+ * commit.
+ *
+ * If the worker was stopped and its slot does not exist, the slot was dropped
+ * on purpose, for example by drop_slots().
+ *
+ * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,
+ * exclusive) until the transaction ends. stop_worker() takes it too.
+ */
+static Datum
+start_worker(PG_FUNCTION_ARGS)
+{
+	char		slot_name[NAMEDATALEN];
+
+	need_writable("start_worker()");
+	container_require();
+	need_possible_worker();
+	start_stop_lock();
+	worker_slot_name(MyDatabaseId, slot_name);
+	if (set_enabled(true) &&
+		SearchNamedReplicationSlot(slot_name, true) == NULL)
+		forget_position();
+	worker_look_on_commit();
+	PG_RETURN_VOID();
 }
 
 static const char *
@@ -581,9 +575,9 @@ size_text(int64 bytes)
  * function does not write to view_state then, so the next worker finds out
  * itself whether it is needed.
  *
- * Errors: 22004, 25001, 25006, 54000; 55000 if drop_slot is false and no
- * worker can run; 55006 if a process that is no worker uses the slot. Locks:
- * the start-stop lock (heavyweight, exclusive) until the transaction ends.
+ * Errors: 22004, 25001, 25006; 55000 if drop_slot is false and no worker can
+ * run; 55006 if a process that is no worker uses the slot. Locks: the
+ * start-stop lock (heavyweight, exclusive) until the transaction ends.
  */
 Datum
 blogstore_stop_worker(PG_FUNCTION_ARGS)
@@ -620,7 +614,7 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 				 err_fields(NULL, NULL, RULE_READ_COMMITTED)));
 
 	start_stop_lock();
-	end_worker();
+	worker_stop();
 	if (drop)
 		slot_drop(slot_name);
 	else if (SearchNamedReplicationSlot(slot_name, true) != NULL)
@@ -632,7 +626,7 @@ blogstore_stop_worker(PG_FUNCTION_ARGS)
 	if (usable && drop)
 		forget_position();
 	if (usable)
-		set_enabled(false);
+		(void) set_enabled(false);
 	else
 		worker_look_on_commit();
 	PG_RETURN_VOID();

@@ -223,6 +223,49 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 }
 
 /*
+ * Set the columns for a database without containers. The hint names
+ * create_containers() only if the database can have a worker.
+ */
+static void
+status_no_containers(Status *status)
+{
+	bool		slot = !status->isnull[STATUS_SLOT];
+	const char *hint;
+	bool		room = worker_no_room(&hint) == NULL;
+
+	if (room)
+		hint = slot ?
+			"Call blogstore.create_containers(), or blogstore.stop_worker(drop_slot => true) to drop the slot, which keeps all WAL." :
+			"Call blogstore.create_containers().";
+	else if (slot)
+		hint = "Call blogstore.stop_worker(drop_slot => true) to drop the slot, which keeps all WAL.";
+	status_text(status, STATUS_STATE, "no containers");
+	status_text(status, STATUS_HINT, hint);
+}
+
+/*
+ * Return the hint for a stopped worker.
+ *
+ * kept: bytes of WAL that its slot retains
+ */
+static const char *
+stopped_hint(int64 kept)
+{
+	const char *hint;
+	bool		room = worker_no_room(&hint) == NULL;
+
+	if (!room && kept == 0)
+		return hint;
+	if (!room)
+		return psprintf("Call blogstore.stop_worker(drop_slot => true) to drop the slot, which keeps %lld kB of WAL; the worker cannot be started, because %d other databases have containers.",
+						(long long) (kept / 1024), MAX_DATABASES);
+	return kept > 0 ?
+		psprintf("Call blogstore.start_worker() to have the views updated again; until then the slot keeps %lld kB of WAL.",
+				 (long long) (kept / 1024)) :
+		"Call blogstore.start_worker() to have the views updated again.";
+}
+
+/*
  * Set the columns for a stopped worker: since when the views have not been
  * updated, and a hint with the amount of WAL that the slot retains.
  */
@@ -232,7 +275,6 @@ status_stopped(Status *status)
 	OwnerScope	scope;
 	AppliedPosition position;
 	char		name[NAMEDATALEN];
-	int64		kept;
 
 	status_text(status, STATUS_STATE, "stopped");
 	owner_begin(&scope);
@@ -246,12 +288,7 @@ status_stopped(Status *status)
 		status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
 	}
 	worker_slot_name(MyDatabaseId, name);
-	kept = slot_keeps(name);
-	status_text(status, STATUS_HINT,
-				kept > 0 ?
-				psprintf("Call blogstore.start_worker() to have the views updated again; until then the slot keeps %lld kB of WAL.",
-						 (long long) (kept / 1024)) :
-				"Call blogstore.start_worker() to have the views updated again.");
+	status_text(status, STATUS_HINT, stopped_hint(slot_keeps(name)));
 }
 
 /*
@@ -272,6 +309,34 @@ stopped_by_row(void)
 		return false;
 	view_state_read(&state);
 	return !state.enabled;
+}
+
+/*
+ * Return whether the worker is stopped. A worker that is not running yet reads
+ * view_state when it starts; until then, read it here.
+ *
+ * entry: a copy of the worker's entry, or NULL if the database has none
+ */
+static bool
+is_stopped(const WorkerEntry *entry)
+{
+	if (entry == NULL || entry->state == WORKER_WANTED ||
+		entry->state == WORKER_STARTING)
+		return stopped_by_row();
+	return entry->state == WORKER_STOPPED;
+}
+
+/*
+ * Set the columns for a worker that waits for a free background worker slot.
+ *
+ * noticed_at: when the launcher last found none
+ */
+static void
+status_no_process(Status *status, TimestampTz noticed_at)
+{
+	status_text(status, STATUS_LAST_ERROR, "no free background worker slot");
+	status_set(status, STATUS_LAST_ERROR_AT, TimestampTzGetDatum(noticed_at));
+	status_text(status, STATUS_HINT, NO_PROCESS_HINT);
 }
 
 /*
@@ -319,10 +384,7 @@ fill_status(Status *status)
 	}
 	if (!container_any_exists())
 	{
-		status_text(status, STATUS_STATE, "no containers");
-		status_text(status, STATUS_HINT, status->isnull[STATUS_SLOT] ?
-					"Call blogstore.create_containers()." :
-					"Call blogstore.create_containers(), or blogstore.stop_worker(drop_slot => true) to drop the slot, which keeps all WAL.");
+		status_no_containers(status);
 		return;
 	}
 	if (RecoveryInProgress())
@@ -340,16 +402,10 @@ fill_status(Status *status)
 	found = my_worker_entry_copy(&entry);
 	if (found)
 		status_from_entry(status, &entry);
-
-	/*
-	 * The worker reads view_state when it starts, and sets entry.state
-	 * accordingly. Before that, read view_state here.
-	 */
-	if (!found ||
-		(entry.failures == 0 && (entry.state == WORKER_WANTED ||
-								 entry.state == WORKER_STARTING)) ?
-		stopped_by_row() : entry.state == WORKER_STOPPED)
+	if (is_stopped(found ? &entry : NULL))
 		status_stopped(status);
+	else if (found && entry.no_room_at != 0)
+		status_no_process(status, entry.no_room_at);
 	else if (!found && (obstacle = worker_no_room(&hint)) != NULL)
 		status_disabled(status, obstacle, hint);
 	else if (!found)

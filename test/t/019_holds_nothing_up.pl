@@ -198,15 +198,30 @@ $node->restart;
 check_store($node, 'second', 'one worker left');
 $offset = log_end($node);
 $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
-$full = qr/LOG:  no background worker slot is free for the blogstore worker of database \d+/;
+$full = qr/LOG:  no background worker slot is free for the blogstore worker of database "postgres"/;
 @lines = wait_logged($node, $offset, $full, 4);
 pass('no worker left: the log says so');
 check_gaps('no worker left', @lines);
-is($node->safe_psql('postgres', "SELECT state, last_error ~ 'max_worker_processes' FROM blogstore.stat_worker"),
-	'waiting to restart|t', 'no worker left: stat_worker shows it, and what to raise');
+my $shown = 'SELECT state, last_error, hint FROM blogstore.stat_worker';
+is($node->safe_psql('postgres', $shown),
+	'waiting to restart|no free background worker slot|Raise max_worker_processes and restart the server.',
+	'no worker left: stat_worker shows it, and what to raise');
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(1), 'unattended', 'x', kit.p(900), kit.d(900))");
 check_answers($node, 'postgres', 'no worker left');
 check_store($node, 'second', 'no worker left for another');
+
+# The launcher wants a worker to look at the slot of a stopped one.
+my $unused = 'blogstore_' . $node->safe_psql('postgres', 'SELECT oid FROM pg_database WHERE datname = current_database()');
+$node->safe_psql('postgres', 'SELECT blogstore.stop_worker()');
+$node->safe_psql('postgres', qq{
+SELECT set_config(name, 'blogstore', false) FROM pg_settings WHERE name = 'output_plugin_libraries';
+SELECT pg_create_logical_replication_slot('$unused', 'blogstore')});
+$offset = log_end($node);
+$node->reload;
+wait_logged($node, $offset, $full);
+like($node->safe_psql('postgres', $shown), qr/^stopped\|\|Call blogstore.start_worker\(\) .* the slot keeps \d+ kB of WAL\.$/,
+	'no worker left to look at a slot: the worker is still shown as stopped');
+$node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$unused'); SELECT blogstore.start_worker()");
 
 # When the other database's worker stops, the waiting worker starts by itself.
 $node->safe_psql('second', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');

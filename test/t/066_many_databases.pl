@@ -44,8 +44,25 @@ $node->command_ok([ 'pg_restore', '-d', $node->connstr('restored'), $node->based
 is($node->safe_psql('restored', 'SELECT username FROM blogstore.get_user_by_name($$ann$$)'), 'Ann', 'requests work');
 is($node->safe_psql('restored', $status), $full, 'stat_worker says why there is no worker');
 $node->safe_psql('restored', kit_file('ids'));
-is(sqlstate($node, 'restored', $_), '54000, hint', "$_: there is no worker") for qw(wait_for_views() start_worker() rebuild_views() stop_worker());
+is(sqlstate($node, 'restored', $_), '54000, hint', "$_: there is no worker") for qw(wait_for_views() start_worker() rebuild_views());
 is($node->safe_psql('restored', 'SELECT p.title, p.comment_count FROM blogstore.get_user_by_name($$ann$$) u, blogstore.create_post(u.id, $$title$$, $$text$$) p'), 'title|0', 'requests write');
+
+# Its slot can be dropped. The hints name no call that needs a place.
+my $slot = 'blogstore_' . $node->safe_psql('restored', 'SELECT oid FROM pg_database WHERE datname = current_database()');
+$node->safe_psql('restored', qq{
+SELECT set_config(name, 'blogstore', false) FROM pg_settings WHERE name = 'output_plugin_libraries';
+SELECT pg_create_logical_replication_slot('$slot', 'blogstore')});
+$node->safe_psql('restored', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+like($node->safe_psql('restored', $status), qr/^stopped\|\|Call blogstore.stop_worker\(drop_slot => true\) to drop the slot, which keeps \d+ kB of WAL; the worker cannot be started, because 64 /,
+	'stopped, with a slot: stat_worker names the call that drops it');
+$node->safe_psql('postgres', "SELECT pg_switch_wal() FROM (SELECT pg_logical_emit_message(false, 'filler', 'x')) AS m") for 1 .. 3;
+my $offset = log_end($node);
+set_and_reload($node, 'max_wal_size', '32MB');
+wait_logged($node, $offset, qr/WARNING:  replication slot "$slot" keeps \d+ MB of WAL, and no blogstore worker uses it/);
+wait_logged($node, $offset, qr/HINT:  In database "restored", drop the slot with blogstore.stop_worker\(drop_slot => true\)\. No worker can be started there, because 64 other databases/);
+is(sqlstate($node, 'restored', 'stop_worker(drop_slot => true)'), 'ok', 'the slot can be dropped');
+is($node->safe_psql('restored', "SELECT count(*) FROM pg_replication_slots WHERE slot_name = '$slot'"), '0', '... and is gone');
+is($node->safe_psql('restored', $status), 'stopped||Drop the containers in a database that does not need them, or drop that database.', 'stopped, without a slot: what gives it a place');
 
 # Another database can use a place that was given up.
 $node->safe_psql('postgres', 'DROP DATABASE blog_2');

@@ -248,10 +248,7 @@ tend_entry(int i, bool *starting)
 	{
 		no_room = entry->dbid;
 		worker_entry_not_started(entry);
-		strlcpy(entry->last_error,
-				"no free background worker slot; raise max_worker_processes",
-				ERROR_LENGTH);
-		entry->last_error_at = now;
+		entry->no_room_at = now;
 		*starting = false;
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	}
@@ -265,13 +262,21 @@ tend_entry(int i, bool *starting)
 static void
 log_no_room(void)
 {
+	List	   *databases;
+	const Database *database;
+
 	if (!OidIsValid(no_room))
 		return;
-	ereport(LOG,
-			(errmsg("no background worker slot is free for the blogstore worker of database %u",
-					no_room),
-			 errdetail("The launcher will try again later."),
-			 errhint("Raise max_worker_processes and restart the server.")));
+	databases = list_databases();
+	database = find_database(databases, no_room);
+	/* The database may have been dropped meanwhile. */
+	if (database != NULL)
+		ereport(LOG,
+				(errmsg("no background worker slot is free for the blogstore worker of database \"%s\"",
+						NameStr(database->name)),
+				 errdetail("The launcher will try again later."),
+				 errhint(NO_PROCESS_HINT)));
+	list_free_deep(databases);
 	no_room = InvalidOid;
 }
 

@@ -26,6 +26,9 @@
 #define ERROR_LENGTH 256
 #define JOB_COMMITTING PG_UINT64_MAX
 
+/* Hint if no background worker slot is free. */
+#define NO_PROCESS_HINT "Raise max_worker_processes and restart the server."
+
 typedef enum WorkerState
 {
 	WORKER_WANTED,				/* the launcher should start the worker */
@@ -90,6 +93,12 @@ typedef struct WorkerEntry
 	TimestampTz next_start;		/* the launcher does not start the worker
 								 * before this time */
 	TimestampTz started_at;
+
+	/*
+	 * When the launcher last found no free background worker slot for the
+	 * worker; 0 if it has registered the worker since.
+	 */
+	TimestampTz no_room_at;
 	char		last_error[ERROR_LENGTH];
 	TimestampTz last_error_at;
 	char		remedy[ERROR_LENGTH];	/* hint for last_error, in state
@@ -191,6 +200,6 @@ extern void start_stop_lock(void);
 extern bool transaction_wrote_posts(void);
 extern void worker_request(void);
 extern void worker_look_on_commit(void);
-extern bool worker_stop(void);
+extern void worker_stop(void);
 
 #endif							/* BLOGSTORE_LAUNCHER_H */

@@ -158,14 +158,15 @@ worker_look_on_commit(void)
 
 /*
  * Stop this database's worker for stop_worker(), and wait until the worker's
- * process has ended. Returns false if the database has no entry in shared
- * memory and none is free.
+ * process has ended. Does nothing if the database has no entry in shared
+ * memory and none is free: it has no worker then.
  *
- * No worker starts before the calling transaction ends. If it commits, the row
- * of view_state, in which the caller disables the worker, keeps later workers
- * from running. If it rolls back, the launcher starts the worker again.
+ * The entry keeps the launcher from starting a worker before the calling
+ * transaction ends. If the transaction commits, the row of view_state, in
+ * which the caller disables the worker, keeps later workers from running. If
+ * it rolls back, the launcher starts the worker again.
  */
-bool
+void
 worker_stop(void)
 {
 	WorkerEntry *entry;
@@ -181,7 +182,6 @@ worker_stop(void)
 	LWLockRelease(launch_shared->lock);
 	if (entry != NULL)
 		worker_entry_end(entry);
-	return entry != NULL;
 }
 
 /* ------------------------------------------------------------------------

@@ -20,11 +20,19 @@
 #include "access/xlog.h"
 #include "utils/memutils.h"
 
+/* The last warning of a replication slot. */
+typedef struct SlotWarning
+{
+	Oid			dbid;			/* database of the slot; InvalidOid if the
+								 * launcher has not warned of it */
+	int64		kept;			/* bytes of WAL that the slot retained */
+} SlotWarning;
+
 /*
- * For each replication slot of the server: how many bytes of WAL it retained
- * when the launcher last warned of it; 0 if the launcher has not warned.
+ * The warning of each replication slot of the server, by the slot's index in
+ * shared memory.
  */
-static int64 *warned = NULL;
+static SlotWarning *warned = NULL;
 
 /*
  * Return whether a worker runs in a database, or a command or an open
@@ -45,9 +53,10 @@ entry_in_use(Oid dbid)
 
 /*
  * Have a worker started in a database, if its worker is stopped or the
- * database has no entry.
+ * database has no entry. Returns false if the database has no entry and none
+ * is free.
  */
-static void
+static bool
 start_to_look(Oid dbid)
 {
 	WorkerEntry *entry;
@@ -55,20 +64,25 @@ start_to_look(Oid dbid)
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	entry = worker_entry_find(dbid);
 	if (entry == NULL)
-		(void) worker_entry_create(dbid);
+		entry = worker_entry_create(dbid);
 	else if (entry->state == WORKER_STOPPED && !worker_entry_in_use(entry))
 		worker_entry_look(entry);
 	LWLockRelease(launch_shared->lock);
+	return entry != NULL;
 }
 
+/* room: whether the database has an entry, so that a worker can be started */
 static void
-warn_of_unused(const char *slot, const Database *database, int64 kept)
+warn_of_unused(const char *slot, const Database *database, int64 kept, bool room)
 {
 	ereport(WARNING,
 			(errmsg("replication slot \"%s\" keeps %lld MB of WAL, and no blogstore worker uses it",
 					slot, (long long) (kept / (1024 * 1024))),
+			 room ?
 			 errhint("In database \"%s\", look at blogstore.stat_worker; call blogstore.start_worker(), or drop the slot with blogstore.stop_worker(drop_slot => true).",
-					 NameStr(database->name))));
+					 NameStr(database->name)) :
+			 errhint("In database \"%s\", drop the slot with blogstore.stop_worker(drop_slot => true). No worker can be started there, because %d other databases have blogstore containers.",
+					 NameStr(database->name), MAX_DATABASES)));
 }
 
 static void
@@ -87,8 +101,9 @@ warn_of_closed(const char *slot, const Database *database, int64 kept)
  * If a slot belongs to blogstore and no worker uses it, have a worker started
  * in its database, and log a warning if the slot retains more WAL than
  * max_wal_size. No worker can run in a database that accepts no connections,
- * so the warning about its slot is logged in any case. Each warning is
- * repeated when the amount of WAL has doubled.
+ * so the warning about its slot is logged in any case. A warning is repeated
+ * when the amount of WAL has doubled. If the slot retains less WAL than at its
+ * last warning, it is another one, or was used meanwhile.
  *
  * i: index of the slot in shared memory.
  */
@@ -97,25 +112,31 @@ tend_slot(int i, List *databases)
 {
 	const int64 limit = (int64) max_wal_size_mb * 1024 * 1024;
 	const Database *database = NULL;
+	SlotWarning *last = &warned[i];
 	char		name[NAMEDATALEN];
 	Oid			dbid;
 	int64		kept;
+	bool		room = true;
 
 	if (slot_of_blogstore(i, &dbid, name))
 		database = find_database(databases, dbid);
 	if (database == NULL || entry_in_use(dbid))
 	{
-		warned[i] = 0;
+		last->dbid = InvalidOid;
 		return;
 	}
 	if (database->accepts)
-		start_to_look(dbid);
+		room = start_to_look(dbid);
 	kept = slot_keeps(name);
-	if (warned[i] > 0 ? kept < 2 * warned[i] : database->accepts && kept < limit)
+	if (last->dbid != dbid || kept < last->kept)
+		last->dbid = InvalidOid;
+	if (OidIsValid(last->dbid) ? kept < 2 * Max(last->kept, limit) :
+		database->accepts && kept < limit)
 		return;
-	warned[i] = Max(kept, limit);
+	last->dbid = dbid;
+	last->kept = kept;
 	if (database->accepts)
-		warn_of_unused(name, database, kept);
+		warn_of_unused(name, database, kept, room);
 	else
 		warn_of_closed(name, database, kept);
 }
@@ -126,7 +147,7 @@ tend_unused_slots(List *databases)
 {
 	if (warned == NULL)
 		warned = MemoryContextAllocZero(TopMemoryContext,
-										max_replication_slots * sizeof(int64));
+										max_replication_slots * sizeof(SlotWarning));
 	for (int i = 0; i < max_replication_slots; i++)
 		tend_slot(i, databases);
 }

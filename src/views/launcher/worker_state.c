@@ -125,6 +125,7 @@ worker_entry_create(Oid dbid)
 	entry->failures = 0;
 	entry->next_start = 0;
 	entry->started_at = 0;
+	entry->no_room_at = 0;
 	entry->caught_up_at = 0;
 	entry->last_error[0] = '\0';
 	entry->last_error_at = 0;
@@ -327,6 +328,7 @@ worker_entry_starting(WorkerEntry *entry)
 {
 	Assert(entry->state == WORKER_WANTED);
 	Assert(entry->pid == 0 && entry->holds == 0);
+	entry->no_room_at = 0;
 	set_state(entry, WORKER_STARTING);
 }
 
