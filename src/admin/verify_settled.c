@@ -38,6 +38,7 @@
 #include "base/clock.h"
 #include "base/compat.h"
 #include "base/settings.h"
+#include "base/wait_events.h"
 #include "storage/layout/cluster_calls.h"
 #include "views/change_feed/change_feed.h"
 
@@ -50,7 +51,6 @@
 #include "utils/array.h"
 #include "utils/timestamp.h"
 #include "utils/uuid.h"
-#include "utils/wait_event.h"
 
 /*
  * Timeouts in ms. Before the comparison, verify() waits for the worker, at
@@ -73,7 +73,7 @@ nap(const ViewsLook *look)
 {
 	worker_wake_at_once(look->entry);
 	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					 LOOK_AGAIN, PG_WAIT_EXTENSION);
+					 LOOK_AGAIN, wait_event(WAIT_VERIFY));
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 }

@@ -11,6 +11,7 @@
 #include "base/compat.h"
 #include "base/error_fields.h"
 #include "base/preload.h"
+#include "base/wait_events.h"
 #include "base/worker_hooks.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/cluster_calls.h"
@@ -25,7 +26,6 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 SQL_FUNCTION(wait_for_views);
 SQL_FUNCTION(wait_for_posts);
@@ -139,14 +139,14 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 			if (!test(arg))
 				(void) ConditionVariableTimedSleep(&entry->progress,
 												   Min(left, LOOK_AGAIN),
-												   PG_WAIT_EXTENSION);
+												   wait_event(WAIT_FOR_VIEWS));
 			ConditionVariableCancelSleep();
 		}
 		else
 		{
 			(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
 							 WL_EXIT_ON_PM_DEATH, Min(left, LOOK_AGAIN),
-							 PG_WAIT_EXTENSION);
+							 wait_event(WAIT_FOR_VIEWS));
 			ResetLatch(MyLatch);
 		}
 		CHECK_FOR_INTERRUPTS();

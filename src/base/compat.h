@@ -35,6 +35,7 @@
 #include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/snapmgr.h"
+#include "utils/wait_event.h"
 #if PG_VERSION_NUM >= 160000
 #include "catalog/pg_proc.h"
 #include "nodes/miscnodes.h"
@@ -591,6 +592,16 @@ compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
 #define compat_database_is_invalid(database) database_is_invalid_form(database)
 #else
 #define compat_database_is_invalid(database) false
+#endif
+
+/*
+ * Return the number of a wait event with a name of its own. Servers before 17
+ * show all waits of extensions under one name.
+ */
+#if PG_VERSION_NUM >= 170000
+#define compat_wait_event(name) WaitEventExtensionNew(name)
+#else
+#define compat_wait_event(name) PG_WAIT_EXTENSION
 #endif
 
 /*

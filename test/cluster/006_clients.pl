@@ -167,7 +167,7 @@ SELECT like_count FROM blogstore.get_post(kit.p($moved))"),
 
 my $three = add_node($cluster, sub {
 	my ($node) = @_;
-	wait_until($node, 'postgres', q{SELECT string_agg(w.state || ' ' || a.wait_event, ' ') FROM blogstore.stat_worker w, pg_stat_activity a WHERE a.application_name = 'blogstore worker'}, 'starting Extension');
+	wait_until($node, 'postgres', q{SELECT string_agg(w.state || ' ' || a.wait_event, ' ') FROM blogstore.stat_worker w, pg_stat_activity a WHERE a.application_name = 'blogstore worker'}, 'starting ' . wait_event($node, 'BlogstoreWorkerTables'));
 	unlike($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'), qr/leaf/, 'no leaf is missing meanwhile');
 });
 move_shard($cluster, $shard, $one, $three, 'block_writes');

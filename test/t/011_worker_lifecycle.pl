@@ -37,6 +37,30 @@ like($err, qr/cannot PREPARE/, 'stop_worker() cannot be prepared');
 ok($node->poll_query_until('postgres', $state, 'running'),
 	'the worker runs again after a refused PREPARE');
 
+# What processes wait for, in pg_stat_activity
+sub waits
+{
+	my ($condition, $name, $event) = @_;
+	my $wanted = wait_event($node, $event);
+
+	wait_until($node, 'postgres', "SELECT wait_event_type || ' ' || wait_event = 'Extension $wanted' FROM pg_stat_activity WHERE $condition");
+	pass("$name waits for $wanted");
+	return;
+}
+waits("backend_type = 'blogstore launcher'", 'the launcher', 'BlogstoreLauncherMain');
+waits("backend_type = 'blogstore worker' AND datname = 'postgres'", 'the worker', 'BlogstoreWorkerMain');
+my $held = stop_worker($node, 'postgres');
+my $waiter = start_client($node, 'postgres', "SELECT blogstore.wait_for_views('1 h');", 'waiter');
+waits("application_name = 'waiter'", 'wait_for_views()', 'BlogstoreViews');
+kill 'CONT', $held;
+finish_client($waiter);
+$held = stop_worker($node, 'postgres');
+$waiter = start_client($node, 'postgres', 'BEGIN; SELECT blogstore.stop_worker(); ROLLBACK;', 'stopper');
+waits("application_name = 'stopper'", 'stop_worker()', 'BlogstoreWorkerEnd');
+kill 'CONT', $held;
+finish_client($waiter);
+ok($node->poll_query_until('postgres', $state, 'running'), 'the worker runs again');
+
 # Containers that are dropped and created again in one transaction
 my $drop = 'DROP SCHEMA kit CASCADE; DROP VIEW blogstore.posts_with_counts; DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.usernames, blogstore.jobs, blogstore.view_state';
 $node->safe_psql('postgres',

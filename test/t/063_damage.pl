@@ -155,17 +155,18 @@ for my $damage (@damages)
 
 # ---- A blocked worker sleeps between its checks, also after a reload
 
+my $sleep = wait_event($node, 'BlogstoreWorkerTables');
 $node->safe_psql(
-	'postgres', q{
-CREATE FUNCTION kit.worker_sleeps(times int) RETURNS int LANGUAGE plpgsql AS $$
+	'postgres', qq{
+CREATE FUNCTION kit.worker_sleeps(times int) RETURNS int LANGUAGE plpgsql AS \$\$
 DECLARE slept int := 0;
 BEGIN
 	FOR i IN 1 .. times LOOP
 		PERFORM pg_sleep(0.1);
-		slept := slept + (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'blogstore worker' AND wait_event = 'Extension');
+		slept := slept + (SELECT count(*) FROM pg_stat_activity WHERE application_name = 'blogstore worker' AND wait_event = '$sleep');
 	END LOOP;
 	RETURN slept;
-END $$;
+END \$\$;
 CREATE INDEX odd ON blogstore.feed_post (title)});
 wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");
 $node->reload;

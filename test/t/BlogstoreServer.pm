@@ -29,7 +29,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
-  new_server prepare_server decoding_level wal_level_too_low start_again start_preloaded set_and_reload wait_until wait_accepts wait_logged
+  new_server prepare_server decoding_level wait_event wal_level_too_low start_again start_preloaded set_and_reload wait_until wait_accepts wait_logged
   log_end logged
 );
 
@@ -102,6 +102,22 @@ sub decoding_level
 	my ($node) = @_;
 
 	return $node->pg_version->major >= 19 ? 'replica' : 'logical';
+}
+
+=pod
+
+=item wait_event(node, name)
+
+The column wait_event of pg_stat_activity for a wait of blogstore: its name on
+PostgreSQL 17 and later, otherwise Extension.
+
+=cut
+
+sub wait_event
+{
+	my ($node, $name) = @_;
+
+	return $node->pg_version->major >= 17 ? $name : 'Extension';
 }
 
 =pod

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/wait_events.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "views/change_feed/decoded_changes.h"
 
@@ -23,7 +24,6 @@
 #include "storage/latch.h"
 #include "storage/spin.h"
 #include "utils/guc.h"
-#include "utils/wait_event.h"
 
 /*
  * Write the name of a database's replication slot to the buffer "name", which
@@ -199,7 +199,7 @@ wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
 	while (page + length > GetFlushRecPtr(NULL))
 	{
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
-						 WL_EXIT_ON_PM_DEATH, 10, PG_WAIT_EXTENSION);
+						 WL_EXIT_ON_PM_DEATH, 10, wait_event(WAIT_WORKER_SLOT));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 	}

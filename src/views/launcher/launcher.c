@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/wait_events.h"
 #include "views/change_feed/change_feed.h"
 #include "views/launcher/worker_entries.h"
 
@@ -370,7 +371,7 @@ blogstore_launcher_main(Datum arg)
 		int			rc;
 
 		rc = WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-					   tend_entries(), PG_WAIT_EXTENSION);
+					   tend_entries(), wait_event(WAIT_LAUNCHER_MAIN));
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();
 		if (ConfigReloadPending)

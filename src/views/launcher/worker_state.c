@@ -62,6 +62,7 @@
 #include "postgres.h"
 
 #include "base/characters.h"
+#include "base/wait_events.h"
 #include "views/launcher/worker_entries.h"
 
 #include <signal.h>
@@ -71,7 +72,6 @@
 #include "miscadmin.h"
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 /*
  * Pause before the launcher restarts a worker after its first failure, in ms.
@@ -305,7 +305,7 @@ worker_entry_end(WorkerEntry *entry)
 			break;
 		last = pid;
 		(void) ConditionVariableTimedSleep(&entry->progress, 100,
-										   PG_WAIT_EXTENSION);
+										   wait_event(WAIT_WORKER_END));
 	}
 	ConditionVariableCancelSleep();
 	for (int i = 0; last != 0 && i < 1000 && kill(last, 0) == 0; i++)

@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/wait_events.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
@@ -39,7 +40,6 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 /*
  * Longest sleep after a round of the main loop, in ms.
@@ -267,7 +267,7 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 		pg_atomic_read_u64(&worker->entry->wake_lsn) <= flushed &&
 		pg_atomic_read_u32(&worker->entry->urgent) == 0)
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT |
-						 WL_EXIT_ON_PM_DEATH, nap, PG_WAIT_EXTENSION);
+						 WL_EXIT_ON_PM_DEATH, nap, wait_event(WAIT_WORKER_MAIN));
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 	pgstat_report_activity(STATE_RUNNING, NULL);

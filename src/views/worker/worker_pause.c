@@ -19,13 +19,13 @@
 #include "postgres.h"
 
 #include "base/settings.h"
+#include "base/wait_events.h"
 #include "views/worker/worker_parts.h"
 
 #include "miscadmin.h"
 #include "postmaster/interrupt.h"
 #include "utils/guc.h"
 #include "utils/timestamp.h"
-#include "utils/wait_event.h"
 
 /* A site is busy if it has at least this many commits per second. */
 #define BUSY_COMMITS 200
@@ -59,9 +59,11 @@ site_busy(Worker *worker)
 /*
  * Sleep for at most "ms" milliseconds. Commits do not end the sleep, but a
  * process that waits for the worker does. Returns whether the latch was set.
+ *
+ * place: what pg_stat_activity shows meanwhile
  */
 static bool
-worker_sleep(Worker *worker, long ms)
+worker_sleep(Worker *worker, long ms, WaitPlace place)
 {
 	WorkerEntry *entry = worker->entry;
 	bool		woken = true;
@@ -77,7 +79,7 @@ worker_sleep(Worker *worker, long ms)
 	if (pg_atomic_read_u32(&entry->urgent) == 0 && !ConfigReloadPending)
 		woken = WaitLatch(MyLatch,
 						  WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						  ms, PG_WAIT_EXTENSION) & WL_LATCH_SET;
+						  ms, wait_event(place)) & WL_LATCH_SET;
 	pg_atomic_exchange_u32(&entry->resting, 0);
 	return woken;
 }
@@ -97,7 +99,7 @@ worker_sleep_between_looks(Worker *worker, long ms)
 		ConfigReloadPending = false;
 		ProcessConfigFile(PGC_SIGHUP);
 	}
-	(void) worker_sleep(worker, ms);
+	(void) worker_sleep(worker, ms, WAIT_WORKER_TABLES);
 	ResetLatch(MyLatch);
 	CHECK_FOR_INTERRUPTS();
 }
@@ -116,7 +118,8 @@ worker_rest(Worker *worker, long nap)
 		!site_busy(worker))
 		return false;
 
-	woken = worker_sleep(worker, Min(nap, blogstore_view_refresh_delay));
+	woken = worker_sleep(worker, Min(nap, blogstore_view_refresh_delay),
+						 WAIT_WORKER_PAUSE);
 	elog(DEBUG2, "blogstore worker %s",
 		 woken ? "was woken from its rest" : "has rested");
 	return true;
