@@ -15,6 +15,7 @@
 #include "admin/export_documents.h"
 #include "base/compat.h"
 #include "base/preload.h"
+#include "base/progress.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
@@ -78,6 +79,43 @@ HANGS_ON("like"),
 	0, {0}, NULL
 };
 
+/* A DestReceiver that counts the rows, and passes them to another one. */
+typedef struct CountingReceiver
+{
+	DestReceiver pub;
+	DestReceiver *to;
+} CountingReceiver;
+
+static void
+counting_startup(DestReceiver *self, int operation, TupleDesc desc)
+{
+	DestReceiver *to = ((CountingReceiver *) self)->to;
+
+	to->rStartup(to, operation, desc);
+}
+
+static bool
+counting_receive(TupleTableSlot *slot, DestReceiver *self)
+{
+	DestReceiver *to = ((CountingReceiver *) self)->to;
+
+	progress_add(1);
+	return to->receiveSlot(slot, to);
+}
+
+static void
+counting_shutdown(DestReceiver *self)
+{
+	DestReceiver *to = ((CountingReceiver *) self)->to;
+
+	to->rShutdown(to);
+}
+
+static void
+counting_destroy(DestReceiver *self)
+{
+}
+
 /*
  * blogstore.export_documents(): return one JSON document per item. Errors:
  * 55000. Locks: AccessShareLock on the containers.
@@ -86,15 +124,21 @@ static Datum
 export_documents(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
-	DestReceiver *dest = CreateDestReceiver(DestTuplestore);
+	DestReceiver *store = CreateDestReceiver(DestTuplestore);
+	CountingReceiver counting = {
+		{counting_receive, counting_startup, counting_shutdown,
+		counting_destroy, DestTuplestore}, store
+	};
+	DestReceiver *dest = &counting.pub;
 	const ClusterCalls *cluster;
 	OwnerScope	scope;
 
 	container_require();
 	cluster = cluster_calls();
 	InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
-	SetTuplestoreDestReceiverParams(dest, info->setResult, CurrentMemoryContext,
+	SetTuplestoreDestReceiverParams(store, info->setResult, CurrentMemoryContext,
 									false, NULL, NULL);
+	progress_begin("blogstore.export_documents(): exporting");
 	owner_begin(&scope);
 	SPI_connect();
 	if (cluster != NULL)

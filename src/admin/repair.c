@@ -21,6 +21,7 @@
 #include "base/compat.h"
 #include "base/error_fields.h"
 #include "base/preload.h"
+#include "base/progress.h"
 #include "model/post_counts/post_counts.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/bookkeeping/bookkeeping.h"
@@ -109,9 +110,11 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 {
 	int64		mended = mend_registry(findings, n);
 
+	progress_begin(psprintf("blogstore.repair(): repairing " UINT64_FORMAT " findings", n));
 	for (uint64 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
+		progress_add(1);
 		mended += mend(&findings[i]);
 	}
 	drop_invalid_copies(findings, n);

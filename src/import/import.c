@@ -24,6 +24,7 @@
 
 #include "base/characters.h"
 #include "base/compat.h"
+#include "base/progress.h"
 #include "base/worker_hooks.h"
 #include "import/import.h"
 #include "model/post_counts/post_counts.h"
@@ -51,7 +52,7 @@
 
 /*
  * Show the import's current step in pg_stat_activity, for example "writing
- * 1000 posts".
+ * 1000 posts", and to a client that has waited for long.
  */
 static void
 show_step(const Import *import, const char *step, int64 rows, const char *what)
@@ -60,6 +61,7 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 								import->command, step, rows, what);
 
 	pgstat_report_activity(STATE_RUNNING, text);
+	progress_begin(text);
 	pfree(text);
 }
 
@@ -100,6 +102,7 @@ import_begin(Import *import, const char *command)
 	StaticAssertStmt(UUID_LEN + sizeof("blogstore__checked_comment") < NAMEDATALEN,
 					 "names of temporary tables are too long");
 	import->command = command;
+	progress_begin(psprintf("blogstore.%s: reading the sources", command));
 	import->now = GetCurrentTimestamp();
 	new_id(&id);
 	name = import->prefix;

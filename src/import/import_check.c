@@ -20,6 +20,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/progress.h"
 #include "import/import.h"
 #include "storage/blog_item.h"
 
@@ -209,6 +210,7 @@ check_row(TupleTableSlot *slot, DestReceiver *self)
 {
 	CheckReceiver *receiver = (CheckReceiver *) self;
 
+	progress_add(1);
 	slot_getallattrs(slot);
 	if (!slot->tts_isnull[receiver->nprops + CHECKED_REASON])
 	{

@@ -12,6 +12,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/progress.h"
 #include "import/import.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
@@ -40,6 +41,7 @@ make_item(TupleTableSlot *slot, DestReceiver *self)
 	BlogItem	item;
 	pg_uuid_t	id = {{0}};
 
+	progress_add(1);
 	row_item(slot, items->prop, items->nprops, &item);
 	set_hidden(&item, item_hidden(&item));
 	if (!item.isnull[PROP_PROPERTIES])

@@ -61,6 +61,9 @@ SELECT type, imported FROM blogstore.import(posts => 'new_posts', comments => 'n
 wait_until($node, 'blog',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'blogstore.import(): writing 20 posts'");
 pass('pg_stat_activity shows what the import does');
+# The trigger runs once for each row, so the import notices after the wait that
+# its client has heard nothing for long.
+wait_until($node, 'blog', "SELECT clock_timestamp() - query_start > '11 s' FROM pg_stat_activity WHERE application_name = 'importer'");
 is($node->safe_psql('blog', "SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed')"), 'renamed', 'a rename beside it');
 is($node->safe_psql('blog', 'SELECT blogstore.delete_user(kit.u(3))'), 't', 'and a deletion');
 $holder->query_safe('SELECT pg_advisory_unlock(1)');
@@ -68,6 +71,7 @@ $holder->quit;
 my ($rows, $err) = finish_client($importer);
 is("@$rows", 'user|0 post|20 comment|20 like|0', 'the import succeeds');
 unlike($err, qr/ERROR/, 'without an error');
+like($err, qr/NOTICE:  blogstore.import\(\): writing 20 posts: \d+ rows so far\n/, 'its client is told how far it is');
 is($node->safe_psql('blog', 'SELECT count(*) FROM blogstore.list_user_posts(kit.u(3), NULL)'), '0', 'what it has written for the deleted user is not served');
 $node->safe_psql('blog', 'SELECT kit.views_follow()');
 is( $node->safe_psql('blog', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),

@@ -15,6 +15,7 @@
  */
 #include "postgres.h"
 
+#include "base/progress.h"
 #include "base/settings.h"
 #include "cluster/citus/citus.h"
 #include "cluster/distribute/distribute.h"
@@ -56,15 +57,18 @@ spread_copy(Spread *spread, Snapshot snapshot)
 {
 	ListCell   *lc;
 
+	progress_begin("blogstore.distribute_containers(): copying items");
 	foreach(lc, spread->sources)
 	{
 		const SpreadSource *source = lfirst(lc);
-
-		spread->copied +=
+		int64		rows =
 			run_by(snapshot,
 				   psprintf("INSERT INTO %s (%s) SELECT %s FROM %s", source->target,
 							source->columns, source->columns,
 							sql_name(source->leaf)), 0, NULL, NULL);
+
+		spread->copied += rows;
+		progress_add(rows);
 	}
 }
 

@@ -18,6 +18,7 @@
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "base/progress.h"
 #include "base/settings.h"
 #include "import/sources/sources.h"
 #include "model/user_changes/user_changes.h"
@@ -346,6 +347,7 @@ receiver_receive(TupleTableSlot *slot, DestReceiver *self)
 	StageReceiver *receiver = (StageReceiver *) self;
 	MemoryContext old = MemoryContextSwitchTo(receiver->context);
 
+	progress_add(1);
 	slot_getallattrs(slot);
 	if (receiver->documents)
 		stage_document(receiver, slot->tts_values[0], slot->tts_isnull[0]);

@@ -1,0 +1,57 @@
+/*
+ * progress.c
+ *		NOTICEs by which long calls tell their client how far they are.
+ *
+ * A call names each of its steps, and counts the rows of the step. A NOTICE is
+ * sent if none was sent for PROGRESS_PAUSE since the client's statement began.
+ * Short calls therefore send none.
+ *
+ * Runs in backends.
+ */
+#include "postgres.h"
+
+#include "base/clock.h"
+#include "base/progress.h"
+
+#include "access/xact.h"
+
+/* Shortest interval between two NOTICEs, in ms. */
+#define PROGRESS_PAUSE 10000
+
+static char current[200];		/* the step, for example "blogstore.import():
+								 * writing 1000 posts" */
+static int64 done = 0;			/* rows of this step */
+
+/* Send a NOTICE if it is time. */
+static void
+tell(void)
+{
+	static TimestampTz statement = 0;
+	static TimestampTz told_at = 0;
+	TimestampTz now = GetCurrentTimestamp();
+
+	if (statement != GetCurrentStatementStartTimestamp())
+		told_at = statement = GetCurrentStatementStartTimestamp();
+	if (!clock_passed(told_at, now, PROGRESS_PAUSE))
+		return;
+	told_at = now;
+	ereport(NOTICE,
+			(errmsg("%s: %lld rows so far", current, (long long) done)));
+}
+
+/* Begin a step. Its rows are counted by progress_add(). */
+void
+progress_begin(const char *step)
+{
+	strlcpy(current, step, sizeof(current));
+	done = 0;
+	tell();
+}
+
+/* Count rows of the current step. */
+void
+progress_add(int64 rows)
+{
+	done += rows;
+	tell();
+}
