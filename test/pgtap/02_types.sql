@@ -5,7 +5,7 @@
 \pset tuples_only true
 \pset pager off
 BEGIN;
-SELECT plan(44);
+SELECT plan(46);
 
 SELECT has_schema('blogstore');
 SELECT has_extension('blogstore', 'blogstore');
