@@ -48,7 +48,7 @@ is(names_below('README.md', 'The requests', '\w+'), $node->safe_psql('fresh', q{
 	'the table of requests has all of them');
 my $settings = $node->safe_psql('fresh', q{SELECT name FROM pg_settings WHERE name LIKE 'blogstore.%' ORDER BY name COLLATE "C"});
 is(names_below('README.md', 'Configuration', 'blogstore\.\w+'), $settings, 'README.md has all settings');
-is(names_below('docs/OPERATING.md', 'Settings', 'blogstore\.\w+'), $settings, 'docs/OPERATING.md has all settings');
+is(names_below('docs/OPERATIONS.md', 'Settings', 'blogstore\.\w+'), $settings, 'docs/OPERATIONS.md has all settings');
 foreach my $path ($readme =~ /\]\(([^):#]+)[^)]*\)/g, $readme =~ /src="([^"]+)"/g)
 {
 	ok(-e "$root/$path", "there is $path");
