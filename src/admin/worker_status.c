@@ -7,6 +7,7 @@
  */
 #include "postgres.h"
 
+#include "admin/retained_wal.h"
 #include "base/compat.h"
 #include "base/preload.h"
 #include "storage/bookkeeping/bookkeeping.h"
@@ -19,12 +20,8 @@
 #include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "miscadmin.h"
-#include "pgstat.h"
 #include "storage/lmgr.h"
-#include "utils/array.h"
-#include "utils/backend_status.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -38,6 +35,9 @@ typedef enum StatusColumn
 	STATUS_SLOT,
 	STATUS_LAG_BYTES,
 	STATUS_LAG_TIME,
+	STATUS_RETAINED_BYTES,
+	STATUS_WAL_STATUS,
+	STATUS_SAFE_WAL_SIZE,
 	STATUS_BATCHES,
 	STATUS_CHANGES,
 	STATUS_STARTED_AT,
@@ -47,6 +47,12 @@ typedef enum StatusColumn
 } StatusColumn;
 
 #define N_STATUS (STATUS_HINT + 1)
+
+/*
+ * A slot that retains more than this many bytes of WAL has a hint with the
+ * transaction that is in the way, if there is one.
+ */
+#define RETAINED_MUCH ((int64) 64 * 1024 * 1024)
 
 typedef struct Status
 {
@@ -88,9 +94,9 @@ status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
 }
 
 /*
- * Set the column slot, and set lag_bytes to the amount of WAL since the slot's
- * confirmed position. If a worker runs, status_lag() later replaces lag_bytes
- * by the lag of the views.
+ * Set the columns slot, retained_bytes, wal_status and safe_wal_size, and set
+ * lag_bytes to the amount of WAL since the slot's confirmed position. If a
+ * worker runs, status_lag() later replaces lag_bytes by the lag of the views.
  */
 static void
 status_slot(Status *status)
@@ -103,6 +109,8 @@ status_slot(Status *status)
 		return;
 	confirmed = slot_confirmed(name);
 	status_text(status, STATUS_SLOT, name);
+	slot_wal_read(name, &status->value[STATUS_RETAINED_BYTES],
+				  &status->isnull[STATUS_RETAINED_BYTES]);
 	if (confirmed != InvalidXLogRecPtr && !RecoveryInProgress())
 	{
 		XLogRecPtr	flushed = GetFlushRecPtr(NULL);
@@ -136,55 +144,36 @@ state_name(const WorkerEntry *entry)
 }
 
 /*
- * Return the time at which the current transaction of another process began,
- * or 0 if the process has no transaction.
- */
-static TimestampTz
-transaction_began(int pid)
-{
-	for (int i = 1; i <= pgstat_fetch_stat_numbackends(); i++)
-	{
-		const LocalPgBackendStatus *backend = compat_local_beentry(i);
-
-		if (backend != NULL && backend->backendStatus.st_procpid == pid)
-			return backend->backendStatus.st_xact_start_timestamp;
-	}
-	return 0;
-}
-
-/*
- * While the worker creates its slot, it waits for all transactions that are
- * open to end. If it is waiting, set a hint that names one of these
- * transactions.
- *
- * worker: the worker's pid
+ * Set a hint that names the oldest open transaction that has written, if it is
+ * in the way: the worker is creating its slot, which waits for such
+ * transactions, or the slot retains much WAL and the transaction is old.
  */
 static void
-status_delay(Status *status, int worker)
+status_oldest_writer(Status *status)
 {
 	char		name[NAMEDATALEN];
-	ArrayType  *blocking;
-	const int32 *pid;
-	TimestampTz began;
+	int64		retained;
+	bool		being_made;
+	bool		old;
+	char	   *writer;
 
 	worker_slot_name(MyDatabaseId, name);
-	if (!slot_is_being_made(name))
+	being_made = slot_is_being_made(name);
+	retained = status->isnull[STATUS_RETAINED_BYTES] ? 0 :
+		DatumGetInt64(status->value[STATUS_RETAINED_BYTES]);
+	if (!being_made && retained <= RETAINED_MUCH)
 		return;
-	blocking = DatumGetArrayTypeP(DirectFunctionCall1(pg_blocking_pids,
-													  Int32GetDatum(worker)));
-	if (ARR_NDIM(blocking) == 0)
+	writer = oldest_writer(&old);
+	if (writer == NULL)
 		return;
-	pid = (const int32 *) ARR_DATA_PTR(blocking);
-	if (*pid == 0)
-	{
+	if (being_made)
 		status_text(status, STATUS_HINT,
-					"The replication slot will be created when a prepared transaction ends; see pg_prepared_xacts.");
-		return;
-	}
-	began = transaction_began(*pid);
-	status_text(status, STATUS_HINT,
-				psprintf("The replication slot will be created when the transaction of process %d ends, which has been open since %s.",
-						 *pid, began != 0 ? timestamptz_to_str(began) : "an unknown time"));
+					psprintf("The replication slot will be created when this transaction ends: %s.",
+							 writer));
+	else if (old)
+		status_text(status, STATUS_HINT,
+					psprintf("The replication slot keeps %lld MB of WAL until this transaction ends: %s.",
+							 (long long) (retained / (1024 * 1024)), writer));
 }
 
 /*
@@ -210,7 +199,7 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 				   TimestampTzGetDatum(entry->started_at));
 		if (shown != InvalidXLogRecPtr && entry->state != WORKER_BLOCKED)
 			status_lag(status, shown, entry->caught_up_at);
-		status_delay(status, entry->pid);
+		status_oldest_writer(status);
 	}
 	if (entry->state == WORKER_BLOCKED && entry->remedy[0] != '\0')
 		status_text(status, STATUS_HINT, entry->remedy);

@@ -398,20 +398,6 @@ typedef RepOriginId CompatOrigin;
 #define compat_write_origin replorigin_session_origin
 #endif
 
-/*
- * Return what pg_stat_activity shows of one backend, from this process's local
- * copy. number: from 1 to pgstat_fetch_stat_numbackends().
- */
-static inline const LocalPgBackendStatus *
-compat_local_beentry(int number)
-{
-#if PG_VERSION_NUM >= 160000
-	return pgstat_get_local_beentry_by_index(number);
-#else
-	return pgstat_fetch_stat_local_beentry(number);
-#endif
-}
-
 static inline void
 compat_slot_acquire(const char *name)
 {

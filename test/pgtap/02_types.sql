@@ -33,7 +33,7 @@ SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_likes
 	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'creationDate'], 'properties of a like document');
 
 SELECT has_view('blogstore', v::name, 'there is a view ' || v) FROM unnest(ARRAY['stat_worker', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
-SELECT columns_are('blogstore', 'stat_worker', ARRAY['state', 'pid', 'slot', 'lag_bytes', 'lag_time', 'batches', 'changes', 'started_at', 'last_error', 'last_error_at', 'hint']);
+SELECT columns_are('blogstore', 'stat_worker', ARRAY['state', 'pid', 'slot', 'lag_bytes', 'lag_time', 'retained_bytes', 'wal_status', 'safe_wal_size', 'batches', 'changes', 'started_at', 'last_error', 'last_error_at', 'hint']);
 SELECT columns_are('blogstore', 'progress', ARRAY['kind', 'user_id', 'phase', 'done', 'total', 'rows_per_second', 'started_at', 'estimated_end']);
 SELECT columns_are('blogstore', 'stat_requests', ARRAY['request', 'function', 'calls', 'rows', 'caller_errors', 'server_errors', 'total_time', 'p50_time', 'p95_time', 'p99_time', 'max_time', 'buffers_hit', 'buffers_read', 'wal_bytes', 'request_units', 'units_per_call', 'stats_reset']);
 SELECT columns_are('blogstore', 'cluster_stat_requests', ARRAY['node', 'host', 'port', 'node_error', 'request', 'function', 'calls', 'rows', 'caller_errors', 'server_errors', 'total_time', 'p50_time', 'p95_time', 'p99_time', 'max_time', 'buffers_hit', 'buffers_read', 'wal_bytes', 'request_units', 'units_per_call', 'stats_reset']);

@@ -20,7 +20,8 @@ SELECT * FROM kit.worker;
 SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore launcher';
 SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = current_database();
 SELECT count(*) FROM pg_replication_slots WHERE plugin = 'blogstore' AND database = current_database();
-SELECT lag_bytes >= 0 AS lag_bytes, lag_time IS NULL OR lag_time >= '0' AS lag_time, batches > 0 AS batches, changes > 0 AS changes,
+SELECT lag_bytes >= 0 AS lag_bytes, lag_time IS NULL OR lag_time >= '0' AS lag_time,
+	retained_bytes >= 0 AS retained_bytes, wal_status IN ('reserved', 'extended') AS wal_status, batches > 0 AS batches, changes > 0 AS changes,
 	started_at BETWEEN now() - interval '1 day' AND now() AS started_at, last_error, last_error_at, hint
 FROM blogstore.stat_worker;
 SELECT changes AS changes_before FROM blogstore.stat_worker \gset

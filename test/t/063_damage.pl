@@ -195,12 +195,12 @@ sub delayed
 my $open = $node->background_psql('postgres');
 delayed('an open transaction',
 	sub { return $open->query_safe('BEGIN; SELECT pg_current_xact_id() IS NULL; SELECT pg_backend_pid()') =~ /(\d+)\s*$/ ? $1 : die },
-	'The replication slot will be created when the transaction of process PID ends, which has been open since 20%',
+	'The replication slot will be created when this transaction ends: process PID in database "postgres", open since 20%',
 	sub { $open->query_safe('COMMIT') });
 $open->quit;
 delayed('a prepared transaction',
 	sub { $node->safe_psql('postgres', "BEGIN; SELECT pg_current_xact_id(); PREPARE TRANSACTION 'delay'"); return 0 },
-	'The replication slot will be created when a prepared transaction ends; see pg_prepared_xacts.',
+	'The replication slot will be created when this transaction ends: prepared transaction "delay" in database "postgres", prepared at 20%',
 	sub { $node->safe_psql('postgres', "COMMIT PREPARED 'delay'") });
 
 # ---- Events that do not block the worker

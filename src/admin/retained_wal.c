@@ -1,0 +1,117 @@
+/*
+ * retained_wal.c
+ *		How much WAL a replication slot retains, and the oldest open
+ *		transaction that has written.
+ *
+ * Logical decoding reads each transaction as a whole. So a slot retains WAL
+ * from the beginning of the oldest open transaction that has written, in
+ * whichever database of the server that is. A new slot is not complete until
+ * such transactions have ended.
+ *
+ * The queries read the server's views. Runs in backends.
+ */
+#include "postgres.h"
+
+#include "admin/retained_wal.h"
+#include "base/settings.h"
+
+#include "access/xact.h"
+#include "catalog/pg_authid.h"
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/guc.h"
+
+#define SLOT_WAL_SQL \
+	"SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery()" \
+	" THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END," \
+	" restart_lsn)::bigint, wal_status, safe_wal_size" \
+	" FROM pg_replication_slots WHERE slot_name = $1"
+
+/* The time is unknown of processes with track_activities = off. */
+#define OLDEST_WRITER_SQL \
+	"SELECT described || coalesce(date_trunc('second', began)::text, 'an unknown time')," \
+	" coalesce(began < clock_timestamp() - interval '30 s', true)" \
+	" FROM (SELECT format('process %s in database \"%s\", open since ', pid, datname), xact_start, backend_xid" \
+	" FROM pg_stat_activity WHERE backend_xid IS NOT NULL" \
+	" UNION ALL SELECT format('prepared transaction \"%s\" in database \"%s\", prepared at ', gid, database), prepared, transaction" \
+	" FROM pg_prepared_xacts) AS writer (described, began, xid)" \
+	" ORDER BY age(xid) DESC LIMIT 1"
+
+/*
+ * Return the first row of a query on the server's views, or false if it has
+ * none.
+ *
+ * The query runs as a superuser, because the server shows the transactions of
+ * other roles only to members of pg_read_all_stats. The caller of the view
+ * stat_worker need not be one.
+ *
+ * argument: the value of $1
+ * value, isnull: receive the n columns
+ */
+static bool
+read_server_view(const char *sql, const char *argument, int n, Datum *value,
+				 bool *isnull)
+{
+	Oid			type = NAMEOID;
+	Datum		name = DirectFunctionCall1(namein, CStringGetDatum(argument));
+	int			nest = NewGUCNestLevel();
+	Oid			user;
+	int			sec_context;
+	bool		found;
+
+	GetUserIdAndSecContext(&user, &sec_context);
+	SetUserIdAndSecContext(BOOTSTRAP_SUPERUSERID,
+						   sec_context | SECURITY_LOCAL_USERID_CHANGE);
+	setting_change("search_path", SAFE_SEARCH_PATH);
+	SPI_connect();
+	if (SPI_execute_with_args(sql, 1, &type, &name, NULL, true, 1) != SPI_OK_SELECT)
+		elog(ERROR, "could not run \"%s\"", sql);
+	found = SPI_processed > 0;
+	for (int i = 0; i < n && found; i++)
+	{
+		Form_pg_attribute att = TupleDescAttr(SPI_tuptable->tupdesc, i);
+
+		value[i] = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc,
+								 i + 1, &isnull[i]);
+		if (!isnull[i])
+			value[i] = SPI_datumTransfer(value[i], att->attbyval, att->attlen);
+	}
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	SetUserIdAndSecContext(user, sec_context);
+	return found;
+}
+
+/*
+ * Read how much WAL a slot retains, in bytes, and the columns wal_status and
+ * safe_wal_size of pg_replication_slots. A slot that has lost WAL retains NULL.
+ * Changes nothing if the slot does not exist.
+ *
+ * value, isnull: receive these N_SLOT_WAL columns
+ */
+void
+slot_wal_read(const char *slot, Datum *value, bool *isnull)
+{
+	(void) read_server_view(SLOT_WAL_SQL, slot, N_SLOT_WAL, value, isnull);
+}
+
+/*
+ * Return a description of the oldest open transaction of the server that has
+ * written: its process, database and since when it is open, or the prepared
+ * transaction's gid. Returns NULL if there is none.
+ *
+ * *old: set to whether it has been open, or prepared, for more than 30 s.
+ */
+char *
+oldest_writer(bool *old)
+{
+	Datum		value[2];
+	bool		isnull[2];
+
+	if (!read_server_view(OLDEST_WRITER_SQL, "", lengthof(value), value, isnull))
+		return NULL;
+	*old = DatumGetBool(value[1]);
+	return TextDatumGetCString(value[0]);
+}

@@ -1,0 +1,94 @@
+# An open transaction that has written keeps the worker's slot from letting WAL
+# go, in whichever database it is, and keeps a new slot from being created.
+# stat_worker shows how much WAL is retained, and names the transaction.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('retained');
+$node->append_conf('postgresql.conf', "autovacuum = off\nmax_slot_wal_keep_size = -1\n");
+$node->start;
+create_store($node, 'postgres');
+fill_store($node, 'postgres', 3, 10);
+check_store($node, 'postgres', 'filled');
+$node->safe_psql('postgres', 'CREATE DATABASE other; CREATE ROLE watcher LOGIN; CREATE ROLE monitor LOGIN IN ROLE pg_monitor');
+$node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA blogstore TO watcher; GRANT EXECUTE ON FUNCTION blogstore.get_worker_status TO watcher');
+is($node->safe_psql('postgres', 'SELECT retained_bytes >= 0, wal_status, safe_wal_size, hint FROM blogstore.stat_worker'),
+	't|reserved||', 'nothing is in the way');
+
+# Let the end of WAL move on by some MB.
+sub write_wal
+{
+	my ($megabytes) = @_;
+	my $segments = $node->safe_psql('postgres', "SELECT 1 + $megabytes * 1024 * 1024 / setting::int FROM pg_settings WHERE name = 'wal_segment_size'");
+
+	$node->safe_psql('postgres', q{SELECT pg_logical_emit_message(false, 'other', 'text'); SELECT pg_switch_wal()}) for 1 .. $segments;
+	return;
+}
+
+# Open a transaction that writes. Returns its session and pid.
+sub open_writer
+{
+	my ($dbname, $table) = @_;
+	my $session = $node->background_psql($dbname);
+
+	return ($session, $session->query_safe("BEGIN; CREATE TABLE $table (); SELECT pg_backend_pid()") =~ /(\d+)\s*$/);
+}
+
+# ---- WAL is retained
+
+my ($writer, $pid) = open_writer('other', 'written');
+$node->safe_psql('other', "BEGIN; CREATE TABLE prepared (); PREPARE TRANSACTION 'left over'");
+write_wal(80);
+my $keeps = 'The replication slot keeps % MB of WAL until this transaction ends: ';
+my $process = qq{process $pid in database "other", open since 20__-__-__ __:__:__%.};
+my $prepared = 'prepared transaction "left over" in database "other", prepared at 20__-__-__ __:__:__%.';
+# A transaction is named when it has been open for 30 seconds.
+wait_until($node, 'postgres', "SELECT hint LIKE '$keeps$process' FROM blogstore.stat_worker");
+is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT state, lag_bytes FROM blogstore.stat_worker'), "t\nrunning|0", 'the worker runs without lag');
+is($node->safe_psql('postgres', q{
+SELECT w.retained_bytes > 64 * 1024 * 1024,
+	w.retained_bytes BETWEEN before - restart_lsn AND pg_current_wal_lsn() - restart_lsn,
+	w.wal_status = s.wal_status, w.safe_wal_size IS NULL, s.safe_wal_size IS NULL
+FROM (SELECT pg_current_wal_lsn() AS before OFFSET 0) b, blogstore.stat_worker w, pg_replication_slots s WHERE s.slot_name = w.slot}),
+	't|t|t|t|t', 'stat_worker shows what the slot retains');
+is($node->safe_psql('postgres', "SELECT hint LIKE '$keeps$process' FROM blogstore.cluster_stat_worker"), 't', 'cluster_stat_worker shows the hint');
+is(run_as($node, 'postgres', 'monitor', "SELECT hint LIKE '$keeps$process' FROM blogstore.stat_worker"), 't', '... to a member of pg_monitor');
+is(run_as($node, 'postgres', 'watcher', "SELECT hint LIKE '$keeps$process' FROM blogstore.get_worker_status()"), 't', '... and to a role that may execute the function alone');
+is(run_as($node, 'postgres', 'watcher', q{SET search_path = public, pg_catalog; SELECT current_user; SELECT hint IS NOT NULL, current_user FROM blogstore.get_worker_status(); SHOW search_path}),
+	"watcher\nt|watcher\npublic, pg_catalog", 'the caller stays who it is');
+
+$writer->query_safe('COMMIT');
+wait_until($node, 'postgres', "SELECT hint LIKE '$keeps$prepared' FROM blogstore.stat_worker");
+pass('then the prepared transaction is named');
+
+# ---- The slot is lost, and is created again
+
+set_and_reload($node, max_slot_wal_keep_size => '1GB');
+is($node->safe_psql('postgres', 'SELECT w.wal_status, w.safe_wal_size > 0, w.safe_wal_size = s.safe_wal_size FROM blogstore.stat_worker w, pg_replication_slots s WHERE s.slot_name = w.slot'),
+	'reserved|t|t', 'stat_worker shows how much more can be written');
+($writer, $pid) = open_writer('other', 'written_later');
+set_and_reload($node, max_slot_wal_keep_size => '16MB');
+is($node->safe_psql('postgres', 'SELECT wal_status, safe_wal_size < 0 FROM blogstore.stat_worker'), 'unreserved|t', 'a checkpoint will take WAL from the slot');
+$node->safe_psql('postgres', 'CHECKPOINT');
+my $made = 'The replication slot will be created when this transaction ends: ';
+wait_until($node, 'postgres', "SELECT state = 'catching up' AND hint LIKE '$made$prepared' FROM blogstore.stat_worker");
+pass('the new slot waits for the prepared transaction');
+set_and_reload($node, max_slot_wal_keep_size => '-1');
+$node->safe_psql('other', q{ROLLBACK PREPARED 'left over'});
+wait_until($node, 'postgres', qq{SELECT state = 'catching up' AND hint LIKE '${made}process $pid in database "other", open since 20%' FROM blogstore.stat_worker});
+pass('... then for the open one');
+$writer->query_safe('ROLLBACK');
+$writer->quit;
+check_store($node, 'postgres', 'the slot is created');
+is($node->safe_psql('postgres', 'SELECT state, wal_status, hint FROM blogstore.stat_worker'), 'running|reserved|', 'nothing is in the way any more');
+
+$node->stop;
+done_testing();
