@@ -543,6 +543,22 @@ GRANT SELECT ON blogstore.stat_worker TO pg_monitor;
 COMMENT ON VIEW blogstore.stat_worker IS
 'State of this database''s worker.';
 
+CREATE FUNCTION blogstore.get_workers_status(OUT database name, OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
+RETURNS SETOF record
+AS 'MODULE_PATHNAME', 'blogstore_get_workers_status'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.get_workers_status FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION blogstore.get_workers_status TO pg_monitor;
+COMMENT ON FUNCTION blogstore.get_workers_status IS
+'Return the rows of stat_workers.';
+
+CREATE VIEW blogstore.stat_workers AS
+SELECT database, state, pid, slot, lag_bytes, lag_time, retained_bytes, wal_status, safe_wal_size, batches, changes, started_at, last_error, last_error_at, hint
+FROM blogstore.get_workers_status();
+GRANT SELECT ON blogstore.stat_workers TO pg_monitor;
+COMMENT ON VIEW blogstore.stat_workers IS
+'State of the workers of all databases of this server.';
+
 CREATE FUNCTION blogstore.get_progress(OUT kind text, OUT user_id uuid, OUT phase text, OUT done bigint, OUT total bigint, OUT rows_per_second double precision, OUT started_at timestamptz, OUT estimated_end timestamptz)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'blogstore_get_progress'
@@ -998,7 +1014,7 @@ SELECT b.bypass FROM (
 		AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
 	JOIN pg_proc AS p ON p.oid = d.objid
 	WHERE e.extname = 'blogstore'
-		AND p.proname NOT IN ('library_version', 'new_id', 'key_id', 'wait_for_views', 'get_worker_status', 'get_progress', 'get_request_stats', 'get_cluster_status')
+		AND p.proname NOT IN ('library_version', 'new_id', 'key_id', 'wait_for_views', 'get_worker_status', 'get_workers_status', 'get_progress', 'get_request_stats', 'get_cluster_status')
 		AND p.oid NOT IN (SELECT f.function FROM blogstore.request_functions() AS f WHERE f.kind IN ('wait', 'document', 'tool'))
 		AND has_function_privilege(r.oid, p.oid, 'EXECUTE')
 	UNION ALL

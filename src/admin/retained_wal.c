@@ -86,8 +86,8 @@ read_server_view(const char *sql, const char *argument, int n, Datum *value,
 
 /*
  * Read how much WAL a slot retains, in bytes, and the columns wal_status and
- * safe_wal_size of pg_replication_slots. A slot that has lost WAL retains NULL.
- * Changes nothing if the slot does not exist.
+ * safe_wal_size of pg_replication_slots. The amount is NULL if the slot has
+ * lost WAL. Changes nothing if the slot does not exist.
  *
  * value, isnull: receive these N_SLOT_WAL columns
  */

@@ -1,7 +1,7 @@
 /*
  * worker_status.c
- *		The functions behind the views blogstore.stat_worker and
- *		blogstore.progress.
+ *		The functions behind the views blogstore.stat_worker,
+ *		blogstore.stat_workers and blogstore.progress.
  *
  * Runs in backends.
  */
@@ -18,6 +18,7 @@
 
 #include "access/htup_details.h"
 #include "catalog/pg_type.h"
+#include "commands/dbcommands.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
@@ -26,10 +27,13 @@
 #include "utils/timestamp.h"
 
 PG_FUNCTION_INFO_V1(blogstore_get_worker_status);
+PG_FUNCTION_INFO_V1(blogstore_get_workers_status);
 SQL_FUNCTION(get_progress);
 
+/* The columns of stat_workers. stat_worker has all but the first. */
 typedef enum StatusColumn
 {
+	STATUS_DATABASE,
 	STATUS_STATE,
 	STATUS_PID,
 	STATUS_SLOT,
@@ -56,6 +60,7 @@ typedef enum StatusColumn
 
 typedef struct Status
 {
+	Oid			dbid;			/* the database whose worker this is about */
 	Datum		value[N_STATUS];
 	bool		isnull[N_STATUS];
 } Status;
@@ -104,7 +109,7 @@ status_slot(Status *status)
 	char		name[NAMEDATALEN];
 	XLogRecPtr	confirmed;
 
-	worker_slot_name(MyDatabaseId, name);
+	worker_slot_name(status->dbid, name);
 	if (SearchNamedReplicationSlot(name, true) == NULL)
 		return;
 	confirmed = slot_confirmed(name);
@@ -157,7 +162,7 @@ status_oldest_writer(Status *status)
 	bool		old;
 	char	   *writer;
 
-	worker_slot_name(MyDatabaseId, name);
+	worker_slot_name(status->dbid, name);
 	being_made = slot_is_being_made(name);
 	retained = status->isnull[STATUS_RETAINED_BYTES] ? 0 :
 		DatumGetInt64(status->value[STATUS_RETAINED_BYTES]);
@@ -233,15 +238,17 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker.
+ * Return the hint for a stopped worker. Another database that is shown has an
+ * entry for its worker.
  *
  * kept: bytes of WAL that its slot retains
  */
 static const char *
-stopped_hint(int64 kept)
+stopped_hint(const Status *status, int64 kept)
 {
-	const char *hint;
-	bool		room = worker_no_room(&hint) == NULL;
+	const char *hint = NULL;
+	bool		room = status->dbid != MyDatabaseId ||
+		worker_no_room(&hint) == NULL;
 
 	if (!room && kept == 0)
 		return hint;
@@ -255,17 +262,15 @@ stopped_hint(int64 kept)
 }
 
 /*
- * Set the columns for a stopped worker: since when the views have not been
- * updated, and a hint with the amount of WAL that the slot retains.
+ * Set lag_time for a stopped worker of this database: since when the views
+ * have not been updated.
  */
 static void
-status_stopped(Status *status)
+status_since(Status *status)
 {
 	OwnerScope	scope;
 	AppliedPosition position;
-	char		name[NAMEDATALEN];
 
-	status_text(status, STATUS_STATE, "stopped");
 	owner_begin(&scope);
 	applied_position_read(&position);
 	owner_end(&scope);
@@ -276,8 +281,22 @@ status_stopped(Status *status)
 		lag->time = GetCurrentTimestamp() - position.applied_at;
 		status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
 	}
-	worker_slot_name(MyDatabaseId, name);
-	status_text(status, STATUS_HINT, stopped_hint(slot_keeps(name)));
+}
+
+/*
+ * Set the columns for a stopped worker. The hint has the amount of WAL that
+ * the slot retains.
+ */
+static void
+status_stopped(Status *status)
+{
+	char		name[NAMEDATALEN];
+
+	status_text(status, STATUS_STATE, "stopped");
+	if (status->dbid == MyDatabaseId)
+		status_since(status);
+	worker_slot_name(status->dbid, name);
+	status_text(status, STATUS_HINT, stopped_hint(status, slot_keeps(name)));
 }
 
 /*
@@ -356,8 +375,32 @@ preload_hint(const Status *status)
 	return PRELOAD_HINT " Until then the slot keeps all WAL, and the server does not start with wal_level below " COMPAT_DECODING_LEVEL "; blogstore.stop_worker(drop_slot => true) drops the slot.";
 }
 
+/*
+ * Set the columns if no worker can run on this server, and return true.
+ * Otherwise return false.
+ */
+static bool
+status_of_server(Status *status)
+{
+	const char *hint;
+	const char *obstacle;
+
+	if (!library_preloaded)
+		status_disabled(status, "the library is not preloaded",
+						preload_hint(status));
+	else if (RecoveryInProgress())
+		status_disabled(status, NULL,
+						"This is a standby; the worker runs on the primary.");
+	else if ((obstacle = worker_obstacle(&hint)) != NULL)
+		status_disabled(status, obstacle, hint);
+	else
+		return false;
+	return true;
+}
+
+/* Set the columns for the worker of this database. */
 static void
-fill_status(Status *status)
+status_here(Status *status)
 {
 	const char *hint;
 	const char *obstacle;
@@ -365,30 +408,14 @@ fill_status(Status *status)
 	bool		found;
 
 	status_slot(status);
-	if (!library_preloaded)
-	{
-		status_disabled(status, "the library is not preloaded",
-						preload_hint(status));
-		return;
-	}
-	if (!container_any_exists())
+	if (library_preloaded && !container_any_exists())
 	{
 		status_no_containers(status);
 		return;
 	}
-	if (RecoveryInProgress())
-	{
-		status_disabled(status, NULL,
-						"This is a standby; the worker runs on the primary.");
+	if (status_of_server(status))
 		return;
-	}
-	obstacle = worker_obstacle(&hint);
-	if (obstacle != NULL)
-	{
-		status_disabled(status, obstacle, hint);
-		return;
-	}
-	found = my_worker_entry_copy(&entry);
+	found = worker_entry_copy(status->dbid, &entry);
 	if (found)
 		status_from_entry(status, &entry);
 	if (is_stopped(found ? &entry : NULL))
@@ -401,6 +428,61 @@ fill_status(Status *status)
 		status_text(status, STATUS_STATE, "starting");
 }
 
+/*
+ * Set the columns for the worker of another database, whose tables this
+ * process cannot read. Returns false if nothing is known of containers there.
+ * So it is while the first worker after a start of the server has not looked
+ * for them yet.
+ */
+static bool
+status_elsewhere(Status *status)
+{
+	WorkerEntry entry;
+	bool		found = library_preloaded &&
+		worker_entry_copy(status->dbid, &entry);
+
+	status_slot(status);
+	if (status->isnull[STATUS_SLOT] &&
+		(!found || entry.state == WORKER_NOT_NEEDED ||
+		 (entry.last_error[0] == '\0' && entry.no_room_at == 0 &&
+		  (entry.state == WORKER_WANTED || entry.state == WORKER_STARTING))))
+		return false;
+	if (status_of_server(status))
+		return true;
+	if (!found)
+		status_disabled(status, "the slot has no worker",
+						"Look at blogstore.stat_worker in the database. If it accepts no connections, drop the slot with pg_drop_replication_slot().");
+	else
+		status_from_entry(status, &entry);
+	if (found && entry.state == WORKER_STOPPED)
+		status_stopped(status);
+	else if (found && entry.no_room_at != 0)
+		status_no_process(status, entry.no_room_at);
+	return true;
+}
+
+/*
+ * Set all columns for the worker of a database. Returns false if the database
+ * has no worker, or was dropped.
+ */
+static bool
+status_read(Status *status, Oid dbid)
+{
+	char	   *database = get_database_name(dbid);
+
+	memset(status->value, 0, sizeof(status->value));
+	memset(status->isnull, true, sizeof(status->isnull));
+	status->dbid = dbid;
+	if (database == NULL)
+		return false;
+	status_set(status, STATUS_DATABASE,
+			   DirectFunctionCall1(namein, CStringGetDatum(database)));
+	if (dbid != MyDatabaseId)
+		return status_elsewhere(status);
+	status_here(status);
+	return container_any_exists() || !status->isnull[STATUS_SLOT];
+}
+
 /* blogstore.get_worker_status(): return one row for this database's worker. */
 Datum
 blogstore_get_worker_status(PG_FUNCTION_ARGS)
@@ -411,11 +493,52 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 	if (get_call_result_type(fcinfo, NULL, &desc) != TYPEFUNC_COMPOSITE)
 		elog(ERROR, "return type is not a row type");
 	desc = BlessTupleDesc(desc);
-	memset(status.value, 0, sizeof(status.value));
-	memset(status.isnull, true, sizeof(status.isnull));
-	fill_status(&status);
-	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc, status.value,
-													  status.isnull)));
+	(void) status_read(&status, MyDatabaseId);
+	PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(desc,
+													  &status.value[STATUS_STATE],
+													  &status.isnull[STATUS_STATE])));
+}
+
+/*
+ * Return a list of the OIDs of the databases that may have containers: this
+ * database, and those that have an entry or a slot of blogstore.
+ */
+static List *
+databases_to_show(void)
+{
+	List	   *result = library_preloaded ? worker_entry_databases() : NIL;
+
+	for (int i = 0; i < max_replication_slots; i++)
+	{
+		char		name[NAMEDATALEN];
+		Oid			dbid;
+
+		if (slot_of_blogstore(i, &dbid, name))
+			result = list_append_unique_oid(result, dbid);
+	}
+	return list_append_unique_oid(result, MyDatabaseId);
+}
+
+/*
+ * blogstore.get_workers_status(): return one row for each database of the
+ * server that has containers.
+ */
+Datum
+blogstore_get_workers_status(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
+	ListCell   *lc;
+
+	InitMaterializedSRF(fcinfo, 0);
+	foreach(lc, databases_to_show())
+	{
+		Status		status;
+
+		if (status_read(&status, lfirst_oid(lc)))
+			tuplestore_putvalues(info->setResult, info->setDesc, status.value,
+								 status.isnull);
+	}
+	return (Datum) 0;
 }
 
 /*

@@ -66,6 +66,8 @@ INSERT INTO request VALUES
 	('import_edit_comments', '{blogstore.comment_item[],timestamptz}', 'setof blogstore.like_item', 'volatile', true, 'u'),
 	('repair_part', '{text[],text[],text[],uuid[],uuid[],uuid[]}', 'setof blogstore.post_item', 'volatile', true, 'u'),
 	('repair_copies', '{uuid[],uuid[],timestamptz[]}', 'setof blogstore.post_item', 'volatile', true, 'u'),
+	('get_worker_status', '{}', 'record', 'volatile', false, 'u'),
+	('get_workers_status', '{}', 'setof record', 'volatile', true, 'u'),
 	('get_cluster_status', '{text}', 'setof record', 'volatile', true, 'u'),
 	('new_id', '{}', 'uuid', 'volatile', false, 's'),
 	('key_id', '{text,text}', 'uuid', 'immutable', false, 's'),

@@ -5,7 +5,7 @@
 \pset tuples_only true
 \pset pager off
 BEGIN;
-SELECT plan(46);
+SELECT plan(50);
 
 SELECT has_schema('blogstore');
 SELECT has_extension('blogstore', 'blogstore');
@@ -32,16 +32,19 @@ SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_comme
 SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_likes(kit.p(1), 1) i',
 	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'creationDate'], 'properties of a like document');
 
-SELECT has_view('blogstore', v::name, 'there is a view ' || v) FROM unnest(ARRAY['stat_worker', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
+SELECT has_view('blogstore', v::name, 'there is a view ' || v) FROM unnest(ARRAY['stat_worker', 'stat_workers', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
 SELECT columns_are('blogstore', 'stat_worker', ARRAY['state', 'pid', 'slot', 'lag_bytes', 'lag_time', 'retained_bytes', 'wal_status', 'safe_wal_size', 'batches', 'changes', 'started_at', 'last_error', 'last_error_at', 'hint']);
+SELECT is((SELECT array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'blogstore.stat_workers'::regclass AND attnum > 0),
+	'{database}' || (SELECT array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'blogstore.stat_worker'::regclass AND attnum > 0),
+	'stat_workers has the columns of stat_worker, after the database');
 SELECT columns_are('blogstore', 'progress', ARRAY['kind', 'user_id', 'phase', 'done', 'total', 'rows_per_second', 'started_at', 'estimated_end']);
 SELECT columns_are('blogstore', 'stat_requests', ARRAY['request', 'function', 'calls', 'rows', 'caller_errors', 'server_errors', 'total_time', 'p50_time', 'p95_time', 'p99_time', 'max_time', 'buffers_hit', 'buffers_read', 'wal_bytes', 'request_units', 'units_per_call', 'stats_reset']);
 SELECT columns_are('blogstore', 'cluster_stat_requests', ARRAY['node', 'host', 'port', 'node_error', 'request', 'function', 'calls', 'rows', 'caller_errors', 'server_errors', 'total_time', 'p50_time', 'p95_time', 'p99_time', 'max_time', 'buffers_hit', 'buffers_read', 'wal_bytes', 'request_units', 'units_per_call', 'stats_reset']);
 SELECT is((SELECT count(*)::int FROM blogstore.stat_worker), 1, 'stat_worker always has one row');
 SELECT is((SELECT state FROM blogstore.stat_worker), 'running', 'the worker runs');
 SELECT is_empty('SELECT * FROM blogstore.progress', 'no job is under way');
-SELECT ok(NOT has_table_privilege('public', 'blogstore.' || v, 'SELECT'), 'PUBLIC may not read ' || v) FROM unnest(ARRAY['stat_worker', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
-SELECT ok(has_table_privilege('pg_monitor', 'blogstore.' || v, 'SELECT'), 'pg_monitor may read ' || v) FROM unnest(ARRAY['stat_worker', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
+SELECT ok(NOT has_table_privilege('public', 'blogstore.' || v, 'SELECT'), 'PUBLIC may not read ' || v) FROM unnest(ARRAY['stat_worker', 'stat_workers', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
+SELECT ok(has_table_privilege('pg_monitor', 'blogstore.' || v, 'SELECT'), 'pg_monitor may read ' || v) FROM unnest(ARRAY['stat_worker', 'stat_workers', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
 
 SELECT is(current_setting('blogstore.feed_size'), '100', 'feed_size is 100');
 SELECT is(current_setting('blogstore.short_form_length'), '200', 'short_form_length is 200');

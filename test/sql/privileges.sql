@@ -62,8 +62,10 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('new_id()'),
 	('key_id(''post'', ''1'')'),
 	('get_worker_status()'),
+	('get_workers_status()'),
 	('get_progress()'),
 	('stat_worker'),
+	('stat_workers'),
 	('progress'),
 	('users'), ('posts'), ('feed')) AS v (call);
 RESET ROLE;
@@ -137,6 +139,7 @@ REVOKE CREATE ON SCHEMA public FROM regress_blogstore_app;
 GRANT pg_monitor TO regress_blogstore_none;
 SET ROLE regress_blogstore_none;
 SELECT count(*) FROM blogstore.stat_worker;
+SELECT count(*) FROM blogstore.stat_workers WHERE database = current_database();
 SELECT count(*) >= 0 AS answers FROM blogstore.progress;
 SELECT kit.try('blogstore.get_post(kit.p(1))');
 RESET ROLE;

@@ -53,6 +53,7 @@ my %works = (
 	'comment_document' => [ qq{SELECT row('$item', 'comment', '$item', '$item', 'ann', 'content', NULL, NULL, NULL, NULL, NULL, NULL)::blogstore.comment_item::jsonb ->> 'content'}, 'content' ],
 	'like_document' => [ qq{SELECT row('$item', 'like', '$item', '$item', 'ann', NULL)::blogstore.like_item::jsonb ->> 'type'}, 'like' ],
 	'get_worker_status' => [ q{SELECT state, slot, last_error FROM blogstore.get_worker_status()}, "disabled|$slot|the library is not preloaded" ],
+	'get_workers_status' => [ q{SELECT database, state, slot, last_error FROM blogstore.get_workers_status()}, "postgres|disabled|$slot|the library is not preloaded" ],
 	# Functions that manage rights and definitions
 	'request_names' => [ q{SELECT 'list_feed' = ANY (blogstore.request_names())}, 't' ],
 	'request_functions' => [ q{SELECT kind FROM blogstore.request_functions() WHERE function = 'blogstore.list_feed'::regproc}, 'query' ],
@@ -108,8 +109,8 @@ foreach my $name (sort keys %works)
 	is($node->safe_psql('postgres', "SET client_min_messages = error; $sql"), $result, "not preloaded: $name() works");
 }
 is($node->safe_psql('postgres', "SELECT name, kit.answer(format('SELECT * FROM blogstore.%I', name)) FROM kit.views ORDER BY 1"),
-	join("\n", map { $_ eq 'stat_worker' ? "$_|ok" : "$_|$not_preloaded" } qw(cluster_progress cluster_stat_requests cluster_stat_worker progress stat_requests stat_worker)),
-	'not preloaded: stat_worker is the only view that answers');
+	join("\n", map { /^stat_workers?$/ ? "$_|ok" : "$_|$not_preloaded" } qw(cluster_progress cluster_stat_requests cluster_stat_worker progress stat_requests stat_worker stat_workers)),
+	'not preloaded: stat_worker and stat_workers are the only views that answer');
 is($node->safe_psql('postgres', "SELECT kit.answer('SELECT blogstore.create_containers(4)')"), $not_preloaded, 'not preloaded: create_containers() too');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM pg_stat_activity WHERE backend_type ~ \'^blogstore\''), '0', 'not preloaded: no process');
 

@@ -61,6 +61,7 @@ my @functions = (
 	[ 'list_feed(NULL, oldest_first => true)', 300 ],
 	[ 'list_user_posts(kit.u(1), NULL, oldest_first => true)', 50 ],
 	[ 'verify()', 0 ],
+	[ 'get_workers_status()', 1 ],
 	[ 'get_progress()', 1 ],
 	[ 'get_request_stats()', 28 ],
 	[ q{import(users => 'kit.some_users')}, 4 ],

@@ -28,6 +28,11 @@ $node->safe_psql('postgres', "CREATE DATABASE blog_$_ TEMPLATE pattern STRATEGY 
 is_deeply([ grep { ($node->psql("blog_$_", 'SELECT blogstore.create_containers(1)'))[0] != 0 } 1 .. 64 ], [], '64 databases have containers');
 isnt($node->safe_psql('blog_64', $status), $full, 'the last of them has a place');
 
+# stat_workers has a row for each database, once the launcher has tried to
+# start its worker.
+wait_until($node, 'blog_65', q{SELECT count(*) = 64 AND count(DISTINCT database) = 64 AND count(state) = 64 FROM blogstore.stat_workers});
+pass('stat_workers shows all of them');
+
 # The 65th database has no place.
 $node->safe_psql('blog_65', kit_file('ids'));
 is(sqlstate($node, 'blog_65', 'create_containers(1)'), '54000, hint', 'the containers of one more are not made');

@@ -1,6 +1,7 @@
 # An open transaction that has written keeps the worker's slot from letting WAL
 # go, in whichever database it is, and keeps a new slot from being created.
 # stat_worker shows how much WAL is retained, and names the transaction.
+# stat_workers shows the workers of all databases.
 
 use strict;
 use warnings;
@@ -18,6 +19,9 @@ $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 3, 10);
 check_store($node, 'postgres', 'filled');
+$node->safe_psql('postgres', 'CREATE DATABASE second');
+create_store($node, 'second');
+check_store($node, 'second', 'a second database');
 $node->safe_psql('postgres', 'CREATE DATABASE other; CREATE ROLE watcher LOGIN; CREATE ROLE monitor LOGIN IN ROLE pg_monitor');
 $node->safe_psql('postgres', 'GRANT USAGE ON SCHEMA blogstore TO watcher; GRANT EXECUTE ON FUNCTION blogstore.get_worker_status TO watcher');
 is($node->safe_psql('postgres', 'SELECT retained_bytes >= 0, wal_status, safe_wal_size, hint FROM blogstore.stat_worker'),
@@ -65,6 +69,9 @@ is(run_as($node, 'postgres', 'watcher', "SELECT hint LIKE '$keeps$process' FROM 
 is(run_as($node, 'postgres', 'watcher', q{SET search_path = public, pg_catalog; SELECT current_user; SELECT hint IS NOT NULL, current_user FROM blogstore.get_worker_status(); SHOW search_path}),
 	"watcher\nt|watcher\npublic, pg_catalog", 'the caller stays who it is');
 
+is(run_as($node, $_, 'monitor', "SELECT database, state, retained_bytes > 64 * 1024 * 1024, wal_status, hint LIKE '$keeps$process' FROM blogstore.stat_workers ORDER BY 1"),
+	"postgres|running|t|reserved|t\nsecond|running|t|reserved|t", "$_: stat_workers shows both workers") for 'postgres', 'second';
+
 $writer->query_safe('COMMIT');
 wait_until($node, 'postgres', "SELECT hint LIKE '$keeps$prepared' FROM blogstore.stat_worker");
 pass('then the prepared transaction is named');
@@ -89,6 +96,50 @@ $writer->query_safe('ROLLBACK');
 $writer->quit;
 check_store($node, 'postgres', 'the slot is created');
 is($node->safe_psql('postgres', 'SELECT state, wal_status, hint FROM blogstore.stat_worker'), 'running|reserved|', 'nothing is in the way any more');
+
+# ---- The workers of all databases
+
+# Only the worker's database can tell since when it is stopped, and how old the
+# oldest WAL is that the views do not show.
+my $all = 'SELECT database, state, pid, slot, batches, changes, started_at, wal_status, last_error, hint FROM blogstore.stat_workers ORDER BY 1';
+my $own = 'SELECT current_database(), state, pid, slot, batches, changes, started_at, wal_status, last_error, hint FROM blogstore.stat_worker';
+
+# Check the row of the second database, and that both databases and stat_worker
+# show the same. Returns the hint.
+sub check_second
+{
+	my ($state, $slots, $name) = @_;
+
+	wait_until($node, 'postgres', "SELECT state = '$state' FROM blogstore.stat_workers WHERE database = 'second'");
+	my $rows = $node->safe_psql('postgres', $all);
+	is($rows, $node->safe_psql('postgres', $own) . "\n" . $node->safe_psql('second', $own), "$name: stat_workers shows what stat_worker does");
+	is($node->safe_psql('second', $all), $rows, "$name: ... in each database");
+	is($node->safe_psql('postgres', q{SELECT count(slot) FROM blogstore.stat_workers WHERE database = 'second'}), $slots, "$name: the slot");
+	return $node->safe_psql('postgres', q{SELECT hint FROM blogstore.stat_workers WHERE database = 'second'});
+}
+
+check_store($node, 'second', 'the slot of the second database is created');
+is(check_second('running', 1, 'running'), '', 'running: no hint');
+$node->safe_psql('second', 'CREATE INDEX odd ON blogstore.feed_post (title)');
+like(check_second('blocked', 0, 'blocked'), qr/^Drop it: the worker alone writes this table\.$/, 'blocked: the hint says what to do');
+$node->safe_psql('second', 'DROP INDEX blogstore.odd');
+check_store($node, 'second', 'no longer blocked');
+$node->safe_psql('second', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
+like(check_second('stopped', 1, 'stopped'), qr/Call blogstore.start_worker\(\).* keeps \d+ kB/, 'stopped: the hint says what the slot keeps');
+# Nobody can look into a database that accepts no connections.
+$node->safe_psql('postgres', 'ALTER DATABASE second ALLOW_CONNECTIONS false');
+$node->reload;
+wait_until($node, 'postgres', q{SELECT state = 'disabled' AND slot IS NOT NULL AND last_error = 'the slot has no worker' AND hint ~ 'pg_drop_replication_slot' FROM blogstore.stat_workers WHERE database = 'second'});
+pass('a database that accepts no connections: its slot is shown');
+$node->safe_psql('postgres', 'ALTER DATABASE second ALLOW_CONNECTIONS true');
+$node->safe_psql('second', 'SELECT blogstore.stop_worker(drop_slot => true)');
+like(check_second('stopped', 0, 'stopped without a slot'), qr/^Call blogstore.start_worker\(\)[^;]*$/, 'stopped without a slot: the hint says how to start it');
+$node->safe_psql('second', 'SELECT blogstore.start_worker()');
+check_store($node, 'second', 'started again');
+$node->safe_psql('second', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.stat_workers WHERE database <> 'postgres'});
+is($node->safe_psql('postgres', $all), $node->safe_psql('postgres', $own), 'containers dropped: the other row is left');
+is($node->safe_psql('second', $all), $node->safe_psql('postgres', $own), '... in each database');
 
 $node->stop;
 done_testing();

@@ -110,7 +110,7 @@ SETS = (
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
 	'list_feed(NULL, oldest_first => true)', 'list_user_comments(%(user)s, NULL, include_hidden => true)',
 	'list_user_likes(%(user)s, NULL)', "list_user_likes(%(user)s, by_date => true, before_date => '2025-01-01', before_id => %(id)s)",
-	'verify()', 'get_progress()', 'get_request_stats()', 'export_documents()',
+	'verify()', 'get_workers_status()', 'get_progress()', 'get_request_stats()', 'export_documents()',
 	"import(users => 'torture_caller.some_users')", "import_documents('torture_caller.some_documents')",
 	"import('torture_caller.some_numbers', key_prefix => 'x', changed => 'update')")
 

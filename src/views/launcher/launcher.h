@@ -19,6 +19,7 @@
 #include "views/change_feed/change_feed.h"
 
 #include "datatype/timestamp.h"
+#include "nodes/pg_list.h"
 #include "port/atomics.h"
 #include "storage/condition_variable.h"
 #include "storage/latch.h"
@@ -178,7 +179,8 @@ extern const char *worker_obstacle(const char **hint);
 extern const char *worker_no_room(const char **hint);
 extern void worker_require_room(void);
 extern WorkerEntry *my_worker_entry(void);
-extern bool my_worker_entry_copy(WorkerEntry *copy);
+extern bool worker_entry_copy(Oid dbid, WorkerEntry *copy);
+extern List *worker_entry_databases(void);
 extern void worker_entry_error(WorkerEntry *entry, const char *message);
 extern void worker_wake_at_once(WorkerEntry *entry);
 

@@ -158,20 +158,37 @@ my_worker_entry(void)
 }
 
 /*
- * Copy the entry of this process's database to *copy, with launch_shared->lock
- * held in share mode meanwhile. Returns false if the database has no entry.
+ * Copy the entry of a database to *copy, with launch_shared->lock held in
+ * share mode meanwhile. Returns false if the database has no entry.
  */
 bool
-my_worker_entry_copy(WorkerEntry *copy)
+worker_entry_copy(Oid dbid, WorkerEntry *copy)
 {
 	WorkerEntry *entry;
 
 	LWLockAcquire(launch_shared->lock, LW_SHARED);
-	entry = worker_entry_find(MyDatabaseId);
+	entry = worker_entry_find(dbid);
 	if (entry != NULL)
 		*copy = *entry;
 	LWLockRelease(launch_shared->lock);
 	return entry != NULL;
+}
+
+/* Return a list of the OIDs of all databases that have an entry. */
+List *
+worker_entry_databases(void)
+{
+	Oid			dbid[MAX_DATABASES];
+	List	   *result = NIL;
+
+	LWLockAcquire(launch_shared->lock, LW_SHARED);
+	for (int i = 0; i < MAX_DATABASES; i++)
+		dbid[i] = launch_shared->entry[i].dbid;
+	LWLockRelease(launch_shared->lock);
+	for (int i = 0; i < MAX_DATABASES; i++)
+		if (OidIsValid(dbid[i]))
+			result = lappend_oid(result, dbid[i]);
+	return result;
 }
 
 /*
