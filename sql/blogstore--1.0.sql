@@ -527,7 +527,7 @@ COMMENT ON FUNCTION blogstore.drop_slots IS
  * Monitoring
  * ------------------------------------------------------------------------ */
 
-CREATE FUNCTION blogstore.get_worker_status(OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
+CREATE FUNCTION blogstore.get_worker_status(OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT applied_lsn pg_lsn, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT rebuilds bigint, OUT last_rebuild_reason text, OUT last_rebuild_at timestamptz, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
 RETURNS record
 AS 'MODULE_PATHNAME', 'blogstore_get_worker_status'
 LANGUAGE C VOLATILE;
@@ -537,13 +537,13 @@ COMMENT ON FUNCTION blogstore.get_worker_status IS
 'Return the row of stat_worker.';
 
 CREATE VIEW blogstore.stat_worker AS
-SELECT state, pid, slot, lag_bytes, lag_time, retained_bytes, wal_status, safe_wal_size, batches, changes, started_at, last_error, last_error_at, hint
+SELECT state, pid, slot, lag_bytes, lag_time, applied_lsn, retained_bytes, wal_status, safe_wal_size, batches, changes, rebuilds, last_rebuild_reason, last_rebuild_at, started_at, last_error, last_error_at, hint
 FROM blogstore.get_worker_status();
 GRANT SELECT ON blogstore.stat_worker TO pg_monitor;
 COMMENT ON VIEW blogstore.stat_worker IS
 'State of this database''s worker.';
 
-CREATE FUNCTION blogstore.get_workers_status(OUT database name, OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
+CREATE FUNCTION blogstore.get_workers_status(OUT database name, OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT applied_lsn pg_lsn, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT rebuilds bigint, OUT last_rebuild_reason text, OUT last_rebuild_at timestamptz, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'blogstore_get_workers_status'
 LANGUAGE C VOLATILE;
@@ -553,7 +553,7 @@ COMMENT ON FUNCTION blogstore.get_workers_status IS
 'Return the rows of stat_workers.';
 
 CREATE VIEW blogstore.stat_workers AS
-SELECT database, state, pid, slot, lag_bytes, lag_time, retained_bytes, wal_status, safe_wal_size, batches, changes, started_at, last_error, last_error_at, hint
+SELECT database, state, pid, slot, lag_bytes, lag_time, applied_lsn, retained_bytes, wal_status, safe_wal_size, batches, changes, rebuilds, last_rebuild_reason, last_rebuild_at, started_at, last_error, last_error_at, hint
 FROM blogstore.get_workers_status();
 GRANT SELECT ON blogstore.stat_workers TO pg_monitor;
 COMMENT ON VIEW blogstore.stat_workers IS
@@ -1258,9 +1258,9 @@ COMMENT ON FUNCTION blogstore.get_cluster_status IS
 'Return the monitoring views of all nodes as JSON.';
 
 CREATE VIEW blogstore.cluster_stat_worker AS
-SELECT c.node, c.host, c.port, c.node_error, s.state, s.pid, s.slot, s.lag_bytes, s.lag_time, s.retained_bytes, s.wal_status, s.safe_wal_size, s.batches, s.changes, s.started_at, s.last_error, s.last_error_at, s.hint
+SELECT c.node, c.host, c.port, c.node_error, s.state, s.pid, s.slot, s.lag_bytes, s.lag_time, s.applied_lsn, s.retained_bytes, s.wal_status, s.safe_wal_size, s.batches, s.changes, s.rebuilds, s.last_rebuild_reason, s.last_rebuild_at, s.started_at, s.last_error, s.last_error_at, s.hint
 FROM blogstore.get_cluster_status('worker') AS c
-LEFT JOIN LATERAL json_to_recordset(c.status) AS s(state text, pid integer, slot text, lag_bytes bigint, lag_time interval, retained_bytes bigint, wal_status text, safe_wal_size bigint, batches bigint, changes bigint, started_at timestamptz, last_error text, last_error_at timestamptz, hint text) ON true;
+LEFT JOIN LATERAL json_to_recordset(c.status) AS s(state text, pid integer, slot text, lag_bytes bigint, lag_time interval, applied_lsn pg_lsn, retained_bytes bigint, wal_status text, safe_wal_size bigint, batches bigint, changes bigint, rebuilds bigint, last_rebuild_reason text, last_rebuild_at timestamptz, started_at timestamptz, last_error text, last_error_at timestamptz, hint text) ON true;
 GRANT SELECT ON blogstore.cluster_stat_worker TO pg_monitor;
 COMMENT ON VIEW blogstore.cluster_stat_worker IS
 'stat_worker of every node of the cluster.';

@@ -8,6 +8,7 @@
 #include "postgres.h"
 
 #include "admin/retained_wal.h"
+#include "base/clock.h"
 #include "base/compat.h"
 #include "base/preload.h"
 #include "storage/bookkeeping/bookkeeping.h"
@@ -17,12 +18,14 @@
 #include "views/worker/worker.h"
 
 #include "access/htup_details.h"
+#include "access/xlogrecovery.h"
 #include "catalog/pg_type.h"
 #include "commands/dbcommands.h"
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
 #include "utils/builtins.h"
+#include "utils/pg_lsn.h"
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
@@ -39,11 +42,15 @@ typedef enum StatusColumn
 	STATUS_SLOT,
 	STATUS_LAG_BYTES,
 	STATUS_LAG_TIME,
+	STATUS_APPLIED_LSN,
 	STATUS_RETAINED_BYTES,
 	STATUS_WAL_STATUS,
 	STATUS_SAFE_WAL_SIZE,
 	STATUS_BATCHES,
 	STATUS_CHANGES,
+	STATUS_REBUILDS,
+	STATUS_LAST_REBUILD_REASON,
+	STATUS_LAST_REBUILD_AT,
 	STATUS_STARTED_AT,
 	STATUS_LAST_ERROR,
 	STATUS_LAST_ERROR_AT,
@@ -78,24 +85,46 @@ status_text(Status *status, StatusColumn column, const char *text)
 	status_set(status, column, CStringGetTextDatum(text));
 }
 
+/* Set the column lag_time to a number of microseconds. */
+static void
+status_lag_time(Status *status, int64 time)
+{
+	Interval   *lag = palloc0(sizeof(Interval));
+
+	lag->time = time;
+	status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+}
+
 /*
- * Set the columns lag_bytes and lag_time: how far the views are behind the
+ * Set the columns applied_lsn and lag_bytes: how far the views are behind the
  * WAL.
  *
  * shown: the views show all commits before this WAL position
- * caught_up_at: when the views last showed all WAL
+ * end: end of the WAL that this server has written or, as a standby, replayed
  */
 static void
-status_lag(Status *status, XLogRecPtr shown, TimestampTz caught_up_at)
+status_position(Status *status, XLogRecPtr shown, XLogRecPtr end)
+{
+	status_set(status, STATUS_APPLIED_LSN, LSNGetDatum(shown));
+	status_set(status, STATUS_LAG_BYTES,
+			   Int64GetDatum(shown < end ? end - shown : 0));
+}
+
+/*
+ * Set the columns applied_lsn, lag_bytes and lag_time of a worker that runs.
+ * The time does not depend on the system clock, which may have been set.
+ *
+ * shown: the views show all commits before this WAL position
+ * caught_up: when the views last showed all WAL (clock_elapsed())
+ */
+static void
+status_lag(Status *status, XLogRecPtr shown, int64 caught_up)
 {
 	XLogRecPtr	flushed = GetFlushRecPtr(NULL);
-	Interval   *lag = palloc0(sizeof(Interval));
 
-	if (shown < flushed)
-		lag->time = GetCurrentTimestamp() - caught_up_at;
-	status_set(status, STATUS_LAG_BYTES,
-			   Int64GetDatum(shown < flushed ? flushed - shown : 0));
-	status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+	status_position(status, shown, flushed);
+	status_lag_time(status, shown < flushed ?
+					(clock_elapsed() - caught_up) * 1000 : 0);
 }
 
 /*
@@ -123,6 +152,19 @@ status_slot(Status *status)
 		status_set(status, STATUS_LAG_BYTES,
 				   Int64GetDatum(flushed > confirmed ? flushed - confirmed : 0));
 	}
+}
+
+/* Return whether a bookkeeping table can be read, and lock it if so. */
+static bool
+table_readable(Bookkeeping table)
+{
+	Oid			relid = bookkeeping_lookup(table);
+
+	if (!container_usable(CONTAINER_POSTS) || !OidIsValid(relid))
+		return false;
+	LockRelationOid(relid, AccessShareLock);
+	return bookkeeping_lookup(table) == relid &&
+		bookkeeping_problem(table, relid, container_owner()) == NULL;
 }
 
 static const char *
@@ -197,17 +239,25 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->batches)));
 	status_set(status, STATUS_CHANGES,
 			   Int64GetDatum(pg_atomic_read_u64((pg_atomic_uint64 *) &entry->changes)));
+	status_set(status, STATUS_REBUILDS, Int64GetDatum(entry->rebuilds));
+	if (entry->rebuilds > 0)
+	{
+		status_text(status, STATUS_LAST_REBUILD_REASON,
+					entry->last_rebuild_reason);
+		status_set(status, STATUS_LAST_REBUILD_AT,
+				   TimestampTzGetDatum(entry->last_rebuild_at));
+	}
 	if (entry->pid != 0)
 	{
 		status_set(status, STATUS_PID, Int32GetDatum(entry->pid));
 		status_set(status, STATUS_STARTED_AT,
 				   TimestampTzGetDatum(entry->started_at));
 		if (shown != InvalidXLogRecPtr && entry->state != WORKER_BLOCKED)
-			status_lag(status, shown, entry->caught_up_at);
+			status_lag(status, shown, entry->caught_up);
 		status_oldest_writer(status);
 	}
-	if (entry->state == WORKER_BLOCKED && entry->remedy[0] != '\0')
-		status_text(status, STATUS_HINT, entry->remedy);
+	if (entry->last_error_hint[0] != '\0' && status->isnull[STATUS_HINT])
+		status_text(status, STATUS_HINT, entry->last_error_hint);
 	if (entry->last_error[0] != '\0')
 	{
 		status_text(status, STATUS_LAST_ERROR, entry->last_error);
@@ -262,39 +312,59 @@ stopped_hint(const Status *status, int64 kept)
 }
 
 /*
- * Set lag_time for a stopped worker of this database: since when the views
- * have not been updated.
+ * Read the position that the worker has stored in the table change_feed.
+ * Returns false if there is none, or the table cannot be read.
  */
-static void
-status_since(Status *status)
+static bool
+read_position(AppliedPosition *position)
 {
 	OwnerScope	scope;
+
+	if (!table_readable(BOOK_CHANGE_FEED))
+		return false;
+	owner_begin(&scope);
+	applied_position_read(position);
+	owner_end(&scope);
+	return position->applied_lsn != InvalidXLogRecPtr;
+}
+
+/*
+ * Set applied_lsn and lag_time for a stopped worker of this database: since
+ * when the views have not been updated.
+ *
+ * caught_up: when the views last showed all WAL (clock_elapsed()), or 0 if no
+ * worker has run since the server started. Then the time at which the worker
+ * stored its position counts, by the system clock.
+ */
+static void
+status_since(Status *status, int64 caught_up)
+{
 	AppliedPosition position;
 
-	owner_begin(&scope);
-	applied_position_read(&position);
-	owner_end(&scope);
-	if (position.applied_at != 0)
+	if (read_position(&position))
 	{
-		Interval   *lag = palloc0(sizeof(Interval));
-
-		lag->time = GetCurrentTimestamp() - position.applied_at;
-		status_set(status, STATUS_LAG_TIME, IntervalPGetDatum(lag));
+		status_set(status, STATUS_APPLIED_LSN,
+				   LSNGetDatum(position.applied_lsn));
+		status_lag_time(status, caught_up != 0 ?
+						(clock_elapsed() - caught_up) * 1000 :
+						Max(GetCurrentTimestamp() - position.applied_at, 0));
 	}
 }
 
 /*
  * Set the columns for a stopped worker. The hint has the amount of WAL that
  * the slot retains.
+ *
+ * caught_up: see status_since()
  */
 static void
-status_stopped(Status *status)
+status_stopped(Status *status, int64 caught_up)
 {
 	char		name[NAMEDATALEN];
 
 	status_text(status, STATUS_STATE, "stopped");
 	if (status->dbid == MyDatabaseId)
-		status_since(status);
+		status_since(status, caught_up);
 	worker_slot_name(status->dbid, name);
 	status_text(status, STATUS_HINT, stopped_hint(status, slot_keeps(name)));
 }
@@ -306,14 +376,9 @@ status_stopped(Status *status)
 static bool
 stopped_by_row(void)
 {
-	Oid			relid = bookkeeping_lookup(BOOK_VIEW_STATE);
 	ViewState	state;
 
-	if (!container_usable(CONTAINER_POSTS) || !OidIsValid(relid))
-		return false;
-	LockRelationOid(relid, AccessShareLock);
-	if (bookkeeping_lookup(BOOK_VIEW_STATE) != relid ||
-		bookkeeping_problem(BOOK_VIEW_STATE, relid, container_owner()) != NULL)
+	if (!table_readable(BOOK_VIEW_STATE))
 		return false;
 	view_state_read(&state);
 	return !state.enabled;
@@ -363,6 +428,22 @@ status_disabled(Status *status, const char *why, const char *hint)
 }
 
 /*
+ * Set the columns for a standby. Its views are those of the primary at the
+ * position that is replayed.
+ */
+static void
+status_standby(Status *status)
+{
+	AppliedPosition position;
+
+	status_disabled(status, NULL,
+					"This is a standby; the worker runs on the primary.");
+	if (status->dbid == MyDatabaseId && read_position(&position))
+		status_position(status, position.applied_lsn,
+						GetXLogReplayRecPtr(NULL));
+}
+
+/*
  * Return the hint for a server that does not preload the library. If a slot
  * exists, it retains WAL, and no worker will drop it, so the hint also tells
  * how to drop it.
@@ -389,8 +470,7 @@ status_of_server(Status *status)
 		status_disabled(status, "the library is not preloaded",
 						preload_hint(status));
 	else if (RecoveryInProgress())
-		status_disabled(status, NULL,
-						"This is a standby; the worker runs on the primary.");
+		status_standby(status);
 	else if ((obstacle = worker_obstacle(&hint)) != NULL)
 		status_disabled(status, obstacle, hint);
 	else
@@ -419,7 +499,7 @@ status_here(Status *status)
 	if (found)
 		status_from_entry(status, &entry);
 	if (is_stopped(found ? &entry : NULL))
-		status_stopped(status);
+		status_stopped(status, found ? entry.caught_up : 0);
 	else if (found && entry.no_room_at != 0)
 		status_no_process(status, entry.no_room_at);
 	else if (!found && (obstacle = worker_no_room(&hint)) != NULL)
@@ -455,7 +535,7 @@ status_elsewhere(Status *status)
 	else
 		status_from_entry(status, &entry);
 	if (found && entry.state == WORKER_STOPPED)
-		status_stopped(status);
+		status_stopped(status, entry.caught_up);
 	else if (found && entry.no_room_at != 0)
 		status_no_process(status, entry.no_room_at);
 	return true;

@@ -1,6 +1,7 @@
 /*
  * clock.h
- *		Checks of timeouts that still expire if the system clock is set back.
+ *		Checks of timeouts that still expire if the system clock is set back, a
+ *		clock that nobody sets, and a limit on the rate of log messages.
  *
  * After an administrator has set the clock back, a recorded start time may lie
  * in the future, and the time that remains of a timeout may be longer than the
@@ -10,6 +11,8 @@
  */
 #ifndef BLOGSTORE_CLOCK_H
 #define BLOGSTORE_CLOCK_H
+
+#include "base/compat.h"
 
 #include "utils/timestamp.h"
 
@@ -32,6 +35,47 @@ static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)
 {
 	return now >= moment || moment - now > most * INT64CONST(1000);
+}
+
+/*
+ * Return the ms since some moment before the server started. The result does
+ * not depend on the system clock, and can be compared with results in other
+ * processes of the server.
+ */
+static inline int64
+clock_elapsed(void)
+{
+	instr_time	now;
+
+	INSTR_TIME_SET_CURRENT(now);
+	return compat_nanoseconds(now) / 1000000;
+}
+
+/* Number of messages that one LogRate lets through in a minute. */
+#define LOG_RATE 20
+
+/* How many messages of one kind a process has logged in the current minute. */
+typedef struct LogRate
+{
+	int64		since;			/* when the minute began (clock_elapsed()) */
+	int			messages;
+} LogRate;
+
+/* Return whether a message may be logged, and count it. */
+static inline bool
+log_rate_allows(LogRate *rate)
+{
+	int64		now = clock_elapsed();
+
+	if (rate->messages == 0 || now - rate->since >= 60000)
+	{
+		rate->since = now;
+		rate->messages = 0;
+	}
+	if (rate->messages >= LOG_RATE)
+		return false;
+	rate->messages++;
+	return true;
 }
 
 #endif							/* BLOGSTORE_CLOCK_H */

@@ -408,17 +408,39 @@ compat_slot_acquire(const char *name)
 #endif
 }
 
-/*
- * Return whether a replication slot is invalid, because the server has removed
- * WAL or catalog rows that it needs.
- */
-static inline bool
-compat_slot_invalidated(const ReplicationSlotPersistentData *data)
+/* Why the server has invalidated a replication slot. */
+typedef enum CompatInvalidation
+{
+	COMPAT_SLOT_VALID,
+	COMPAT_WAL_REMOVED,
+	COMPAT_ROWS_REMOVED,
+	COMPAT_WAL_LEVEL_LOWERED,
+	COMPAT_SLOT_IDLE
+} CompatInvalidation;
+
+static inline CompatInvalidation
+compat_slot_invalidation(const ReplicationSlotPersistentData *data)
 {
 #if PG_VERSION_NUM >= 160000
-	return data->invalidated != RS_INVAL_NONE;
+	switch (data->invalidated)
+	{
+		case RS_INVAL_NONE:
+			return COMPAT_SLOT_VALID;
+		case RS_INVAL_HORIZON:
+			return COMPAT_ROWS_REMOVED;
+		case RS_INVAL_WAL_LEVEL:
+			return COMPAT_WAL_LEVEL_LOWERED;
+#if PG_VERSION_NUM >= 180000
+		case RS_INVAL_IDLE_TIMEOUT:
+			return COMPAT_SLOT_IDLE;
+#endif
+		case RS_INVAL_WAL_REMOVED:
+			break;
+	}
+	return COMPAT_WAL_REMOVED;
 #else
-	return data->invalidated_at != InvalidXLogRecPtr;
+	return data->invalidated_at != InvalidXLogRecPtr ? COMPAT_WAL_REMOVED :
+		COMPAT_SLOT_VALID;
 #endif
 }
 

@@ -33,7 +33,7 @@ SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_likes
 	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'creationDate'], 'properties of a like document');
 
 SELECT has_view('blogstore', v::name, 'there is a view ' || v) FROM unnest(ARRAY['stat_worker', 'stat_workers', 'progress', 'stat_requests', 'cluster_stat_worker', 'cluster_progress', 'cluster_stat_requests']) v;
-SELECT columns_are('blogstore', 'stat_worker', ARRAY['state', 'pid', 'slot', 'lag_bytes', 'lag_time', 'retained_bytes', 'wal_status', 'safe_wal_size', 'batches', 'changes', 'started_at', 'last_error', 'last_error_at', 'hint']);
+SELECT columns_are('blogstore', 'stat_worker', ARRAY['state', 'pid', 'slot', 'lag_bytes', 'lag_time', 'applied_lsn', 'retained_bytes', 'wal_status', 'safe_wal_size', 'batches', 'changes', 'rebuilds', 'last_rebuild_reason', 'last_rebuild_at', 'started_at', 'last_error', 'last_error_at', 'hint']);
 SELECT is((SELECT array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'blogstore.stat_workers'::regclass AND attnum > 0),
 	'{database}' || (SELECT array_agg(attname ORDER BY attnum) FROM pg_attribute WHERE attrelid = 'blogstore.stat_worker'::regclass AND attnum > 0),
 	'stat_workers has the columns of stat_worker, after the database');

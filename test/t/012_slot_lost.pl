@@ -137,12 +137,17 @@ sub check_lost
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.progress WHERE kind = 'rebuild'"),
 		'1', "$name: a rebuild is queued")
 	  if $holder;
+	like($node->safe_psql('postgres', 'SELECT last_rebuild_reason FROM blogstore.stat_worker'),
+		qr/^$reason/,
+		"$name: stat_worker shows why the slot was lost");
 	like($node->safe_psql('postgres', $last_error),
 		qr/^rebuilding the views because replication slot "$slot" was lost: $reason/,
-		"$name: stat_worker shows why the slot was lost");
+		"$name: that is the last error until the views are rebuilt")
+	  if $holder;
 	check_answers($node, 'postgres', "$name, before the views are rebuilt");
 	$holder->quit if $holder;
 	check_store($node, 'postgres', $name);
+	is($node->safe_psql('postgres', $last_error), '', "$name: and no error afterwards");
 	my @made = slots_made($node, $offset);
 	is(scalar @made, 1, "$name: the log reports the new slot once");
 	like($made[0] // '', qr/^$reason/, "$name: the log gives the reason");
@@ -213,6 +218,8 @@ rmtree($node->data_dir . "/pg_replslot/$slot");
 check_lost('lost with the server down', sub { $node->start },
 	qr/The slot was missing\./, 1);
 
+my $invalidated = qr/The slot had been invalidated: it needed more WAL than max_slot_wal_keep_size allows\./;
+
 # The slot is invalidated while a worker that lags behind is using it.
 $holder = hold_worker($node, 'postgres');
 change_posts();
@@ -228,7 +235,7 @@ check_lost(
 		$node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
 		$node->reload;
 	},
-	qr/The slot had been invalidated\./, 0, $holder);
+	$invalidated, 0, $holder);
 
 # The slot is invalidated while no process is using it.
 have_it_stopped();
@@ -245,7 +252,7 @@ is( $node->safe_psql(
 	'invalidated: the slot has lost its WAL');
 $node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
 $node->reload;
-check_lost('invalidated', $start_worker, qr/The slot had been invalidated\./);
+check_lost('invalidated', $start_worker, $invalidated);
 
 # The worker does not touch a slot of its name that is not one of blogstore's.
 have_it_stopped();

@@ -103,8 +103,8 @@ sub promote_and_check
 
 	is(join(', ', slots_made($standby, 0)),
 		$reason // '', "$name: the log says why the worker created a slot, or nothing");
-	is($standby->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
-		$reason ? qq{rebuilding the views because replication slot "$slot" was lost: $reason} : '',
+	is($standby->safe_psql('postgres', 'SELECT last_rebuild_reason FROM blogstore.stat_worker'),
+		$reason // '',
 		"$name: stat_worker shows the same reason, or nothing");
 
 	# Further changes and a restart lose no slot.

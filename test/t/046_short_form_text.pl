@@ -92,7 +92,7 @@ is($node->safe_psql('postgres', $stamp), '0', 'the default settings are stored a
 my $log = log_end($node);
 close_gate($node, 'postgres', 'rebuild', q{SELECT FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1) FOR KEY SHARE});
 set_and_reload($node, 'blogstore.short_form_format', 'text');
-wait_logged($node, $log, qr/blogstore worker rebuilds the views because the short form settings have changed/);
+wait_logged($node, $log, qr/blogstore worker rebuilds the views of database "postgres"/);
 wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM blogstore.progress WHERE kind = 'rebuild'});
 ok(1, 'progress shows the rebuild');
 shown('wanted', 'while it is under way', @views[ 2, 3 ]);

@@ -15,19 +15,8 @@ use Test::More;
 my $node = new_server('clock');
 my $clock = $node->basedir . '/clock';
 
-# Overwrite the file in place, because the server's processes have mapped it.
-sub set_clock
-{
-	my ($seconds) = @_;
-
-	open my $file, -e $clock ? '+<' : '>', $clock or die $!;
-	syswrite($file, pack('q', $seconds)) == 8 or die $!;
-	close $file or die $!;
-	return;
-}
-
 $node->append_conf('postgresql.conf', "blogstore.count_refresh_interval = '1s'\n");
-set_clock(0);
+set_clock($clock, 0);
 start_preloaded($node, 'set_back', CLOCK_OFFSET => $clock);
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 9, 120);
@@ -53,7 +42,7 @@ wait_until($node, 'postgres', $counts, $before + 120);
 pass('before: the views show the new counts');
 
 my $now = $node->safe_psql('postgres', 'SELECT clock_timestamp()');
-set_clock(-3600);
+set_clock($clock, -3600);
 is($node->safe_psql('postgres', "SELECT clock_timestamp() < '$now'"), 't', 'the clock is set back');
 write_much(7);
 my $lsn = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
@@ -71,11 +60,11 @@ check_store($node, 'postgres', 'set back');
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.view_state RENAME TO away');
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid, 180000) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
-set_clock(-7200);
+set_clock($clock, -7200);
 $node->safe_psql('postgres', 'ALTER TABLE blogstore.away RENAME TO view_state');
 wait_until($node, 'postgres', "SELECT state = 'running' FROM blogstore.stat_worker");
 check_store($node, 'postgres', 'set back once more, and started again');
-set_clock(0);
+set_clock($clock, 0);
 check_store($node, 'postgres', 'set right');
 
 done_testing();

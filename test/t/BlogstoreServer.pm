@@ -29,7 +29,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
-  new_server prepare_server decoding_level wait_event wal_level_too_low start_again start_preloaded set_and_reload wait_until wait_accepts wait_logged
+  new_server prepare_server decoding_level wait_event wal_level_too_low start_again start_preloaded set_clock set_and_reload wait_until wait_accepts wait_logged
   log_end logged
 );
 
@@ -184,6 +184,27 @@ sub start_preloaded
 	# before it.
 	local $ENV{ASAN_OPTIONS} = join ':', $ENV{ASAN_OPTIONS} || (), 'verify_asan_link_order=0';
 	$node->start;
+	return;
+}
+
+=pod
+
+=item set_clock(file, seconds)
+
+Set the clock of a server that runs with set_back.c, by the file that its
+CLOCK_OFFSET names: the difference to the true time.
+
+=cut
+
+sub set_clock
+{
+	my ($clock, $seconds) = @_;
+
+	# Overwrite the file in place, because the server's processes have mapped
+	# it.
+	open my $file, -e $clock ? '+<' : '>', $clock or die $!;
+	syswrite($file, pack('q', $seconds)) == 8 or die $!;
+	close $file or die $!;
 	return;
 }
 

@@ -245,7 +245,7 @@ bookkeeping_missing(Bookkeeping table)
 			(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 			 errmsg("table \"%s.%s\" is missing", BLOGSTORE_SCHEMA,
 					shape[table].name),
-			 errhint("Call blogstore.create_containers() to create it again. The other tables stay unchanged."),
+			 errhint("Call blogstore.create_containers() to create it again. The other tables stay unchanged. If a dump is being restored, wait until that is done."),
 			 err_fields(shape[table].name, NULL, RULE_UNALTERED)));
 }
 

@@ -472,7 +472,7 @@ missing_problem(Container container)
 		if (c != container && OidIsValid(container_table_lookup(c)))
 			return shape_problem(psprintf("container \"%s\" is missing",
 										  container_table(container)),
-								 "Call blogstore.create_containers() to create it again. The other containers stay unchanged.");
+								 "Call blogstore.create_containers() to create it again. The other containers stay unchanged. If a dump is being restored, wait until that is done.");
 	problem = shape_problem(pstrdup("the blogstore containers have not been created"),
 							"Call blogstore.create_containers() first.");
 	problem->rule = RULE_CREATED;

@@ -156,7 +156,8 @@ extern bool held_back_any(const HeldBack *held);
 /* slot.c */
 extern void worker_slot_name(Oid dbid, char *name);
 extern const char *slot_obstacle(const char *name,
-								 const struct AppliedPosition *position);
+								 const struct AppliedPosition *position,
+								 const char **hint);
 extern void slot_make(const char *name);
 extern void slot_drop(const char *name);
 extern XLogRecPtr slot_confirmed(const char *name);

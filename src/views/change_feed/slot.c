@@ -106,42 +106,84 @@ slot_keeps(const char *name)
 }
 
 /*
+ * Return why the server has invalidated a slot, as a sentence for the log.
+ *
+ * *hint: receives what to do about it.
+ */
+static const char *
+invalidation_reason(CompatInvalidation invalidation, const char **hint)
+{
+	switch (invalidation)
+	{
+		case COMPAT_ROWS_REMOVED:
+			*hint = "On a standby, set hot_standby_feedback = on.";
+			return "The slot had been invalidated: catalog rows that it needed were removed on the primary.";
+		case COMPAT_WAL_LEVEL_LOWERED:
+			*hint = "Keep wal_level = " COMPAT_DECODING_LEVEL " on the primary, too.";
+			return "The slot had been invalidated: wal_level was below " COMPAT_DECODING_LEVEL ".";
+		case COMPAT_SLOT_IDLE:
+			*hint = "Set idle_replication_slot_timeout = 0, or stop the worker with blogstore.stop_worker(drop_slot => true).";
+			return "The slot had been invalidated: it was not used for idle_replication_slot_timeout.";
+		case COMPAT_WAL_REMOVED:
+		case COMPAT_SLOT_VALID:
+			break;
+	}
+	*hint = "Raise max_slot_wal_keep_size, and end transactions that stay open for long.";
+	return "The slot had been invalidated: it needed more WAL than max_slot_wal_keep_size allows.";
+}
+
+/*
  * Check that a slot is the one with which the worker has kept the views up to
  * date. Returns NULL if so, otherwise why not, as a sentence for the log.
  *
- * position: the row of the table change_feed.
+ * position: the row of the table change_feed
+ * *hint: receives how to avoid the loss of a slot, if the slot was lost.
  *
  * After a promotion, a slot is usable only if the server has synchronized it
  * from the primary (a failover slot). The catalog rows that another slot needs
  * may have been vacuumed, or its WAL belongs to an old timeline.
  */
 const char *
-slot_obstacle(const char *name, const AppliedPosition *position)
+slot_obstacle(const char *name, const AppliedPosition *position,
+			  const char **hint)
 {
 	ReplicationSlotPersistentData data;
+	CompatInvalidation invalidation;
 
+	*hint = NULL;
 	slot_read(name, &data);
 	if (NameStr(data.name)[0] == '\0')
 	{
+		*hint = "It was dropped, or the database or the server was restored from a backup, promoted or upgraded. Drop the slot only with blogstore.stop_worker(drop_slot => true).";
 		if (position->applied_lsn != InvalidXLogRecPtr)
 			return "The slot was missing.";
 		return position->applied_at == 0 ? "There was no slot yet." :
 			"The slot had been dropped because the containers were damaged.";
 	}
-	if (compat_slot_invalidated(&data) ||
+	invalidation = compat_slot_invalidation(&data);
+	if (invalidation != COMPAT_SLOT_VALID ||
 		XLogRecPtrIsInvalid(data.restart_lsn) ||
 		XLogRecPtrIsInvalid(data.confirmed_flush))
-		return "The slot had been invalidated.";
+		return invalidation_reason(invalidation, hint);
 	if (data.database != MyDatabaseId ||
 		strcmp(NameStr(data.plugin), PLUGIN_NAME) != 0 ||
 		position->applied_lsn == InvalidXLogRecPtr ||
 		(uint64) position->system_identifier != GetSystemIdentifier())
+	{
+		*hint = "Another program created the slot, or the tables were copied from another server. Leave slots of this name to the worker.";
 		return "The slot did not belong to these containers.";
+	}
 	if (position->timeline != GetWALInsertionTimeLine() &&
 		!compat_slot_synced(&data))
+	{
+		*hint = "From PostgreSQL 17 on, set sync_replication_slots = on on standbys.";
 		return "The slot dated from before a promotion of this server.";
+	}
 	if (data.confirmed_flush > position->applied_lsn)
+	{
+		*hint = "Another program read from the slot or advanced it. Leave the slot to the worker.";
 		return "The slot was ahead of the applied position.";
+	}
 	return NULL;
 }
 

@@ -58,12 +58,20 @@ typedef enum WorkerState
 	WORKER_NOT_NEEDED			/* the database has no containers */
 } WorkerState;
 
+/* What an error that stat_worker shows has prevented. */
+typedef enum ErrorSubject
+{
+	ERROR_VIEWS,				/* keeping the views up to date */
+	ERROR_JOB,					/* a rename or deletion */
+	ERROR_FOLD					/* the folding of deltas */
+} ErrorSubject;
+
 /* The entry of one database in shared memory. */
 typedef struct WorkerEntry
 {
 	/*
-	 * The fields up to "remedy" are written while launch_shared->lock is held
-	 * exclusively.
+	 * The fields up to "last_rebuild_at" are written while
+	 * launch_shared->lock is held exclusively.
 	 */
 	Oid			dbid;			/* the database, or InvalidOid if the entry is
 								 * free */
@@ -100,17 +108,30 @@ typedef struct WorkerEntry
 	 * worker; 0 if it has registered the worker since.
 	 */
 	TimestampTz no_room_at;
+
+	/*
+	 * The last error, or empty strings after what it prevented has succeeded
+	 * (worker_entry_recovered()).
+	 */
 	char		last_error[ERROR_LENGTH];
+	char		last_error_hint[ERROR_LENGTH];
+	ErrorSubject last_error_subject;
 	TimestampTz last_error_at;
-	char		remedy[ERROR_LENGTH];	/* hint for last_error, in state
-										 * WORKER_BLOCKED */
+
+	/*
+	 * Number of rebuilds of the views that have begun, and the reason and time
+	 * of the last one.
+	 */
+	int64		rebuilds;
+	char		last_rebuild_reason[ERROR_LENGTH];
+	TimestampTz last_rebuild_at;
 
 	/*
 	 * Any process reads the following fields without a lock. Only the worker
 	 * writes them, unless the comment of a field names other writers.
 	 */
-	TimestampTz caught_up_at;	/* when the worker had last applied all flushed
-								 * WAL */
+	int64		caught_up;		/* when the worker had last applied all flushed
+								 * WAL (clock_elapsed()); 0 if it has not */
 
 	/*
 	 * Xid of the transaction that the worker committed to let readers use the
@@ -181,14 +202,17 @@ extern void worker_require_room(void);
 extern WorkerEntry *my_worker_entry(void);
 extern bool worker_entry_copy(Oid dbid, WorkerEntry *copy);
 extern List *worker_entry_databases(void);
-extern void worker_entry_error(WorkerEntry *entry, const char *message);
+extern void worker_entry_error(WorkerEntry *entry, ErrorSubject subject,
+							   const char *message, const char *hint);
+extern void worker_entry_recovered(WorkerEntry *entry, ErrorSubject subject);
+extern void worker_entry_rebuild(WorkerEntry *entry, const char *reason);
 extern void worker_wake_at_once(WorkerEntry *entry);
 
 /* worker_state.c */
 extern WorkerEntry *worker_entry_attach(int number);
 extern void worker_entry_catching_up(WorkerEntry *entry);
 extern void worker_entry_running(WorkerEntry *entry);
-extern void worker_entry_blocked(WorkerEntry *entry, const char *remedy);
+extern void worker_entry_blocked(WorkerEntry *entry);
 extern void worker_entry_mended(void);
 extern void worker_entry_leave(WorkerEntry *entry, WorkerState reason);
 

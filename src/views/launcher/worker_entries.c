@@ -260,13 +260,50 @@ worker_require_room(void)
 				 err_fields(NULL, NULL, RULE_WORKER)));
 }
 
-/* Store an error message in an entry, for the view stat_worker. */
+/*
+ * Store an error message in an entry, for the view stat_worker.
+ *
+ * subject: what the error has prevented. When that succeeds,
+ * worker_entry_recovered() removes the message.
+ * hint: the hint of the error, or NULL.
+ */
 void
-worker_entry_error(WorkerEntry *entry, const char *message)
+worker_entry_error(WorkerEntry *entry, ErrorSubject subject,
+				   const char *message, const char *hint)
 {
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 	message_copy(entry->last_error, message, ERROR_LENGTH);
+	message_copy(entry->last_error_hint, hint ? hint : "", ERROR_LENGTH);
+	entry->last_error_subject = subject;
 	entry->last_error_at = GetCurrentTimestamp();
+	LWLockRelease(launch_shared->lock);
+}
+
+/*
+ * Remove the error from an entry, if it has prevented what has succeeded now.
+ * Called by the worker. Without such an error, takes no lock, because only the
+ * worker writes these fields while it runs.
+ */
+void
+worker_entry_recovered(WorkerEntry *entry, ErrorSubject subject)
+{
+	if (entry->last_error[0] == '\0' || entry->last_error_subject != subject)
+		return;
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry->last_error[0] = '\0';
+	entry->last_error_hint[0] = '\0';
+	entry->last_error_at = 0;
+	LWLockRelease(launch_shared->lock);
+}
+
+/* Count a rebuild of the views that begins, for the view stat_worker. */
+void
+worker_entry_rebuild(WorkerEntry *entry, const char *reason)
+{
+	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
+	entry->rebuilds++;
+	message_copy(entry->last_rebuild_reason, reason, ERROR_LENGTH);
+	entry->last_rebuild_at = GetCurrentTimestamp();
 	LWLockRelease(launch_shared->lock);
 }
 

@@ -61,7 +61,7 @@
  */
 #include "postgres.h"
 
-#include "base/characters.h"
+#include "base/clock.h"
 #include "base/wait_events.h"
 #include "views/launcher/worker_entries.h"
 
@@ -126,10 +126,13 @@ worker_entry_create(Oid dbid)
 	entry->next_start = 0;
 	entry->started_at = 0;
 	entry->no_room_at = 0;
-	entry->caught_up_at = 0;
+	entry->caught_up = 0;
 	entry->last_error[0] = '\0';
+	entry->last_error_hint[0] = '\0';
 	entry->last_error_at = 0;
-	entry->remedy[0] = '\0';
+	entry->rebuilds = 0;
+	entry->last_rebuild_reason[0] = '\0';
+	entry->last_rebuild_at = 0;
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
 	/* The entry may have values of another database that used it before. */
 	pg_atomic_write_u32(&entry->unsent, 0);
@@ -385,7 +388,6 @@ worker_entry_attach(int number)
 		entry->look_again = false;
 		entry->latch = MyLatch;
 		entry->started_at = GetCurrentTimestamp();
-		entry->caught_up_at = entry->started_at;
 
 		/*
 		 * Reset what the previous worker may have left: the flag "resting" if
@@ -440,11 +442,15 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 
 /*
  * Set CATCHING_UP: readers must not use the views yet. The worker has just
- * found that its database needs it, or it has stopped serving the views.
+ * found that its database needs it, or it has stopped serving the views. If
+ * the database had no worker since the server started, the lag of the views
+ * counts from now on.
  */
 void
 worker_entry_catching_up(WorkerEntry *entry)
 {
+	if (entry->caught_up == 0)
+		entry->caught_up = clock_elapsed();
 	set_own_state(entry, WORKER_CATCHING_UP);
 }
 
@@ -453,21 +459,17 @@ void
 worker_entry_running(WorkerEntry *entry)
 {
 	set_own_state(entry, WORKER_RUNNING);
+	worker_entry_recovered(entry, ERROR_VIEWS);
 }
 
 /*
  * Set BLOCKED: a table is damaged, and the worker waits until the table is
- * repaired. The caller has passed a description of the damage to
+ * repaired. The caller has passed a description of the damage and its hint to
  * worker_entry_error().
- *
- * remedy: the hint that the view stat_worker shows beside the damage.
  */
 void
-worker_entry_blocked(WorkerEntry *entry, const char *remedy)
+worker_entry_blocked(WorkerEntry *entry)
 {
-	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
-	message_copy(entry->remedy, remedy, ERROR_LENGTH);
-	LWLockRelease(launch_shared->lock);
 	set_own_state(entry, WORKER_BLOCKED);
 }
 

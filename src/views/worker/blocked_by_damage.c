@@ -244,8 +244,9 @@ write_down(void (*note) (void *arg))
 static void
 tell(Worker *worker, const ErrorData *damage)
 {
-	worker_entry_error(worker->entry, damage->message);
-	worker_entry_blocked(worker->entry, damage->hint ? damage->hint : "");
+	worker_entry_error(worker->entry, ERROR_VIEWS, damage->message,
+					   damage->hint);
+	worker_entry_blocked(worker->entry);
 }
 
 /*

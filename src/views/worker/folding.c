@@ -109,6 +109,9 @@ static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
 static ItemPlace look_after;
 
+/* When a fold last failed in this process. */
+static TimestampTz failed_at = 0;
+
 static TimestampTz
 after(int ms)
 {
@@ -339,6 +342,7 @@ fold_chunk(void *arg)
 static void
 note_failed(const ErrorData *error)
 {
+	static LogRate rate;
 	WorkerEntry *entry = my_worker_entry();
 
 	if (at_once > 1 && n_tried > 1)
@@ -349,11 +353,28 @@ note_failed(const ErrorData *error)
 			remember_post(&tried[i], 0)->due = after(FAILED_PAUSE);
 		next_due = after(n_tried > 0 ? FOLD_AFTER : FAILED_PAUSE);
 	}
+	failed_at = GetCurrentTimestamp();
 	if (entry != NULL)
-		worker_entry_error(entry, error->message);
-	ereport(LOG,
-			(errmsg("blogstore worker could not fold counts and will retry in %d s: %s",
-					FAILED_PAUSE / 1000, error->message)));
+		worker_entry_error(entry, ERROR_FOLD, error->message, error->hint);
+	if (log_rate_allows(&rate))
+		ereport(LOG,
+				(errmsg("blogstore worker could not fold counts and will retry in %d s: %s",
+						FAILED_PAUSE / 1000, error->message)));
+}
+
+/*
+ * Remove the error of note_failed() from stat_worker, if nothing is left to
+ * fold, or no fold has failed for two pauses.
+ */
+static void
+note_recovered(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL &&
+		(next_due == DT_NOEND ||
+		 clock_passed(failed_at, GetCurrentTimestamp(), 2 * FAILED_PAUSE)))
+		worker_entry_recovered(entry, ERROR_FOLD);
 }
 
 /*
@@ -402,6 +423,7 @@ fold_step(void)
 		   !clock_passed(begin, GetCurrentTimestamp(), TIME_TO_FOLD))
 		if (!try_chunk())
 			break;
+	note_recovered();
 	if (next_due == DT_NOEND)
 		return -1;
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_due);

@@ -67,7 +67,8 @@ views_shown(void)
 }
 
 /*
- * Whether a rebuild has finished since jobs_request_rebuild() was last called.
+ * Whether the views were complete when the worker started, or a rebuild has
+ * finished since, and jobs_request_rebuild() was not called after that.
  */
 static bool rebuilt = false;
 
@@ -216,6 +217,7 @@ park(void *arg)
 static void
 job_failed(const Job *job, const ErrorData *error)
 {
+	static LogRate rate;
 	FailedJob  *failed = &failed_jobs[next_failed];
 	int			pause = job->has_user ? FAILED_PAUSE : FAILED_PAUSE_ALL;
 	WorkerEntry *entry = my_worker_entry();
@@ -227,16 +229,42 @@ job_failed(const Job *job, const ErrorData *error)
 	failed->id = job->id;
 	failed->again = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), pause);
 	if (entry != NULL)
-		worker_entry_error(entry, error->message);
-	ereport(LOG,
-			(errmsg("blogstore job failed and will be retried in %d s: %s",
-					pause / 1000, error->message)));
+		worker_entry_error(entry, ERROR_JOB, error->message, error->hint);
+	if (log_rate_allows(&rate))
+		ereport(LOG,
+				(errmsg("blogstore job failed and will be retried in %d s: %s",
+						pause / 1000, error->message)));
 
 	/*
 	 * If this transaction fails, the progress view does not show the job as
 	 * parked. The worker tries the job again after the pause in any case.
 	 */
 	(void) apply_run(APPLY_STATE, park, &parked, &other);
+}
+
+/*
+ * Called after each chunk of a rebuild. A rebuild that begins while the views
+ * are complete was requested by rebuild_views(). The worker reports its own
+ * rebuilds itself (views_phase.c).
+ *
+ * begins: this was the first chunk.
+ */
+static void
+follow_rebuild(const Job *job, bool begins)
+{
+	static int64 since = 0;		/* when a requested rebuild began */
+
+	if (begins && rebuilt)
+	{
+		rebuild_begins("blogstore.rebuild_views() was called.");
+		since = clock_elapsed();
+	}
+	if (!job->finished)
+		return;
+	if (since != 0)
+		rebuild_ends(since);
+	since = 0;
+	rebuilt = true;
 }
 
 /*
@@ -270,8 +298,8 @@ try_chunk(Job *job)
 								 * changed in *job */
 		return false;
 	}
-	if (job->kind == JOB_REBUILD && job->finished)
-		rebuilt = true;
+	if (job->kind == JOB_REBUILD)
+		follow_rebuild(job, before.phase == REBUILD_QUEUED);
 	return true;
 }
 
@@ -389,17 +417,27 @@ jobs_step(void)
 	return end_page(n, idle);
 }
 
+/* Called when the worker starts: the views are complete. */
+void
+jobs_views_complete(void)
+{
+	rebuilt = true;
+}
+
 /*
  * Return whether a rebuild was requested and has not finished. If its job is
  * missing from the queue, for example because the owner deleted the row, queue
  * the job again. Called in a transaction, as the containers' owner.
+ *
+ * *queued: receives whether the job was queued again.
  */
 bool
-jobs_rebuild_pending(void)
+jobs_rebuild_pending(bool *queued)
 {
 	bool		pending = job_rebuild_is_queued();
 
-	if (!pending && !rebuilt)
+	*queued = !pending && !rebuilt;
+	if (*queued)
 		jobs_request_rebuild();
 	return !rebuilt || pending;
 }

@@ -34,6 +34,7 @@
  */
 #include "postgres.h"
 
+#include "base/clock.h"
 #include "base/settings.h"
 #include "views/worker/worker_parts.h"
 
@@ -57,6 +58,10 @@ worker_begin_views(Worker *worker, bool complete)
 	Assert(worker->views == VIEWS_UNKNOWN);
 	worker_entry_catching_up(worker->entry);
 	worker->views = complete ? VIEWS_CATCHING_UP : VIEWS_REBUILDING;
+	if (complete)
+		jobs_views_complete();
+	else
+		worker->rebuild_began = clock_elapsed();
 	worker->jobs = true;
 }
 
@@ -64,16 +69,19 @@ worker_begin_views(Worker *worker, bool complete)
  * Mark the views as incomplete and queue a rebuild, in one transaction.
  * Readers stop using the views when it commits. Called outside of a
  * transaction.
+ *
+ * reason: a sentence for the log and stat_worker. It lives as long as the
+ * worker.
  */
 void
-worker_invalidate_views(Worker *worker)
+worker_invalidate_views(Worker *worker, const char *reason)
 {
 	OwnerScope	scope;
 	ViewState	state;
 
 	Assert(worker->views != VIEWS_UNKNOWN);
 	/* If the transaction fails, the next round of the main loop repeats it. */
-	worker->must_invalidate = true;
+	worker->must_invalidate = reason;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
 	state.ready = false;
@@ -88,8 +96,11 @@ worker_invalidate_views(Worker *worker)
 	worker->views = VIEWS_REBUILDING;
 	worker->other_size = false;
 	worker->jobs = true;
-	worker->must_invalidate = false;
+	worker->must_invalidate = NULL;
 	worker_entry_catching_up(worker->entry);
+	if (worker->rebuild_began == 0)
+		worker->rebuild_began = clock_elapsed();
+	rebuild_begins(reason);
 }
 
 /*
@@ -164,6 +175,9 @@ worker_serve_views(Worker *worker)
 		worker_entry_running(worker->entry);
 	worker->views = VIEWS_SERVED;
 	ConditionVariableBroadcast(&worker->entry->progress);
+	if (worker->rebuild_began != 0)
+		rebuild_ends(worker->rebuild_began);
+	worker->rebuild_began = 0;
 }
 
 /*

@@ -14,6 +14,7 @@
  */
 #include "postgres.h"
 
+#include "base/clock.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
@@ -28,6 +29,46 @@ rebuild_estimate(void)
 	int64		posts = item_estimate(CONTAINER_POSTS, ITEM_POST);
 
 	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
+}
+
+/* Limits the messages of rebuild_begins() and rebuild_ends(). */
+static LogRate rate;
+
+/*
+ * Report in the log and in stat_worker that a rebuild begins.
+ *
+ * reason: a sentence.
+ */
+void
+rebuild_begins(const char *reason)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL)
+		worker_entry_rebuild(entry, reason);
+	if (log_rate_allows(&rate))
+		ereport(LOG,
+				(errmsg("blogstore worker rebuilds the views of database \"%s\"",
+						worker_database()),
+				 errdetail("%s", reason)));
+}
+
+/*
+ * Log that the views are built and readers use them.
+ *
+ * since: when the rebuild began, or when this worker started to continue it
+ * (clock_elapsed()).
+ */
+void
+rebuild_ends(int64 since)
+{
+	int64		took = clock_elapsed() - since;
+
+	if (log_rate_allows(&rate))
+		ereport(LOG,
+				(errmsg("blogstore worker has built the views of database \"%s\" in %lld.%03d s, and readers use them",
+						worker_database(), (long long) (took / 1000),
+						(int) (took % 1000))));
 }
 
 /*

@@ -30,6 +30,9 @@
  */
 #define CHECK_STATE 900
 
+/* The reason of a rebuild after view_state was altered by another process. */
+#define STATE_ALTERED "The table view_state was altered or emptied, or the containers were created again."
+
 /*
  * Return whether the database needs a worker: it has the extension and
  * containers, and is not a template. A template must not have a worker,
@@ -111,9 +114,7 @@ worker_follow_settings(Worker *worker)
 	if (state.short_form_length != blogstore_short_form_length ||
 		state.short_form != short_form_stamp())
 	{
-		worker_invalidate_views(worker);
-		ereport(LOG,
-				(errmsg("blogstore worker rebuilds the views because the short form settings have changed")));
+		worker_invalidate_views(worker, "The short form settings have changed.");
 	}
 	else if (state.feed_size != blogstore_feed_size)
 	{
@@ -181,14 +182,17 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	OwnerScope	scope;
 	ViewState	state;
 	bool		pending;
+	bool		queued;
 
 	if (worker->views == VIEWS_REBUILDING)
 	{
 		apply_begin(&scope, APPLY_STATE);
-		pending = jobs_rebuild_pending();
+		pending = jobs_rebuild_pending(&queued);
 		if (pending)
 			worker->jobs = true;
 		apply_end(&scope);
+		if (queued)
+			rebuild_begins("The worker had been stopped, or the last rebuild had not finished.");
 		if (pending)
 			return;
 		worker_views_rebuilt(worker);
@@ -209,7 +213,7 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	if (state.ready)
 		worker_keep_views(worker);
 	else
-		worker_invalidate_views(worker);
+		worker_invalidate_views(worker, STATE_ALTERED);
 }
 
 /*
@@ -235,6 +239,6 @@ worker_check_state(Worker *worker)
 		worker_leave(worker, WORKER_STOPPED);
 	if (state.short_form_length == 0 ||
 		(worker->views >= VIEWS_KEPT && !state.ready))
-		worker_invalidate_views(worker);
+		worker_invalidate_views(worker, STATE_ALTERED);
 	worker_serve_all(worker);
 }

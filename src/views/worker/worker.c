@@ -76,7 +76,15 @@ note_error(Worker *worker)
 
 	MemoryContextSwitchTo(worker->context);
 	error = CopyErrorData();
-	worker_entry_error(worker->entry, error->message);
+	worker_entry_error(worker->entry, ERROR_VIEWS, error->message,
+					   error->hint);
+}
+
+/* Name the database in the context of every message that the worker logs. */
+static void
+database_context(void *arg)
+{
+	errcontext("blogstore worker of database \"%s\"", worker_database());
 }
 
 /*
@@ -196,7 +204,7 @@ apply_dirty(Worker *worker)
 	worker->must_retry = true;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	if (dirty_anything(worker->dirty))
-		worker_invalidate_views(worker);
+		worker_invalidate_views(worker, "A table was truncated, or too many posts were changed at once.");
 	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
 		return false;
 	fold_later(worker->dirty);
@@ -218,7 +226,7 @@ publish(Worker *worker, XLogRecPtr position)
 	WorkerEntry *entry = worker->entry;
 
 	if (decoder_at_end(worker->decoder))
-		entry->caught_up_at = GetCurrentTimestamp();
+		entry->caught_up = clock_elapsed();
 	if (pg_atomic_read_u64(&entry->shown_lsn) != position)
 	{
 		pg_atomic_write_u64(&entry->shown_lsn, position);
@@ -333,10 +341,13 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 	if (!write_views(worker))
 	{
 		if (++worker->failed_writes % TELL_EVERY == TELL_FIRST)
-			worker_entry_error(worker->entry,
-							   psprintf("could not write the views: %s", apply_in_the_way()));
+			worker_entry_error(worker->entry, ERROR_VIEWS,
+							   psprintf("could not write the views: %s", apply_in_the_way()),
+							   NULL);
 		return;
 	}
+	if (worker->failed_writes >= TELL_FIRST && worker->views == VIEWS_SERVED)
+		worker_entry_recovered(worker->entry, ERROR_VIEWS);
 	worker->failed_writes = 0;
 	publish_posts(worker, position);
 	position = deferred_applied_to(worker, position, &turn);
@@ -372,7 +383,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 
 	worker_check_state(worker);
 	if (worker->must_invalidate)
-		worker_invalidate_views(worker);
+		worker_invalidate_views(worker, worker->must_invalidate);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
 	/* Deltas are folded even if the views could not be written. */
@@ -382,6 +393,8 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	{
 		progress = jobs_step();
 		worker->jobs = progress != JOBS_NONE;
+		if (progress == JOBS_NONE)
+			worker_entry_recovered(worker->entry, ERROR_JOB);
 		if (progress != JOBS_MORE)
 			ConditionVariableBroadcast(&worker->entry->progress);
 	}
@@ -515,6 +528,7 @@ blogstore_worker_main(Datum arg)
 {
 	Worker	   *worker;
 	WorkerEntry *entry;
+	ErrorContextCallback callback = {.callback = database_context};
 
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
@@ -523,6 +537,8 @@ blogstore_worker_main(Datum arg)
 	if (entry == NULL)
 		proc_exit(0);
 	BackgroundWorkerInitializeConnectionByOid(entry->dbid, InvalidOid, 0);
+	worker_database_read();
+	error_context_stack = &callback;
 	worker_settings();
 	worker = make_worker(entry);
 	pgstat_report_appname("blogstore worker");

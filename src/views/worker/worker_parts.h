@@ -128,10 +128,16 @@ typedef struct Worker
 								 * false, the worker does not read it */
 
 	/*
-	 * Whether the last attempt to mark the views as incomplete has failed, so
-	 * that it is repeated.
+	 * If the last attempt to mark the views as incomplete has failed, so that
+	 * it is repeated, the reason why it is necessary. Otherwise NULL.
 	 */
-	bool		must_invalidate;
+	const char *must_invalidate;
+
+	/*
+	 * When the worker began to rebuild the views (clock_elapsed()), or started
+	 * and found an unfinished rebuild; 0 if readers have used the views since.
+	 */
+	int64		rebuild_began;
 	bool		other_size;		/* whether blogstore.feed_size has changed and
 								 * the feed was not rewritten since */
 	int			failed_writes;
@@ -156,7 +162,7 @@ typedef struct Worker
 
 /* views_phase.c */
 extern void worker_begin_views(Worker *worker, bool complete);
-extern void worker_invalidate_views(Worker *worker);
+extern void worker_invalidate_views(Worker *worker, const char *reason);
 extern void worker_views_rebuilt(Worker *worker);
 extern void worker_keep_views(Worker *worker);
 extern void worker_serve_views(Worker *worker);
@@ -257,6 +263,8 @@ typedef enum ErrorCause
 	CAUSE_SERVER
 } ErrorCause;
 
+extern void worker_database_read(void);
+extern const char *worker_database(void);
 extern ErrorCause error_cause(ApplyKind kind, int sqlerrcode);
 extern void apply_begin(OwnerScope *scope, ApplyKind kind);
 extern void apply_end(OwnerScope *scope);
@@ -295,10 +303,13 @@ typedef enum JobProgress
 
 extern JobProgress jobs_step(void);
 extern bool arrival_writes_views(const Job *job);
-extern bool jobs_rebuild_pending(void);
+extern void jobs_views_complete(void);
+extern bool jobs_rebuild_pending(bool *queued);
 extern void jobs_request_rebuild(void);
 
 /* views_rebuild.c */
+extern void rebuild_begins(const char *reason);
+extern void rebuild_ends(int64 since);
 extern void rebuild_chunk(Job *job);
 
 #endif							/* BLOGSTORE_WORKER_PARTS_H */

@@ -109,6 +109,7 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
  * Replace a missing or unusable slot by a new one, and rebuild the views.
  *
  * reason: why that is necessary, as a sentence for the log
+ * hint: how to avoid the loss of a slot, if the slot was lost
  * other_layout: partitions were attached or detached since the worker stored
  * its position
  *
@@ -118,21 +119,29 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
  * again.
  */
 static void
-replace_slot(Worker *worker, const char *reason, bool other_layout)
+replace_slot(Worker *worker, const char *reason, const char *hint,
+			 bool other_layout)
 {
 	bool		first = worker->position.applied_at == 0;
+	bool		lost = worker->position.applied_lsn != InvalidXLogRecPtr;
 
-	worker_invalidate_views(worker);
+	if (lost)
+		ereport(WARNING,
+				(errmsg("replication slot \"%s\" of database \"%s\" was lost",
+						worker->slot_name, worker_database()),
+				 errdetail("%s", reason),
+				 errhint("%s", hint)));
+	worker_invalidate_views(worker, reason);
 	/*
 	 * Partitions that were attached while there was no slot may have deltas
 	 * that were not decoded.
 	 */
 	fold_all_later();
 	apply_flush();
-	if (worker->position.applied_lsn != InvalidXLogRecPtr)
-		worker_entry_error(worker->entry,
+	if (lost)
+		worker_entry_error(worker->entry, ERROR_VIEWS,
 						   psprintf("rebuilding the views because replication slot \"%s\" was lost: %s",
-									worker->slot_name, reason));
+									worker->slot_name, reason), hint);
 	slot_make(worker->slot_name);
 	follow_loss(worker, first, other_layout);
 	write_position(worker, slot_confirmed(worker->slot_name));
@@ -155,13 +164,11 @@ build_anew(Worker *worker)
 {
 	OwnerScope	scope;
 
-	worker_invalidate_views(worker);
+	worker_invalidate_views(worker, "Partitions were attached or detached.");
 	apply_begin(&scope, APPLY_STATE);
 	jobs_restart_sweeps();
 	jobs_request_renames(NULL, 0, true);
 	apply_end(&scope);
-	ereport(LOG,
-			(errmsg("blogstore worker rebuilds the views because partitions were attached or detached")));
 }
 
 /*
@@ -192,6 +199,7 @@ worker_take_position(Worker *worker)
 {
 	OwnerScope	scope;
 	const char *reason;
+	const char *hint;
 	int64		layout;
 	bool		other_layout;
 
@@ -199,7 +207,7 @@ worker_take_position(Worker *worker)
 	applied_position_read(&worker->position);
 	worker->cluster = cluster_calls();
 	layout = container_layout();
-	reason = slot_obstacle(worker->slot_name, &worker->position);
+	reason = slot_obstacle(worker->slot_name, &worker->position, &hint);
 	own_writes_look();
 	apply_end(&scope);
 	worker->loads = layout_loads();
@@ -209,7 +217,7 @@ worker_take_position(Worker *worker)
 	if (reason != NULL)
 	{
 		worker->position.layout = layout;
-		replace_slot(worker, reason, other_layout);
+		replace_slot(worker, reason, hint, other_layout);
 	}
 	else if (other_layout)
 		follow_layout(worker, layout);

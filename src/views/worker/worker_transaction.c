@@ -36,12 +36,40 @@
 
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "commands/dbcommands.h"
 #include "miscadmin.h"
+#include "utils/lsyscache.h"
 #include "utils/snapmgr.h"
 
 static MemoryContext outside;	/* memory context of apply_begin()'s caller */
 /* Message of the last error after which apply_run() returned APPLY_AGAIN. */
 static char in_the_way[ERROR_LENGTH];
+
+/* The name of the worker's database. */
+static char database[NAMEDATALEN];
+
+/* Read the name of the worker's database, when the worker starts. */
+void
+worker_database_read(void)
+{
+	char	   *name;
+
+	StartTransactionCommand();
+	name = get_database_name(MyDatabaseId);
+	if (name != NULL)
+		strlcpy(database, name, NAMEDATALEN);
+	CommitTransactionCommand();
+}
+
+/*
+ * Return the name of the worker's database. While the worker runs, the
+ * database cannot be renamed.
+ */
+const char *
+worker_database(void)
+{
+	return database;
+}
 
 /*
  * Begin a transaction as the containers' owner, take the locks of its kind
