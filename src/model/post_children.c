@@ -1,6 +1,7 @@
 /*
  * post_children.c
- *		Writing a comment or like, deleting one, and counting it on its post.
+ *		Writing and deleting comments and likes, and changing the counts of
+ *		their posts.
  *
  * A comment or like is a child of its post. It is stored in the post's logical
  * partition, and the writing transaction adds it to the post's counts.
@@ -41,8 +42,8 @@ typedef struct ChildInsert
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* the acting user, to whom hidden posts of
-								 * other users must look absent; NULL: the
+	const pg_uuid_t *author;	/* the acting user, for whom a hidden post of
+								 * another user does not exist; NULL: the
 								 * caller may see all posts */
 	PostLock	lock;
 	bool		locked_out;		/* whether try_insert() undid its insert,
@@ -50,10 +51,10 @@ typedef struct ChildInsert
 								 * post lock */
 
 	/*
-	 * stamp: the number of changes to the list of users being deleted, read
-	 *		before require_post() checks the post's author. It tells later
-	 *		whether the check is still valid.
-	 * stamped: false if stamp could not be read, because a transaction that
+	 * stamp: how often the list of users being deleted had changed before
+	 *		require_post() checked the post's author. If it changes again, the
+	 *		check must be repeated.
+	 * stamped: false if "stamp" could not be read, because a transaction that
 	 *		has changed the list was committing.
 	 */
 	bool		stamped;
@@ -120,10 +121,10 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * Called if the post is hidden. Return only if the comment or like exists
- * already, which means that this request repeats one that succeeded before the
- * post was hidden. Otherwise raise an error: 23503, as for a missing post, if
- * the acting user may not know of the post; 23514 if the user may.
+ * Called if the post is hidden. Returns if the comment or like exists already:
+ * the request then repeats an earlier one, which succeeded before the post was
+ * hidden. Errors: 23503, as for a missing post, if the acting user may not
+ * know of the post; 23514 if the comment or like does not exist.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -164,8 +165,9 @@ lock_post(void *arg)
 
 /*
  * Insert the comment or like and take the post lock in share mode: steps 2 and
- * 3 of child_insert(). Returns false, with nothing written or locked, if an
- * item with the key exists, or a deleting transaction holds the post lock.
+ * 3 of child_insert(). Returns false, with nothing written or locked, if the
+ * comment or like exists already, or a deleting transaction holds the post
+ * lock.
  */
 static bool
 try_insert(ChildInsert *insert)
@@ -189,9 +191,9 @@ try_insert(ChildInsert *insert)
 /*
  * Check the post, insert the comment or like, and take the post lock: steps 1
  * to 3 of child_insert(). Repeat this while a deleting transaction holds the
- * post lock. Returns false, with nothing written or locked, if an item with
- * the key exists. Errors: 23503 if the post does not exist; 23514 or 23503 if
- * the post is hidden.
+ * post lock. Returns false, with nothing written or locked, if the comment or
+ * like exists already. Errors: 23503 if the post does not exist; 23514 or
+ * 23503 if the post is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)
@@ -247,14 +249,15 @@ count_and_unlock(ChildInsert *insert)
 
 /*
  * Write a comment or like with its author's name, and add it to its post's
- * counts. Returns false, with nothing written, if an item with the key exists.
+ * counts. Returns false, with nothing written, if the comment or like exists
+ * already.
  *
  * author: the acting user, for whom a hidden post of another user does not
  *		exist. NULL: the caller may see all posts.
  *
  * Errors: 23503 if the post or the user does not exist; 23514 if the post is
  * hidden; 40001. Locks: the post lock, in share mode, until the comment or
- * like is counted.
+ * like is added to the post's counts.
  */
 bool
 child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
@@ -278,8 +281,8 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 }
 
 /*
- * Return whether requests show a comment or like. They do not if its author,
- * or the author of its post, is being deleted.
+ * Return whether requests show a comment or like. They do not show it if its
+ * author, or the author of its post, is being deleted.
  *
  * other: the id of the comment, or the user of the like.
  */
@@ -301,9 +304,8 @@ child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
 
 /*
  * Delete a comment or like, and subtract it from its post's counts. Returns
- * false if there is no such comment or like. Requests show no items of a user
- * who is being deleted, so the result is also false if the author, or the
- * author of the post, is being deleted.
+ * false if there is no such comment or like, or requests do not show it
+ * (child_is_shown()).
  *
  * other: the id of the comment, or the user of the like.
  * author: user who must have written the item; NULL: any user.

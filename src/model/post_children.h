@@ -1,7 +1,7 @@
 /*
  * post_children.h
- *		Writing comments and likes, deleting them, and counting them on their
- *		posts.
+ *		Writing and deleting comments and likes, and changing the counts of
+ *		their posts.
  */
 #ifndef BLOGSTORE_POST_CHILDREN_H
 #define BLOGSTORE_POST_CHILDREN_H

@@ -6,8 +6,7 @@
  * A reply stores the id of its parent, and stays when the parent is deleted.
  * The deletion writes nothing to the reply. A query that returns a reply
  * therefore looks up the parent by key. The parent is gone if there is no such
- * comment, or the comment's author is being deleted. No look-up is made for
- * comments that are not replies.
+ * comment, or the parent's author is being deleted.
  *
  * Commands run in backends; reading runs in parallel workers too.
  */
@@ -31,10 +30,10 @@ typedef enum ParentState
 	PARENT_IS_REPLY,			/* the parent is a reply to the new comment,
 								 * directly or through other comments */
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* the parent is hidden, and another user has
-								 * written it; to the acting user it must look
+	PARENT_WITHHELD,			/* the parent is hidden, and its author is not
+								 * the acting user, for whom it must look
 								 * absent */
-	PARENT_GONE					/* no such comment, or the comment's author is
+	PARENT_GONE					/* the parent does not exist, or its author is
 								 * being deleted */
 } ParentState;
 
@@ -72,10 +71,10 @@ id_text(const pg_uuid_t *id)
 /*
  * Look up a parent with the active snapshot.
  *
- * author: the acting user. If the parent is hidden, the result is
- *		PARENT_HIDDEN if the acting user has written the parent, and
- *		PARENT_WITHHELD if another user has. NULL: the caller may see all
- *		comments, so a hidden parent is always PARENT_HIDDEN.
+ * author: the acting user. For a hidden parent the result is PARENT_HIDDEN if
+ *		its author is the acting user, otherwise PARENT_WITHHELD. NULL: the
+ *		caller may see all comments, so a hidden parent is always
+ *		PARENT_HIDDEN.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -184,8 +183,9 @@ post_exists(const pg_uuid_t *post_id)
 }
 
 /*
- * Under REPEATABLE READ and SERIALIZABLE, raise 40001 if a parent that the
- * transaction's snapshot does not show exists now.
+ * Called for a parent that the transaction's snapshot does not show. Under
+ * REPEATABLE READ and SERIALIZABLE, raise 40001 if the parent exists
+ * nevertheless, because it was committed after the snapshot.
  */
 static void
 check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
@@ -243,9 +243,8 @@ may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Replace *id, the id of a comment, by the id of the comment's parent. Returns
- * false if the active snapshot does not show the comment, or the comment has
- * no parent.
+ * Replace *id, the id of a comment, by the id of its parent. Returns false if
+ * the comment has no parent, or the active snapshot does not show the comment.
  *
  * scan: *scan is NULL before the first call; later calls restart the same
  *		scan.
@@ -268,13 +267,14 @@ go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
 }
 
 /*
- * Return whether the comment comment_id replies to the comment id, directly or
- * through other comments, as the active snapshot shows them.
+ * Return whether the comment "comment_id" replies to the comment "id",
+ * directly or through other comments that the active snapshot shows.
  *
  * If the owner has written to the tables directly, the parents may form a
- * cycle that does not contain the comment id. To end in such a cycle, the
- * function remembers the comment that it reaches after 1, 2, 4, 8 and so on
- * steps, and stops when it reaches the comment that it remembered last.
+ * cycle that does not contain the comment "id". The function must not go round
+ * such a cycle forever. So it remembers the comment that it reaches after 1,
+ * 2, 4, 8 and so on steps, and stops when it reaches the comment that it
+ * remembered last.
  */
 static bool
 has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -350,14 +350,13 @@ refuse_reply(const BlogItem *reply, ParentState state)
 }
 
 /*
- * Check whether a new comment may be written. A comment without a parent may.
- * A reply may if the acting user may see the parent, and the parent is not
- * itself a reply to the new comment.
+ * Check whether a new comment may be written. A comment without a parent may
+ * always be written. A reply may be written if the acting user may see the
+ * parent, and the parent is not itself a reply to the new comment.
  *
- * id_is_new: whether blogstore has generated the comment's id. If the client
- *		has chosen the id, the request may repeat an earlier one. The result is
- *		REPLY_EXISTS if a comment with this id exists already and the reply
- *		could not be written now, for example because its parent was deleted.
+ * id_is_new: whether blogstore has generated the comment's id. Otherwise the
+ *		request may repeat an earlier request: if the reply may not be written
+ *		now, but a comment with this id exists, the result is REPLY_EXISTS.
  * author: the acting user; NULL: the caller may see all comments.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
@@ -365,9 +364,9 @@ refuse_reply(const BlogItem *reply, ParentState state)
  * was committed after the transaction's snapshot.
  *
  * The function does not lock the parent. A row lock on the parent would write
- * to the table and to the WAL for each reply, and would only delay a deletion
- * of the parent until the reply is committed. A reply may outlive its parent
- * anyway.
+ * to the table and to the WAL for each reply. It would gain little: the parent
+ * can be deleted as soon as the reply is committed, because a reply may
+ * outlive its parent.
  */
 ReplyCheck
 check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
@@ -388,8 +387,9 @@ check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
 }
 
 /*
- * If a comment that a command returns is a reply, set the property that tells
- * whether the parent is gone.
+ * Set the field parent_deleted of a comment that a command returns. The field
+ * tells whether the parent is gone. Does nothing if the comment is not a
+ * reply.
  */
 void
 set_parent_deleted(BlogItem *comment)
@@ -406,7 +406,7 @@ set_parent_deleted(BlogItem *comment)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether a parent is gone, as parent_is_gone() does, but without the
+ * Return whether a parent is gone, as parent_is_gone() does, but without using
  * cached results.
  */
 static bool

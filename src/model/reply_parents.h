@@ -10,7 +10,9 @@
 
 #include "utils/uuid.h"
 
-/* A query's cache of parents that it has looked up; see parent_is_gone(). */
+/*
+ * A query's cache of the parents that it has looked up; see parent_is_gone().
+ */
 typedef struct ParentCache ParentCache;
 
 typedef enum ReplyCheck

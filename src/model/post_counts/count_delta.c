@@ -86,9 +86,9 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * How many posts this process remembers whose counter another process was
- * using. For these posts the process does not try the counter, but adds to its
- * own stripe at once.
+ * A process remembers at most this many posts whose counter another process
+ * was using. It does not try the counters of these posts, but adds to its own
+ * stripes at once.
  */
 #define STRIPED_POSTS 16
 
@@ -132,9 +132,10 @@ delta_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Remember that another process was using the post's counter, so that this
- * process has added counts to its stripe. Does nothing if the counts are zero:
- * post_keep() always adds zeros to the stripe.
+ * Remember a post whose counter another process was using. Called after this
+ * process has added counts to its own stripe instead. Does nothing if the
+ * counts are zero, because post_keep() adds zeros to the stripe even if the
+ * counter is free.
  */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)

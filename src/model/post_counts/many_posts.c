@@ -54,9 +54,9 @@ many_posts_begin(Snapshot snapshot)
 
 /*
  * Return a scan that finds a post, or the deltas of a post, by the post's key.
- * The scan is an open one of the post's partition, restarted with this key, or
- * a new one. Returns NULL if the partition lies on another node of the
- * cluster.
+ * If a scan of the post's partition is open, the function restarts it with
+ * this key. Otherwise it opens one. Returns NULL if the partition lies on
+ * another node of the cluster.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)

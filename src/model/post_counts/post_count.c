@@ -235,9 +235,9 @@ lock_key_shared(PostLock *lock)
 /*
  * Take the post lock in share mode without waiting, whether the post exists or
  * not. Returns false if a deleting transaction holds the post lock in
- * exclusive mode. After true, no other transaction can delete the post before
- * post_unlock(). A transaction that deletes the post later finds the deltas
- * that this transaction has written, and waits for its end.
+ * exclusive mode. If the result is true, no other transaction can delete the
+ * post before post_unlock(). A transaction that deletes the post later finds
+ * the deltas that this transaction has written, and waits for its end.
  *
  * If this transaction has written a delta of the post before, a deleting
  * transaction that holds the post lock waits for this transaction to end. This
@@ -398,8 +398,8 @@ count_beside(const PostLock *lock, PostCounts counts)
 
 /*
  * Add to the counts of a post, for comments and likes that this transaction
- * writes or deletes. The caller has taken the post lock. It need not take the
- * lock if lock->safe says that no other transaction can delete the post.
+ * writes or deletes. The caller holds the post lock, or lock->safe is true: no
+ * other transaction can delete the post.
  *
  * counts: the amounts to add, negative for deleted comments and likes.
  *

@@ -132,11 +132,12 @@ await_quiet(const pg_uuid_t *post_id)
 }
 
 /*
- * Take the post lock in exclusive mode and lock the row of the post item, at a
- * time when no other transaction in progress has added to the post's counts.
- * With LockWaitBlock, wait for such transactions. Up to TRIES_TO_LOCK times,
- * the function waits without the post lock, so that other transactions can
- * still add to the counts. After that, it holds the post lock while it waits.
+ * Take the post lock in exclusive mode, and lock the row of the post item.
+ * This succeeds only when no other transaction in progress has added to the
+ * post's counts. With LockWaitBlock, wait for such transactions. Up to
+ * TRIES_TO_LOCK times, the function waits without the post lock, so that other
+ * transactions can still add to the counts. After that, it holds the post lock
+ * while it waits.
  *
  * mode: the mode of the row lock.
  *
@@ -377,10 +378,10 @@ delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
  * children: the function adds the number of deleted comments and likes to it.
  *
  * Returns DELETE_DONE if the post was deleted, DELETE_MORE if the limit was
- * reached, DELETE_LOCKED if an item was left because another transaction has
- * locked it, and DELETE_NOT_FOUND if there is no such post. Errors and locks
- * are those of post_delete(), but the post item's row is locked FOR NO KEY
- * UPDATE until the step that deletes it.
+ * reached, and DELETE_NOT_FOUND if there is no such post. Returns
+ * DELETE_LOCKED if an item was left because another transaction has locked it.
+ * Errors and locks are those of post_delete(), but the post item's row is
+ * locked FOR NO KEY UPDATE until the step that deletes it.
  */
 DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,

@@ -2,12 +2,14 @@
  * excerpt.c
  *		Excerpts: the beginning of the text in an HTML value, without its tags.
  *
- * Only the beginning of an HTML value is read and parsed: first a short slice,
- * and if the text in it is too short, a slice that is four times as long, and
- * so on. Each slice starts at the beginning of the value. All slices together
- * are at most a third longer than the last one. Nothing beyond MOST_BYTES is
- * read. Without this limit, each refresh of a post's copy, for example after a
- * like, would read a video that an attribute contains as a whole.
+ * Only the beginning of an HTML value is read and parsed. First a short slice
+ * is read. If the text in it is too short, a slice of four times its length is
+ * read, and so on. Each slice starts at the beginning of the value. All slices
+ * together are at most a third longer than the last slice.
+ *
+ * Nothing beyond MOST_BYTES is read, because an attribute can contain a whole
+ * video. Without this limit, each refresh of a post's copy would read the
+ * video, for example after a like.
  *
  * Runs in any process.
  */
@@ -27,8 +29,9 @@
 #include "utils/memutils.h"
 
 /*
- * For an excerpt of a given number of characters: how many bytes of the HTML
- * value the first slice has, and how many the longest slice can have.
+ * How many bytes of an HTML value the first slice has, and how many the
+ * longest slice can have. Both depend on the number of characters of the
+ * excerpt.
  */
 #define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
 #define MOST_BYTES(characters) \
@@ -37,10 +40,11 @@
 typedef struct Excerpt
 {
 	StringInfoData text;
-	int			left;			/* how many characters may still be added */
-	bool		space;			/* whether one blank must be added before the
-								 * next character, for white space that was
-								 * read */
+	int			left;			/* how many characters may still be added to
+								 * the excerpt */
+	bool		space;			/* whether white space was read after the last
+								 * added character; one blank is added for it
+								 * before the next character */
 } Excerpt;
 
 /*
@@ -194,7 +198,7 @@ add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 
 /*
  * Add the text of an HTML source to an excerpt, until the excerpt is full.
- * Returns false if it is not full at the end of the source.
+ * Returns false if the excerpt is not full at the end of the source.
  *
  * cut: whether the source is only the beginning of the HTML value.
  */
@@ -221,10 +225,10 @@ read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
 
 /*
  * Return the beginning of the text in an HTML value, with at most the given
- * number of characters. Runs of white space become single blanks, and both
- * ends have none. The result is allocated in the current memory context. It
- * never ends within a character, and does not depend on how the value is
- * stored.
+ * number of characters. Runs of white space become single blanks; white space
+ * at both ends is removed. The result is allocated in the current memory
+ * context. It does not depend on whether the value is compressed or stored out
+ * of line.
  */
 text *
 excerpt_of_html(Datum html, int characters)
@@ -253,7 +257,7 @@ excerpt_of_html(Datum html, int characters)
 			wanted == most;
 		pfree(slice);
 	}
-	/* add_text() may have added a blank as the last character that fitted. */
+	/* If add_text() has added a blank as the last character, remove it. */
 	if (excerpt.text.len > 0 && excerpt.text.data[excerpt.text.len - 1] == ' ')
 		excerpt.text.len--;
 	result = cstring_to_text_with_len(excerpt.text.data, excerpt.text.len);

@@ -36,8 +36,8 @@ typedef enum ElementKind
 								 * words */
 	BLOCK,						/* an element whose tags separate words,
 								 * because they begin a new line or box */
-	SILENT						/* an element whose content is not shown, such
-								 * as a script */
+	SILENT						/* an element whose content a browser does not
+								 * show, such as a script */
 } ElementKind;
 
 typedef struct Element
@@ -48,7 +48,7 @@ typedef struct Element
 
 /*
  * The elements that are BLOCK or SILENT, in the order of strcmp(). Section
- * 15.3 of the HTML standard says which are blocks.
+ * 15.3 of the HTML standard says which elements are blocks.
  */
 static const Element elements[] = {
 	{"address", BLOCK}, {"article", BLOCK}, {"aside", BLOCK},
@@ -181,8 +181,9 @@ ends_element(const HtmlText *html, const char *after, const char *name)
 }
 
 /*
- * Move html->at, which points into the content of a SILENT element, to the
- * element's end tag, or to the end of the source.
+ * Skip the content of an element that browsers do not show, such as a script.
+ * Moves html->at, which points into the content, to the element's end tag, or
+ * to the end of the source.
  */
 static void
 skip_content(HtmlText *html, const char *name)
@@ -552,9 +553,9 @@ read_text(HtmlText *html)
 
 /*
  * Return the next token of the source. If the source is only the beginning of
- * a value (html->cut), reading stops before a byte whose meaning depends on
- * later bytes. The tokens of the source are therefore always the first tokens
- * of the whole value.
+ * a longer value (html->cut), reading stops before a byte whose meaning
+ * depends on later bytes. The source therefore always gives the same tokens as
+ * the beginning of the whole value.
  */
 HtmlToken
 html_text_next(HtmlText *html)

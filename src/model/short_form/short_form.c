@@ -32,9 +32,9 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/*
-	 * Make the slice long enough for two more characters, so that
-	 * characters_clip() never reads a character that the end of the slice has
-	 * cut off.
+	 * Fetch bytes for two more characters than needed. If the end of the slice
+	 * cuts off a character, it is then one that characters_clip() does not
+	 * read.
 	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
@@ -56,7 +56,7 @@ content_shorten(Datum content)
 
 /*
  * Remove from a post's properties the top-level keys that the short form does
- * not keep. If none is left, the properties become null.
+ * not keep. If no key is left, the properties become null.
  */
 static void
 shorten_properties(BlogItem *item)
@@ -73,9 +73,9 @@ shorten_properties(BlogItem *item)
 		return;
 	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))
-		return;					/* Only a statement of the owner on the table
-								 * itself can store a value that is not an
-								 * object. */
+		return;					/* The value is not a JSON object, which only a
+								 * statement of the owner on the table itself
+								 * can store. */
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);
@@ -98,9 +98,8 @@ shorten_properties(BlogItem *item)
 }
 
 /*
- * Replace the content and the properties of a post by the content and
- * properties of the short form, which are allocated in the current memory
- * context.
+ * Turn a post into its short form: shorten the content, and remove properties.
+ * The new values are allocated in the current memory context.
  */
 void
 item_shorten(BlogItem *item)

@@ -3,8 +3,8 @@
  *		A DestReceiver that stores the rows of a query in a tuplestore, with
  *		their content in short form (short_form.c).
  *
- * It serves SQL statements that compare short forms, because no SQL function
- * computes them. Runs in backends.
+ * SQL statements that compare short forms read this tuplestore, because no SQL
+ * function computes short forms. Runs in backends.
  */
 #include "postgres.h"
 

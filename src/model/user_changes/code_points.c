@@ -130,8 +130,8 @@ fold_case(pg_wchar c, pg_wchar *to)
 }
 
 /*
- * Return the code points of a UTF-8 text of length bytes, followed by a zero.
- * Sets *n to their number.
+ * Return the code points of a UTF-8 text as an array that ends with a zero.
+ * Sets *n to the number of code points.
  */
 pg_wchar *
 code_points(const char *utf8, int length, int *n)

@@ -10,8 +10,8 @@
 
 #define UNICODE_OF_NAMES "14.0"	/* the Unicode version whose characters a
 								 * username may contain */
-#define LONGEST_FOLDING 3		/* how many code points the case folding of one
-								 * code point can have */
+#define LONGEST_FOLDING 3		/* the largest number of code points that one
+								 * code point is folded to */
 #define BRAILLE_BLANK 0x2800	/* looks like a blank, but is not white space
 								 * in Unicode */
 

@@ -3,11 +3,11 @@
  *		Usernames and their keys, as a relation that SQL statements can read.
  *
  * Some SQL statements fill the registry (the table of all usernames, see
- * username_registry.c), or compare the registry with the users. They need the
- * key of each name (name_key.c), and no SQL function computes keys. This file
- * adds the keys to the rows of a query, and registers the result with SPI as
- * an ephemeral named relation. After an error the relation is freed with the
- * transaction's memory.
+ * username_registry.c), or compare the registry with the users. These
+ * statements need the key of each name (name_key.c), but no SQL function
+ * computes keys. So this file adds the keys to the rows of a query, and
+ * registers the result with SPI as an ephemeral named relation. After an error
+ * the relation is freed with the transaction's memory.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -126,8 +126,8 @@ keyed_names_begin(void)
 /*
  * Make the received rows visible to SQL statements of this SPI connection, as
  * the relation KEYED_NAMES. Its columns are user_id, username, creation_date
- * and name_key. name_key is null if the username is null, or if its key is too
- * long for the registry.
+ * and name_key. The column name_key is null if the username is null, or if its
+ * key is too long for the registry.
  */
 void
 keyed_names_show(DestReceiver *names)

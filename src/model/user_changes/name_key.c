@@ -24,8 +24,8 @@
  * 33 bytes. A username has at most 64 characters, so its key has at most 2,112
  * bytes and fits into an index entry (2,704 bytes). No character of another
  * encoding has a longer key. A text longer than MAX_FOLDED_BYTES has no key.
- * This bounds the memory that computing a key takes: the longest array has 24
- * bytes for each byte of the text.
+ * This bounds the memory for computing a key: the longest array has 24 bytes
+ * for each byte of the text.
  *
  * Runs in backends and parallel workers.
  */
@@ -96,8 +96,8 @@ nfkc_casefold(const pg_wchar *text)
 
 /*
  * Replace each run of white space in a text by one blank, and remove white
- * space at both ends. A text of nothing but white space and U+2800, which
- * looks like a blank, becomes empty. Returns the new length.
+ * space at both ends. A text that consists only of white space and U+2800,
+ * which looks like a blank, becomes empty. Returns the new length.
  */
 static int
 squeeze(pg_wchar *text)
@@ -144,8 +144,8 @@ ascii_key(const char *text, int length)
 }
 
 /*
- * Return whether a text is short enough to have a key, without fetching a
- * value that is stored out of line.
+ * Return whether a text is short enough to have a key. If the text is stored
+ * out of line, it is not fetched.
  */
 bool
 has_name_key(Datum text)
@@ -156,7 +156,7 @@ has_name_key(Datum text)
 /*
  * Return the key of a username, or of another text that is compared with
  * usernames. The key is a text in the database's encoding, to be compared byte
- * by byte. The key of a key is the key itself.
+ * by byte. If the text is a key already, the result equals it.
  *
  * The caller has checked has_name_key(). Working memory stays allocated in the
  * current memory context.

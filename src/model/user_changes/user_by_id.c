@@ -48,9 +48,9 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 
 /*
  * Raise 40001 if the transaction's snapshot shows an earlier user with the
- * same id, who is being deleted. Requests of this transaction would otherwise
- * hide all that the transaction writes for the new user. Can happen only under
- * REPEATABLE READ and SERIALIZABLE.
+ * same id, who is being deleted. Otherwise, requests of this transaction would
+ * not show what the transaction writes for the new user. The error occurs only
+ * under REPEATABLE READ and SERIALIZABLE.
  *
  * user: the new user's item, read with a newer snapshot.
  */
@@ -72,8 +72,7 @@ check_not_recreated(const BlogItem *user)
  * The caller has opened the leaf that it is about to write to, and so holds
  * RowExclusiveLock on the leaf. If the user is renamed after this read, the
  * worker waits for the transactions that hold such a lock
- * (user_items_sweep.c), and then corrects the name that the caller has
- * written.
+ * (user_items_sweep.c). It then corrects the name that the caller has written.
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)

@@ -23,11 +23,10 @@ extern const char *username_problem(Datum username, const char **rule);
 extern bool is_username(Datum username);
 
 /*
- * name_key.c: the key of a username. Two usernames with equal keys count as
- * the same name.
+ * name_key.c: the key of a username. Two usernames with equal keys are the
+ * same name.
  */
-#define MAX_FOLDED_BYTES 4096	/* only texts of at most this length have a
-								 * key */
+#define MAX_FOLDED_BYTES 4096	/* in bytes; a longer text has no key */
 
 extern bool has_name_key(Datum text);
 extern Datum name_key(Datum text);
@@ -98,7 +97,7 @@ extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 
 /*
- * user_items_sweep.c: changing all items of a user, again and again until no
+ * user_items_sweep.c: changing all items of a user, repeated until no
  * concurrent transaction can have written another item
  */
 extern bool sweep_ready(const Job *job);

@@ -56,8 +56,8 @@ deletion_begin(const pg_uuid_t *user_id)
 
 /*
  * Delete all items that an earlier user with this id has left, and the copies
- * of this user's posts in the views. Called when a new user with the id is
- * created, because requests would show these items as the new user's.
+ * of the earlier user's posts in the views. Called when a new user with the id
+ * is created, because requests would show these items as the new user's.
  *
  * The function takes the lock on the views (views_lock()), so that the worker
  * cannot write the copies again with an older snapshot. The caller has
@@ -96,8 +96,8 @@ deletion_revive(const pg_uuid_t *user_id)
 				 errmsg("could not serialize access due to concurrent deletion of a user"),
 				 errhint("Retry the transaction.")));
 	if (!there)
-		return;					/* The job is done, or another transaction has
-								 * turned it into a rename. */
+		return;					/* The worker has finished the job, or another
+								 * transaction has turned it into a rename. */
 	deletion_of_leftovers(user_id);
 	job_make_rename(user_id);
 	CommandCounterIncrement();
@@ -112,8 +112,8 @@ delete_leaf(const SweepWork *work, ItemType type, int partition,
 }
 
 /*
- * SweepChunk callback: delete up to DELETION_CHUNK items. Returns false when
- * the last leaf has been visited.
+ * SweepChunk callback: delete up to DELETION_CHUNK items of the job's user.
+ * Returns false when the last leaf has been visited.
  */
 static bool
 deletion_chunk(Job *job, Sweep *sweep)
@@ -126,9 +126,9 @@ deletion_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Return whether the views contain no copies of the deleted posts any more.
- * Only then is the job finished; until then requests leave out these copies by
- * themselves.
+ * Return whether the worker has removed the copies of the deleted posts from
+ * the views. Only then may the job end: as long as it exists, requests leave
+ * out these copies.
  *
  * shown: the WAL position up to which the worker has applied all committed
  *		changes to the views.
@@ -144,8 +144,8 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 		 */
 		sweep->committed = XactLastCommitEnd;
 		/*
-		 * The commits of this process are asynchronous, but the views follow
-		 * only flushed WAL.
+		 * Flush the WAL. The commits of this process are asynchronous, but the
+		 * views follow only flushed WAL.
 		 */
 		XLogFlush(sweep->committed);
 	}
@@ -153,7 +153,8 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 }
 
 /*
- * Return whether deletion_step() can do anything for a job now.
+ * Return whether deletion_step() can do something for a job now, instead of
+ * waiting.
  *
  * shown: the WAL position up to which the worker has applied all committed
  *		changes to the views.

@@ -18,9 +18,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return whether an earlier user with this id is being deleted, as a new
- * snapshot or the transaction's snapshot shows it. (Only under REPEATABLE READ
- * and SERIALIZABLE can the two differ.)
+ * Return whether an earlier user with this id is being deleted, according to a
+ * new snapshot or the transaction's snapshot. (Under READ COMMITTED the two
+ * are the same.)
  */
 static bool
 is_being_deleted(const pg_uuid_t *user_id)
@@ -49,13 +49,13 @@ is_being_deleted(const pg_uuid_t *user_id)
  * Insert a user's item. The caller has registered the user's name. Returns
  * false if a user with this id exists.
  *
- * own_id: whether the client has chosen the id. Only then may an earlier user
- *		have had the same id.
+ * own_id: whether the client has chosen the id. Otherwise the id is new, and
+ *		no earlier user can have had it.
  *
  * If an earlier user with this id is being deleted, the function deletes that
- * user's remaining items. It does so after the insert, which may wait for the
- * transaction that deletes the earlier user, and before AFTER triggers fire,
- * which may write items of the new user.
+ * user's remaining items. It deletes them after the insert, because the insert
+ * may wait for the transaction that deletes the earlier user. It deletes them
+ * before AFTER triggers fire, because these may write items of the new user.
  *
  * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the
  * leaf of users; for an earlier user, see deletion_revive().
@@ -109,9 +109,9 @@ user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change
 }
 
 /*
- * Write the name and properties of the user whom the writer has locked, if
- * they have changed. If the name has changed, queue the job that writes the
- * new name on the user's items; the caller has registered the new name.
+ * Write the name and properties of the user whose row the writer has locked,
+ * if they have changed. If the name has changed, queue the job that writes the
+ * new name on the user's items. The caller has registered the new name.
  * Errors: 55000.
  */
 void
@@ -138,9 +138,9 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 }
 
 /*
- * Delete the user whom the writer has locked, and remove the user's name from
- * the registry. Once this transaction has committed, requests show none of the
- * user's items (user_deletion.c). Errors: 40001, 55000.
+ * Delete the user whose row the writer has locked, and remove the user's name
+ * from the registry. Once this transaction has committed, requests show none
+ * of the user's items (user_deletion.c). Errors: 40001, 55000.
  */
 void
 user_writer_delete(UserWriter *writer)

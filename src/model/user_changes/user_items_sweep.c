@@ -69,17 +69,16 @@
 
 /*
  * How long the worker pauses after a pass over a user's items that has skipped
- * locked ones, in ms. The pause doubles after each such pass, from FIRST_PAUSE
- * to LAST_PAUSE.
+ * locked items, in ms. The pause doubles after each such pass, from
+ * FIRST_PAUSE to LAST_PAUSE.
  */
 #define FIRST_PAUSE 50
 #define LAST_PAUSE 5000
 
 /*
- * After a pause of at least this length (in ms), a step of the sweep waits for
- * locked items instead of skipping them, and changes only one item. Otherwise
- * the worker might never find a post unlocked that many users like all the
- * time.
+ * After a pause of at least this length (in ms), a step of the sweep changes
+ * only one item, and waits for it if it is locked. Otherwise the worker might
+ * never find a busy post unlocked, which many users like all the time.
  */
 #define PATIENT_PAUSE 400
 
@@ -201,9 +200,9 @@ sweep_begin(const Job *job)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
 	/*
-	 * A job of the kind JOB_ARRIVAL writes the name of each item's author, who
-	 * may not exist yet. So note the transactions that may be writing users,
-	 * too: one of them may insert the author.
+	 * An arrival writes the name of each item's author, and the author may not
+	 * exist yet. So note the transactions that may be writing users, too: one
+	 * of these transactions may insert the author.
 	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
@@ -230,16 +229,16 @@ sweep_has_writers(const Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * A pass visits the leaves of posts, type by type. The job's row stores the
- * current leaf in one integer, job->partition: the partition's number is in
- * the low bits, and the item type in the bits above.
+ * A pass of a sweep visits the leaves of posts, type by type. The job's row
+ * stores the current leaf in one integer, job->partition: the partition's
+ * number is in the low bits, and the item type in the bits above.
  */
 #define LEAF_TYPE_SHIFT 29
 #define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
 
 /*
- * Find the leaf at which the pass continues, as the job's row says. If that
- * leaf no longer exists, take the next one. Returns false at the end of the
+ * Find the leaf at which the pass continues: the one in the job's row, or the
+ * next leaf if that one no longer exists. Returns false at the end of the
  * pass.
  *
  * type, partition: receive the leaf's item type and partition.
@@ -270,9 +269,9 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 
 /*
  * Do one step of a pass: change up to work->chunk items that the active
- * snapshot shows. Only the transactions in sweep->writers can still commit
- * items that this snapshot does not show, because they were noted before it
- * was taken. Returns false once the last leaf has been visited.
+ * snapshot shows. Items that this snapshot does not show can come only from
+ * the transactions in sweep->writers, which were noted before the snapshot was
+ * taken. Returns false once the last leaf has been visited.
  */
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
@@ -308,8 +307,8 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 
 /*
  * At the end of a pass, set the time at which the next pass may begin
- * (sweep->again). If the pass has skipped locked items, there is a pause in
- * between.
+ * (sweep->again). If this pass has skipped locked items, the next one begins
+ * after a pause.
  */
 static void
 sweep_put_off(Sweep *sweep)
@@ -340,8 +339,8 @@ sweep_may_recheck(Sweep *sweep)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether the worker has begun the sweep of a job. For a parked job the
- * result is false, because its sweep begins anew.
+ * Return whether the worker has begun the sweep of a job. The result is false
+ * in phase PARKED, which follows an error, because the sweep then begins anew.
  */
 bool
 sweep_has_begun(const Job *job)
@@ -350,10 +349,9 @@ sweep_has_begun(const Job *job)
 }
 
 /*
- * Resume a sweep that an earlier worker process has begun: in phase FIRST if
- * the sweep was in that phase, otherwise in phase WAIT. This process does not
- * know which locked items the earlier one skipped, so assume that there are
- * some.
+ * Resume a sweep that an earlier worker process has begun. The phase stays
+ * FIRST; any later phase becomes WAIT. This process does not know whether the
+ * earlier one has skipped locked items, so assume that it has.
  */
 static Sweep *
 sweep_resume(Job *job)
@@ -367,8 +365,9 @@ sweep_resume(Job *job)
 }
 
 /*
- * Return whether sweep_step() can do anything for a job now. It can do nothing
- * while the sweep pauses, or waits for the transactions in sweep->writers.
+ * Return whether sweep_step() can do something for a job now. The result is
+ * false while the sweep pauses, or waits for the transactions in
+ * sweep->writers.
  */
 bool
 sweep_ready(const Job *job)
@@ -422,8 +421,8 @@ sweep_step(Job *job, SweepChunk chunk)
 
 /*
  * Called after a step of a sweep was rolled back by an error. The step may
- * have skipped locked items, so assume that it has. If the step waited for a
- * lock in vain (PATIENT_PAUSE), the next step skips locked items again.
+ * have skipped locked items, so assume that it has. If the step failed while
+ * waiting for a lock (PATIENT_PAUSE), the next step skips locked items again.
  */
 void
 sweep_failed(const Job *job)

@@ -3,10 +3,10 @@
  *		Walking through the items in one leaf of posts, in steps, to write a
  *		user's name on them or to delete them.
  *
- * A step ends after it has changed as many items as the caller allows, or
- * after it has looked at LOOKS_PER_CHANGE times as many. It stores the place
- * at which the next step continues. It can skip items that other transactions
- * have locked. The caller then walks through the leaf again.
+ * A step ends after it has changed as many items as the caller allows, or has
+ * looked at LOOKS_PER_CHANGE times as many. It stores the place in the leaf at
+ * which the next step continues. It can skip items that other transactions
+ * have locked. The caller then goes through the leaf again.
  *
  * Runs in the worker, and in backends if all is done in one step.
  */
@@ -27,12 +27,12 @@
 #define LOOKS_PER_CHANGE 20
 
 /*
- * What a Visitor's callback did to an item.
+ * What a callback that visits an item has done with it.
  *
  *	- VISIT_BUSY: nothing, because another transaction has locked the item's
  *	  row.
- *	- VISIT_AGAIN: a part of the work; the step ends, and the next step begins
- *	  with the same item.
+ *	- VISIT_AGAIN: a part of the work. The step ends, and the next step visits
+ *	  the same item again.
  */
 typedef enum VisitOutcome
 {
@@ -57,7 +57,7 @@ typedef struct Visitor
 } Visitor;
 
 /*
- * Do one step of a walk: visit the items in a leaf from walk->place on.
+ * Do one step of going through a leaf: visit the items from walk->place on.
  * Returns whether the end of the leaf was reached.
  *
  * user_id: visit only items of this user; NULL: all items.
@@ -122,7 +122,7 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
  * the current name of the item's author. Returns false if the author does not
  * exist.
  *
- * wanted: receives the name as the property PROP_USER_USERNAME.
+ * wanted: receives the name in its field PROP_USER_USERNAME.
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
@@ -266,7 +266,7 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Initialize a walk that begins at the start of a leaf.
+ * Initialize an ItemWalk, for a walk that begins at the start of a leaf.
  *
  * limit: how many items one step may change; 0: any number.
  * wait: LockWaitBlock to wait for locked items, LockWaitSkip to skip them.
@@ -374,7 +374,7 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 
 /*
- * Delete a user's items in this transaction.
+ * Delete a user's posts, comments and likes in this transaction.
  *
  * limit: delete about this many items, and skip items that other transactions
  *		have locked. 0: delete all items, and wait for locks.

@@ -22,8 +22,8 @@
  */
 typedef struct ItemWalk
 {
-	ItemPlace	place;			/* the next step begins with the item after
-								 * this one */
+	ItemPlace	place;			/* place of the item that was visited last; the
+								 * next step begins after it */
 	int64		limit;			/* how many items one step may change; 0: any
 								 * number */
 	LockWaitPolicy wait;		/* LockWaitBlock to wait for locked items,
@@ -78,12 +78,12 @@ typedef struct SweepWork
 {
 	bool		(*leaf) (const struct SweepWork *work, ItemType type,
 						 int partition, ItemWalk *walk);
-	const pg_uuid_t *user_id;	/* change the items of this user; NULL: those
-								 * of all users */
+	const pg_uuid_t *user_id;	/* change the items of this user; NULL: the
+								 * items of all users */
 	Datum		username;
 	int64		chunk;
-	bool		one_partition;	/* whether to sweep only over one partition,
-								 * the one in the field partition */
+	bool		one_partition;	/* whether to sweep only over one partition
+								 * (the number in the field "partition") */
 	int			partition;
 	bool		nobodys_too;	/* whether to delete items whose author does
 								 * not exist */

@@ -55,8 +55,8 @@ rename_chunk(Job *job, Sweep *sweep)
 		work.user_id = &job->user_id;
 		work.username = get_username(&job->user_id);
 		if (work.username == (Datum) 0)
-			return false;		/* The user has been deleted. The job that
-								 * deletes the items does the rest. */
+			return false;		/* The user has been deleted. Another job
+								 * deletes the user's items. */
 	}
 	return sweep_go_on(job, sweep, &work);
 }
@@ -73,7 +73,7 @@ rename_step(Job *job)
 
 	/*
 	 * Delete other rename jobs of the same user whose sweep has not begun.
-	 * This job writes the user's newest name, so the others have nothing left
+	 * This job writes the user's newest name, so the other jobs have nothing
 	 * to do.
 	 */
 	if (job->has_user && !sweep_has_begun(job))

@@ -24,8 +24,8 @@
 #define UNKNOWN_POINT 0x110000
 
 /*
- * Return false if a name of this many bytes must have more than
- * MAX_USERNAME_LENGTH characters. Otherwise the caller must count the
+ * Return false if a name of this many bytes is too long for a username,
+ * whatever characters it has. After true, the caller must count the
  * characters.
  */
 bool

@@ -40,8 +40,8 @@ static KeptPlan release_plan = {
 };
 
 /*
- * Return whether the key of a name is short enough for the registry. The keys
- * of all valid usernames are.
+ * Return whether the key of a name is short enough for the registry. The key
+ * of a valid username always is.
  */
 bool
 registry_can_hold(Datum username)

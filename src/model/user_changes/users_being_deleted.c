@@ -5,7 +5,7 @@
  * Deleting a user queues a job (user_deletion.c), and the worker then deletes
  * the user's items. From the commit of the deletion until the job is done, no
  * request shows the user's items. Every request therefore asks this file which
- * users are being deleted, as its snapshot shows it.
+ * users are being deleted according to its snapshot.
  *
  * Usually the list is empty, and asking must cost nothing. Each process
  * therefore caches the list as one snapshot has shown it. It uses the cached
@@ -15,13 +15,13 @@
  *
  *	- A relcache invalidation for the table of jobs. It reaches all processes,
  *	  on standbys too, but only a moment after the change has become visible.
- *	- A counter in shared memory (worker_hooks). It is marked before the change
- *	  becomes visible, and incremented afterwards. On a primary, no snapshot is
- *	  therefore used with an outdated list.
+ *	- A counter in shared memory (worker_hooks). The changing process marks the
+ *	  counter before the change becomes visible, and increments it afterwards.
+ *	  On a primary, no snapshot is therefore used with an outdated list.
  *
  * On a standby, and after COMMIT PREPARED, only the first signal works. For a
- * moment after the deletion, a reader may then still see items of the user, as
- * if it had read a moment earlier.
+ * moment after the deletion, a reader may still see items of the user, as if
+ * it had read a moment earlier.
  *
  * Runs in any process.
  */
@@ -67,7 +67,10 @@ typedef struct Seen
 static Remembered memory;
 static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
-/* The last transaction of this process that has called deleted_changed(). */
+/*
+ * The last transaction of this process that has changed the list of users
+ * being deleted.
+ */
 static TransactionId changed_by = InvalidTransactionId;
 
 /*
@@ -91,9 +94,9 @@ read_users(void)
 }
 
 /*
- * Return how many transactions a snapshot treats as running, of those with ids
- * below its xmax. Of two snapshots with the same xmax, the newer one has the
- * same number or a smaller one.
+ * Return how many transactions with ids below the snapshot's xmax the snapshot
+ * treats as running. Of two snapshots with the same xmax, the newer snapshot
+ * has the smaller number, or both have the same.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -102,7 +105,7 @@ count_running(Snapshot snapshot)
 }
 
 /*
- * Return whether a snapshot that was taken on a standby lacks some of the
+ * Return whether a snapshot was taken on a standby and does not list all
  * running transactions, so that count_running() is wrong.
  */
 static bool
@@ -124,7 +127,7 @@ changed_here(void)
 }
 
 /*
- * Return whether the cached list is also what the given snapshot shows. It is
+ * Return whether the cached list is valid for the given snapshot. It is valid
  * if the snapshot is at least as new as the snapshot with which the list was
  * read, and the list has not changed since.
  */
@@ -210,7 +213,8 @@ reread_deletions(void)
 
 /*
  * Return the users who are being deleted, as the snapshot shows them. The
- * result is a copy in the current memory context, or NULL if there are none.
+ * result is allocated in the current memory context; NULL means that no users
+ * are being deleted.
  */
 const DeletedUsers *
 deleted_users(Snapshot snapshot)
@@ -296,8 +300,8 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
  * Return how many comments or likes on a post are by users in the list
  * "deleted", without hidden comments. Reads with the active snapshot.
  *
- * path, key: how to find the items to look at: all on the post, or all of one
- *		user. Items on other posts are not counted.
+ * path, key: which items to read: those on the post, or those by one user. Of
+ *		the latter, only items on the post are counted.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
@@ -319,15 +323,15 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * To count items of deleted users, count_hidden() scans all comments or likes
- * on the post if there are at most FEW for each deleted user. Otherwise it
- * scans the items of each deleted user.
+ * count_hidden() scans all comments or likes on the post if there are at most
+ * FEW for each user being deleted. Otherwise it scans the items of each of
+ * these users.
  */
 #define FEW 20
 
 /*
  * Return how many comments or likes on a post are by users in the list
- * "deleted", and so are not shown to readers. See FEW.
+ * "deleted". FEW decides which items are scanned for that.
  *
  * total: the number of all comments or likes on the post.
  */
