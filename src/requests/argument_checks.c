@@ -28,8 +28,8 @@ bool		request_is_part = false;
 
 /*
  * Begin a request, and act as the containers' owner until owner_end().
- * "command" is the name of a command for error messages, or NULL if the
- * request is a query.
+ * "command" is the name of the command for error messages, or NULL for a
+ * query.
  *
  * Errors: 25006 for a command on a standby, in a read-only transaction or in
  * parallel mode; 55000 if there are no containers.
@@ -113,9 +113,9 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return whether a title could have at most MAX_TITLE_LENGTH characters,
- * judged by its size in bytes. title_fits() counts the characters, but has to
- * detoast the title first.
+ * Return false if a title of this many bytes is too long, whatever characters
+ * it has. After true, title_fits() has to count the characters, for which it
+ * detoasts the title.
  */
 bool
 title_may_fit(int64 bytes)
@@ -169,7 +169,8 @@ need_title(FunctionCallInfo fcinfo, int arg)
 
 /*
  * Return an argument that is a new username, with leading and trailing spaces
- * removed. Errors: 22004 if it is null; 22023 if it is not a valid username.
+ * removed. Errors: 22004 if the argument is null; 22023 if it is not a valid
+ * username.
  */
 Datum
 need_username(FunctionCallInfo fcinfo, int arg)
@@ -195,9 +196,9 @@ need_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Return whether an argument is short enough to be a username. If it is not,
- * no user can have this name, and the caller does not look it up. Errors:
- * 22004 if it is null; 54000 if it is longer than MAX_TEXT_BYTES.
+ * Return whether an argument is short enough to be a username. If not, no user
+ * can have this name, and the caller does not look it up. Errors: 22004 if the
+ * argument is null; 54000 if it is longer than MAX_TEXT_BYTES.
  */
 bool
 may_be_username(FunctionCallInfo fcinfo, int arg)
@@ -292,12 +293,12 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 
 /*
  * Called when an insert has failed because an item with the same key exists.
- * Reads this item; for a post, also adds up its counts. Returns false if the
- * item has been deleted meanwhile; the caller then repeats the insert. Errors:
- * 40001 under REPEATABLE READ and SERIALIZABLE, if the transaction's snapshot
- * does not show the item.
+ * Reads this item. If the item is a post, adds up its counts. Returns false if
+ * the item has been deleted meanwhile; the caller then repeats the insert.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE, if the transaction's
+ * snapshot does not show the item.
  *
- * post_id: the partition key
+ * post_id: the partition key of the item
  * key, nkeys: the primary key
  */
 bool
@@ -325,10 +326,10 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * If the author of a post or comment is being deleted, delete the item, so
- * that a new item can have its id. No request returns such an item any more,
- * and the worker would delete it later. Returns false if the author is not
- * being deleted.
+ * If the author of a post or comment is being deleted, delete the post or
+ * comment, so that a new item can have its id. Requests do not return such an
+ * item, and the worker would delete it later. Returns false if the author is
+ * not being deleted.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)

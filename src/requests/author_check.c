@@ -5,9 +5,10 @@
  *
  * The other commands change any item, and trust their caller to know which
  * user is acting. Untrusted clients may call only wrapper functions, which
- * create_api() makes. A wrapper passes the signed-in user as the author to an
- * own_...() command where the arguments of the other command do not name the
- * author, or name a post that may be hidden.
+ * create_api() makes. A wrapper calls an own_...() command, if there is one,
+ * and passes the signed-in user to it as the author. The own_...() command
+ * checks that the item is by this user. It also checks that this user may know
+ * of the post, which can be hidden.
  *
  * Runs in backends.
  */
@@ -21,7 +22,7 @@
 
 /*
  * Return the first argument of an own_...() command, which is the author. Set
- * *rest to a call with the remaining arguments. Errors: 22004 if the author is
+ * *rest to the call without this argument. Errors: 22004 if the author is
  * null.
  */
 const pg_uuid_t *
@@ -49,12 +50,12 @@ not_own(ItemType type)
 
 /*
  * Check that the author of a post, comment or like is "author"; NULL accepts
- * any author. If the caller has no row lock on the item, the item may be
- * deleted and created again, by another author, after the check.
+ * any author. The caller should have a row lock on the item. Otherwise another
+ * author's item can take its place after the check.
  *
- * Errors: 42501 if the item is by another author. If in addition the item or
- * its post is hidden, 23503, as for an item that does not exist, so that the
- * caller does not learn that it exists.
+ * Errors: 42501 if the item is by another author. If the item or its post is
+ * hidden too, the error is 23503, as for an item that does not exist. The
+ * caller then does not learn that the item exists.
  */
 void
 check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)

@@ -35,16 +35,17 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
  * create_comment() and own_create_comment() (C3): insert a comment, and
  * increment the post's comment_count.
  *
- * author: the user that own_create_comment() is called for. The comment must
- *     be by this user. If the post or the parent comment is hidden and by
- *     another user, the error is the same as for an item that does not exist.
- *     NULL in create_comment(), which has no such checks.
+ * author: the first argument of own_create_comment(): the user who must be the
+ *     author of the comment. If the post or the parent comment is hidden and
+ *     by another user, the error is the same as for an item that does not
+ *     exist. NULL in create_comment(), which makes none of these checks.
  *
  * Errors: 22004, 22023, 23503, 23505, 23514, 25006, 40001, 42501, 54000,
  * 55000. Locks: the post lock (heavyweight, model/post_counts/post_count.c) in
- * share mode, until the comment is counted; a row lock on the post's counter,
- * or on another delta (model/post_counts/count_delta.c). Waits for a
- * transaction that is deleting the post or writing a comment with the same id.
+ * share mode, until the comment is added to the post's counts; a row lock on
+ * the post's counter, or on another delta (model/post_counts/count_delta.c).
+ * Waits for a transaction that is deleting the post or writing a comment with
+ * the same id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -136,7 +137,7 @@ comment_take(BlogItem *comment, const CommentEdit *edit)
 
 /*
  * Return whether the comment exists and already has the values that the edit
- * would give it. The caller then need not keep the post from being deleted.
+ * would give it. If so, the caller need not keep the post from being deleted.
  */
 static bool
 edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
@@ -219,8 +220,8 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * author: who must have written the comment; NULL accepts any author
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
- * model/post_counts/post_count.c) in share mode, until the deletion is
- * counted; a row lock (FOR UPDATE) on the comment.
+ * model/post_counts/post_count.c) in share mode, until the comment is
+ * subtracted from the post's counts; a row lock (FOR UPDATE) on the comment.
  */
 static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

@@ -4,8 +4,8 @@
  *		drafts, moderation, comments that need approval, and undeletion.
  *
  * A hidden post is not in the feed. It is in its author's list only if the
- * client asks for hidden posts. No user can comment on it or like it. A hidden
- * comment is not counted. The comments and likes of a hidden post stay.
+ * client asks for hidden posts. No user can comment on it or like it. Its
+ * comments and likes stay. A hidden comment is not in the counts of its post.
  *
  * Runs in backends.
  */
@@ -30,8 +30,8 @@ REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
  * Hide a post, or show it.
  *
  * hidden: whether to hide the post
- * publish: if a hidden post is shown, set its creation date to the current
- *     time
+ * publish: if a hidden post is shown: whether to set its creation date to the
+ *     current time
  * author: who must have written the post; NULL accepts any author
  * post: receives the changed post with its counts, in the current memory
  *     context
@@ -80,8 +80,8 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
  *
  * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
  * KEY UPDATE) on the post. If the post becomes hidden, also the lock that all
- * writers of views take (views_lock()), and row locks on the post's copy in
- * users and its row in the feed.
+ * writers of views take (views_lock()); and row locks on the post's copy in
+ * users and on its row in the feed.
  */
 static Datum
 hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -125,7 +125,7 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  *
  * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post lock
  * (heavyweight, model/post_counts/post_count.c) in share mode, until the
- * change is counted; a row lock (FOR NO KEY UPDATE) on the comment.
+ * post's counts are changed; a row lock (FOR NO KEY UPDATE) on the comment.
  */
 static Datum
 hide_comment(PG_FUNCTION_ARGS)

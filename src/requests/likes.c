@@ -33,16 +33,16 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
  * post's like_count. A user has at most one like on a post. A second call
  * returns the first like.
  *
- * author: the user that own_create_like() is called for. The like must be by
- *     this user. If the post is hidden and by another user, the error is the
- *     same as for a post that does not exist. NULL in create_like(), which has
- *     no such checks.
+ * author: the first argument of own_create_like(): the user who must be the
+ *     author of the like. If the post is hidden and by another user, the error
+ *     is the same as for a post that does not exist. NULL in create_like(),
+ *     which makes none of these checks.
  *
  * Errors: 22004, 22023, 23503, 23514, 25006, 40001, 42501, 55000. Locks: the
  * post lock (heavyweight, model/post_counts/post_count.c) in share mode, until
- * the like is counted; a row lock on the post's counter, or on another delta
- * (model/post_counts/count_delta.c). Waits for a transaction that is deleting
- * the post, or writing or deleting the same like.
+ * the like is added to the post's counts; a row lock on the post's counter, or
+ * on another delta (model/post_counts/count_delta.c). Waits for a transaction
+ * that is deleting the post, or writing or deleting the same like.
  */
 static Datum
 create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -82,8 +82,8 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * whether the like existed.
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
- * model/post_counts/post_count.c) in share mode, until the deletion is
- * counted; a row lock (FOR UPDATE) on the like.
+ * model/post_counts/post_count.c) in share mode, until the like is subtracted
+ * from the post's counts; a row lock (FOR UPDATE) on the like.
  */
 static Datum
 delete_like(PG_FUNCTION_ARGS)
@@ -100,8 +100,8 @@ delete_like(PG_FUNCTION_ARGS)
 }
 
 /*
- * Begin the query get_like(), which returns a user's like on a post, if it
- * exists. Errors: 22004, 55000.
+ * Begin the query get_like(), which returns a user's like on a post, if there
+ * is one. Errors: 22004, 55000.
  */
 static void
 get_like(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -125,11 +125,11 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Read those arguments of list_user_likes() that choose a page into *page.
- * With by_date, a page begins after before_date and before_id, and
- * oldest_first may be true. Otherwise likes are in the order of post_id, and a
- * page begins after after_post_id. Errors: 22023 if an argument is passed that
- * belongs to the other order.
+ * Read the arguments of list_user_likes() that choose a page into *page. With
+ * by_date, likes are in the order of their dates; the arguments before_date,
+ * before_id and oldest_first choose the page. Otherwise likes are in the order
+ * of post_id, and after_post_id chooses the page. Errors: 22023 if the client
+ * passes an argument that belongs to the other order.
  */
 static void
 get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)

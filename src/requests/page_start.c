@@ -1,24 +1,24 @@
 /*
  * page_start.c
- *		Finding where a page of a list begins if the client has cut off the
- *		microseconds of its cursor.
+ *		Finding where a page of a list begins if the client has cut off
+ *		microseconds of the date at which the page begins.
  *
- * A cursor is the creation_date and id of a row. A client whose dates have
- * milliseconds only (JavaScript's Date) passes a date with the rest cut off.
- * If the list were simply compared with that date, it would skip rows of the
- * same millisecond that follow the cursor's row.
+ * A page begins after a cursor, which is the creation_date and id of a row. If
+ * a client's dates have milliseconds only (JavaScript's Date), it passes the
+ * date without the microseconds. A plain comparison with that date would skip
+ * rows of the same millisecond that follow the cursor's row.
  *
  * So if a cursor's date has no microseconds, they may have been cut off. In
  * this case the cursor's row is looked up by its id. If the row's date lies in
- * the cursor's millisecond, the page begins after the row, in either
- * direction. If the row does not exist any more, the page begins with all rows
- * of the millisecond: some rows may be returned twice, but none is skipped.
- * The nil id stands for no row, but for the position before all rows with the
- * date.
+ * the cursor's millisecond, the page begins after the row, whether the list is
+ * ascending or descending. If the row does not exist any more, the page begins
+ * with all rows of the millisecond. Some rows may then be returned twice, but
+ * none is skipped. The nil id stands for no row, but for the position before
+ * all rows with the date.
  *
- * On a cluster, a node's part of a list begins with all rows of the
- * millisecond. The node that gathers the parts finds the row in them
- * (cluster/remote/gather_from_nodes.c).
+ * On a cluster, each node returns its part of the list from the beginning of
+ * the millisecond on. The node that gathers the parts finds the cursor's row
+ * in them (cluster/remote/gather_from_nodes.c).
  *
  * The lookup costs one index descent for posts and for comments on a post,
  * which have an index by id. For likes and for a user's comments, it reads the
@@ -40,9 +40,9 @@
 #define ONE_MS INT64CONST(1000)	/* one millisecond as a TimestampTz */
 
 /*
- * Return whether the microseconds of a date may have been cut off. Clients
- * round down before 2000 too, where a TimestampTz is negative, so that the
- * remainder is zero for these dates as well.
+ * Return whether a client may have cut off the microseconds of a date, which
+ * are then zero. A TimestampTz before the year 2000 is negative, but clients
+ * round down there too, so the same test works.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -54,7 +54,7 @@ date_may_be_cut(TimestampTz date)
  * Look up a post by its id, and set *date to its creation date. Returns false
  * if there is no such post.
  *
- * user_id: who must have written the post; NULL accepts any author
+ * user_id: the user who must have written the post; NULL accepts any author
  */
 static bool
 find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
@@ -127,8 +127,8 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 }
 
 /*
- * Change the page's cursor so that the page begins with all rows of one
- * millisecond. "end" is the end of this millisecond.
+ * Change page->before, after which the page begins, so that the page begins
+ * with all rows of one millisecond. "end" is the end of this millisecond.
  */
 static void
 begin_with_millisecond(ListPage *page, const Cursor *end)
@@ -139,16 +139,17 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		return;
 	}
 	/*
-	 * Make the cursor the last possible position before all rows of its date,
-	 * in the microsecond before.
+	 * Move the position to the end of the microsecond before its date, so that
+	 * the page begins with all rows of the date.
 	 */
 	page->before.date--;
 	memset(&page->before.id, 0xff, UUID_LEN);
 }
 
 /*
- * Return whether the microseconds of a page's cursor may have been cut off. If
- * so, set *end to the end of the millisecond that the cursor is in.
+ * Return whether the client may have cut off the microseconds of page->before,
+ * the position after which the page begins. If so, set *end to the end of this
+ * position's millisecond.
  */
 bool
 page_may_be_cut(const ListPage *page, Cursor *end)
@@ -162,11 +163,11 @@ page_may_be_cut(const ListPage *page, Cursor *end)
 }
 
 /*
- * Set the page's cursor to the exact position after which the page begins.
+ * Set page->before to the exact position after which the page begins.
  *
- * end: the end of the millisecond that the cursor is in, from
+ * end: the end of the millisecond that page->before is in, from
  *     page_may_be_cut()
- * found: whether the row with the cursor's id exists
+ * found: whether the row with the id in page->before exists
  * date: if found, the creation date of this row
  */
 void
@@ -181,9 +182,9 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
 }
 
 /*
- * If the client may have cut off the microseconds of the page's cursor, set
- * the cursor to the exact position after which the page begins. Reads with the
- * active snapshot.
+ * If the client may have cut off the microseconds of page->before, set
+ * page->before to the exact position after which the page begins. Reads with
+ * the active snapshot.
  *
  * type: type of the items in the list
  * of: for posts, the user whose posts are listed, or NULL for all users; for

@@ -27,8 +27,8 @@ QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
 /*
- * Set *id and *post to the id and the values of a new post, from the arguments
- * of create_post().
+ * Set *id to the id, and *post to the fields, of a new post, from the
+ * arguments of create_post().
  */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
@@ -62,10 +62,10 @@ discount_post(BlogItem *post)
 }
 
 /*
- * Set the exact counts of a post: the counts that the caller has read from the
- * post item, plus the post's deltas (model/post_counts/count_delta.c), minus
- * comments and likes of users who are being deleted. The caller has a row lock
- * (FOR NO KEY UPDATE) on the post item. Reads with the transaction's snapshot.
+ * Make the counts in *post exact: add the post's deltas
+ * (model/post_counts/count_delta.c), and subtract comments and likes of users
+ * who are being deleted. The caller has read *post from the post item, and has
+ * a row lock (FOR NO KEY UPDATE) on it. Reads with the transaction's snapshot.
  */
 void
 add_up_now(BlogItem *post)
@@ -100,8 +100,8 @@ write_post(BlogItem *post, const pg_uuid_t *id)
 }
 
 /*
- * create_post() (C2): insert a post. If a post with the given id and the same
- * values exists, return that post.
+ * create_post() (C2): insert a post. If the client repeats an earlier call
+ * with the same id and values, return the existing post.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks:
  * RowExclusiveLock on the leaf of posts (the table of posts in one partition).
@@ -240,9 +240,9 @@ get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 
 /*
  * Begin the query list_user_posts() (Q3), which returns a user's posts in
- * short form. If readers may use the views, it reads the copies of the posts,
- * which are in one partition of users. Otherwise it reads the posts, which are
- * in all partitions of posts.
+ * short form. If readers may use the views, the query reads the copies of the
+ * posts, which are in one partition of users. Otherwise it reads the posts
+ * themselves, which are in all partitions of posts.
  *
  * Errors: 22004, 22023, 55000.
  */

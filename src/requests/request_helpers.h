@@ -1,7 +1,7 @@
 /*
  * request_helpers.h
  *		What the files of src/requests share: macros that define SQL functions,
- *		checks of arguments, and sources, from which queries read items.
+ *		checks of arguments, and the sources from which queries read items.
  */
 #ifndef BLOGSTORE_REQUEST_HELPERS_H
 #define BLOGSTORE_REQUEST_HELPERS_H
@@ -33,9 +33,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 
 /*
  * Define blogstore_<name>(), the C function behind the SQL function of a
- * command. It counts the request and calls <name>(), which the file must
- * define next. On a cluster, <name>() runs on the node that stores the
- * command's post. Errors: 55000 if the library is not preloaded.
+ * command. This C function counts the request in the statistics, and calls
+ * <name>(), which the file must define next. On a cluster, <name>() runs on
+ * the node that stores the command's post. Errors of the C function: 55000 if
+ * the library is not preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -58,9 +59,9 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 /*
  * Define the C functions behind two SQL functions, <name>() and own_<name>().
  * The SQL function own_<name>() has an additional first argument, the author,
- * and changes only items by this author. Both call <name>_of(), which the file
- * must define next. Its argument "author" is NULL for <name>(), so that any
- * author is accepted.
+ * and changes only items by this author. Both C functions call <name>_of(),
+ * which the file must define next. <name>() passes NULL as the author, so that
+ * items by any author are accepted.
  */
 #define AUTHOR_REQUEST_FUNCTION(name, request) \
 	REQUEST_FUNCTION(name, request); \
@@ -83,10 +84,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 
 /*
  * Define query_<name_>, the RequestQuery of a query, and blogstore_<name_>(),
- * the C function behind the SQL function. The file must define <name_>() next,
+ * the C function behind its SQL function. The file must define <name_>() next,
  * which begins the query (RequestQuery.begin). The last macro arguments
- * initialize members of the RequestQuery. Errors: 55000 if the library is not
- * preloaded.
+ * initialize fields of the RequestQuery. Errors of the C function: 55000 if
+ * the library is not preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \
@@ -104,8 +105,8 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Declare query_<name>, the RequestQuery of each query. QUERY_FUNCTION()
- * defines it.
+ * Declare the variable query_<name> for each query. QUERY_FUNCTION() defines
+ * it.
  */
 #define COMMAND(constant, code, name)
 #define QUERY(constant, code, name) extern const RequestQuery query_##name;
@@ -152,8 +153,8 @@ extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
 
 /*
- * A copy of the ids that a source passes to an index scan: the values of the
- * first columns of the index.
+ * The ids that a source passes to an index scan: the values of the first
+ * columns of the index. They are copies.
  */
 typedef struct SourceKey
 {
@@ -177,8 +178,8 @@ source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
 extern void query_ready(RequestScan *scan);
 
 /*
- * Functions that let a query read from a source of items. Each source is in a
- * file of its own.
+ * Functions that make a query read its items from a source. Each source is in
+ * a file of its own.
  *
  * source_one_item.c
  */
@@ -211,7 +212,7 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *post_id);
 
 /*
- * Return whether the caller of a query needs a property of the returned items.
+ * Return whether the caller of a query needs a field of the returned items.
  */
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
@@ -221,7 +222,7 @@ query_wants(const RequestScan *scan, Property prop)
 
 /*
  * Return whether the caller of a query needs the counts of the returned posts.
- * If not, their deltas need not be added up.
+ * If not, the posts' deltas need not be added up.
  */
 static inline bool
 query_wants_counts(const RequestScan *scan)
@@ -232,8 +233,8 @@ query_wants_counts(const RequestScan *scan)
 }
 
 /*
- * Return whether the caller of a query needs the property parent_deleted of
- * the returned comments, which says that a reply's parent has been deleted. If
+ * Return whether the caller of a query needs the field parent_deleted of the
+ * returned comments, which says that a reply's parent has been deleted. If
  * not, the parents need not be looked up.
  */
 static inline bool

@@ -4,7 +4,7 @@
  *
  * A query first checks its arguments. Then it chooses a source of items, by
  * calling a function of one of the files source_*.c. After that,
- * request_scan_next() reads one item at a time. It is called in two places:
+ * request_scan_next() reads one item at a time. Two callers use it:
  * result_set.c returns all items as the result of the query's SQL function;
  * custom_scan/ is a plan node that reads only as many items as the plan needs.
  *
@@ -37,8 +37,8 @@ query_ready(RequestScan *scan)
 }
 
 /*
- * Release scan->newer, the query's own snapshot, if the query has one. It must
- * be the active snapshot.
+ * Release the query's own snapshot (scan->newer), which must be the active
+ * one. Does nothing if the query has no snapshot of its own.
  */
 static void
 drop_snapshot(RequestScan *scan)
@@ -51,10 +51,10 @@ drop_snapshot(RequestScan *scan)
 }
 
 /*
- * Take a new snapshot, with which the query reads from now on. It must be
- * active whenever the query reads. Called on a cluster, if the containers were
- * distributed, or a partition was moved to this node, after the caller's
- * snapshot was taken.
+ * Take a new snapshot, with which the query reads from now on. The new
+ * snapshot must be active whenever the query reads. Called on a cluster, if
+ * the containers were distributed after the caller's snapshot was taken, or a
+ * partition was moved to this node.
  */
 void
 request_scan_renew_snapshot(RequestScan *scan)
@@ -67,8 +67,8 @@ request_scan_renew_snapshot(RequestScan *scan)
 /*
  * Begin a query, whose arguments are in fcinfo. The query reads with the
  * active snapshot, which must stay registered until request_scan_end(). The
- * query allocates in the current memory context, which must be the same
- * whenever request_scan_next() is called. Errors: those of the query.
+ * query allocates in the current memory context. The same context must be
+ * current whenever request_scan_next() is called. Errors: those of the query.
  */
 void
 request_scan_begin(RequestScan *scan, const RequestQuery *query,
@@ -94,8 +94,9 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 }
 
 /*
- * Read the next item of a query, and count it as a row. The values in *item
- * are valid until the next call. Returns false at the end.
+ * Read the next item of a query, and count it as a row in the request's
+ * statistics. The values in *item are valid until the next call. Returns false
+ * after the last item.
  */
 bool
 request_scan_next(RequestScan *scan, BlogItem *item)

@@ -4,14 +4,13 @@
  *		blogstore.stat_requests.
  *
  * The counters are in shared memory. All processes of a database add to the
- * same counters, atomically and without a lock. A request that has ended
- * without an error adds its cost at its end. The number of calls is not a
- * counter of its own: it is the sum of the histogram of durations.
+ * same counters, atomically and without a lock. A request that ends without an
+ * error adds its cost at its end. A histogram counts the calls by their
+ * duration; the number of all calls is the sum of its buckets.
  *
- * An error is counted when it is raised. While a request runs, a callback is
- * on the server's stack of error contexts. The server calls the callbacks of
- * this stack when it raises an error. A request without an error only pushes
- * the callback and pops it.
+ * An error is counted when it is raised. While a request runs, a callback of
+ * this file is on the server's stack of error context callbacks. The server
+ * calls these callbacks when an error is raised.
  *
  * Runs in every process that serves requests.
  */
@@ -55,22 +54,25 @@ PG_FUNCTION_INFO_V1(blogstore_request_names);
 #define UNITS_PER_WAL_KB 5.0
 
 /*
- * The histogram of durations has buckets that are wider than the one before by
- * the factor sqrt(2). Bucket b ends at 2^(FIRST_BUCKET_BITS + (b + 1) / 2)
- * nanoseconds. The first bucket begins at 0, and ends at 1.4 microseconds. The
- * last one begins at 3.2 minutes, and has no end.
+ * A histogram counts the calls of a request by their duration. Bucket b ends
+ * at 2^(FIRST_BUCKET_BITS + (b + 1) / 2) nanoseconds, so each bucket ends at
+ * sqrt(2) times the end of the bucket before. The first bucket begins at 0 and
+ * ends at 1.4 microseconds. The last bucket begins at 3.2 minutes and has no
+ * end.
  */
 #define N_BUCKETS 56
 #define FIRST_BUCKET_BITS 10
 
-#define N_COLUMNS 17			/* columns of stat_requests */
+#define N_COLUMNS 17			/* number of columns of the view
+								 * stat_requests */
 
 typedef enum RequestMeasure
 {
 	MEASURE_ROWS,
 	MEASURE_CALLER_ERRORS,
 	MEASURE_SERVER_ERRORS,
-	MEASURE_TIME,				/* in nanoseconds, as MEASURE_MAX_TIME */
+	MEASURE_TIME,				/* total time in nanoseconds; MEASURE_MAX_TIME
+								 * has the same unit */
 	MEASURE_MAX_TIME,
 	MEASURE_HIT,
 	MEASURE_READ,
@@ -78,18 +80,21 @@ typedef enum RequestMeasure
 	N_MEASURES
 } RequestMeasure;
 
-/* The counters of a request in a database. */
+/*
+ * The counters of one kind of request, such as create_post(), in a database.
+ */
 typedef struct RequestCounters
 {
-	pg_atomic_uint64 reset_at;	/* a TimestampTz */
+	pg_atomic_uint64 reset_at;	/* time of the last reset, a TimestampTz */
 	pg_atomic_uint64 measure[N_MEASURES];
-	pg_atomic_uint64 calls[N_BUCKETS];	/* number of calls by duration */
+	pg_atomic_uint64 calls[N_BUCKETS];	/* number of calls in each bucket of
+										 * durations */
 } RequestCounters;
 
 typedef struct StatsDatabase
 {
-	Oid			dbid;			/* the database; InvalidOid in an unused entry.
-								 * Protected by StatsShared.lock */
+	Oid			dbid;			/* the database; InvalidOid: the entry is
+								 * unused. Protected by StatsShared.lock */
 	RequestCounters request[N_REQUESTS];
 } StatsDatabase;
 
@@ -108,12 +113,12 @@ static const char *const request_names[N_REQUESTS][2] = {
 };
 
 static StatsShared *shared = NULL;
-static StatsDatabase of_process;	/* counters of this process alone, if
+static StatsDatabase of_process;	/* counters of this process alone; used if
 									 * StatsShared has no room for its
 									 * database */
-static StatsDatabase *mine = NULL;	/* counters that this process adds to: of
-									 * its database, or of_process. NULL until
-									 * its first request */
+static StatsDatabase *mine = NULL;	/* counters that this process adds to:
+									 * those of its database, or of_process.
+									 * NULL until its first request */
 
 static shmem_request_hook_type previous_request_hook = NULL;
 static shmem_startup_hook_type previous_startup_hook = NULL;
@@ -172,9 +177,9 @@ counters_init(StatsDatabase *database)
 }
 
 /*
- * Return the counters of this database: existing ones, new ones, or of_process
- * if StatsShared has no room for another database. The caller holds
- * StatsShared.lock exclusively.
+ * Return the counters of this database, which are made at the first call.
+ * Returns of_process if StatsShared has no room for another database. The
+ * caller holds StatsShared.lock exclusively.
  */
 static StatsDatabase *
 find_database(void)
@@ -194,7 +199,7 @@ find_database(void)
 	return unused;
 }
 
-/* Set "mine". */
+/* Set "mine", the counters that this process adds to. */
 static void
 stats_attach(void)
 {
@@ -204,9 +209,9 @@ stats_attach(void)
 }
 
 /*
- * Return whether the SQLSTATE of an error is in a class of errors that the
- * caller of a request cannot avoid: the server or the store could not serve
- * the request, or the caller has to retry it.
+ * Return whether an SQLSTATE is in a class of errors that the caller of a
+ * request cannot avoid: the server or blogstore could not serve the request,
+ * or the caller has to retry it.
  */
 static bool
 is_server_error(int sqlstate)
@@ -228,12 +233,13 @@ is_server_error(int sqlstate)
 }
 
 /*
- * Error context callback of a running request: count the error. If the request
- * has raised an error before, it has caught that one, which no longer counts.
+ * Error context callback of a running request: count the error. If an error
+ * was counted before, the request has caught that error, so it is taken back.
  *
- * The server also calls this for notices and warnings. Most of them are in the
- * classes 00 and 01. If one has the SQLSTATE of an error, stats_pause() takes
- * it back.
+ * The server also calls this function for notices and warnings. Most of these
+ * are in the SQLSTATE classes 00 and 01, which are not counted. If a notice
+ * has the SQLSTATE of an error, it is counted, and stats_pause() takes it
+ * back.
  */
 static void
 count_error(void *arg)
@@ -261,8 +267,8 @@ stats_forget_error(RequestStart *start)
 
 /*
  * Begin to measure a request: store the values of the clock and of the
- * server's counters, and count an error that is raised from now on until
- * stats_pause().
+ * server's counters of buffers and WAL. Errors that are raised from now on
+ * until stats_pause() are counted.
  */
 void
 stats_begin(RequestStart *start, Request request)
@@ -285,7 +291,7 @@ stats_begin(RequestStart *start, Request request)
 	INSTR_TIME_SET_CURRENT(start->time);
 }
 
-/* Return the bucket of a duration in nanoseconds. */
+/* Return the histogram's bucket for a duration in nanoseconds. */
 static int
 bucket_of(uint64 took)
 {
@@ -295,12 +301,18 @@ bucket_of(uint64 took)
 	if (took < UINT64_C(1) << FIRST_BUCKET_BITS)
 		return 0;
 	bits = pg_leftmost_one_pos64(took);
-	/* is it at least 2^bits * sqrt(2)? Compare with sqrt(2) * 2^63. */
+	/*
+	 * Whether took >= sqrt(2) * 2^bits: both sides are shifted, and the right
+	 * one becomes sqrt(2) * 2^63.
+	 */
 	upper = took << (63 - bits) >= UINT64_C(0xB504F333F9DE6484);
 	return Min(2 * (bits - FIRST_BUCKET_BITS) + upper, N_BUCKETS - 1);
 }
 
-/* Add to a counter. Most requests read no page or write no WAL. */
+/*
+ * Add to a counter. Does nothing if "by" is zero, which saves an atomic
+ * operation: most requests read no page or write no WAL.
+ */
 static inline void
 grow(pg_atomic_uint64 *value, uint64 by)
 {
@@ -308,7 +320,7 @@ grow(pg_atomic_uint64 *value, uint64 by)
 		pg_atomic_fetch_add_u64(value, by);
 }
 
-/* Set a counter to "to", unless it is larger. */
+/* Set a counter to "to", unless the counter is larger already. */
 static inline void
 grow_to(pg_atomic_uint64 *value, uint64 to)
 {
@@ -320,7 +332,7 @@ grow_to(pg_atomic_uint64 *value, uint64 to)
 
 /*
  * Add the cost of a request to the counters. The request has ended without an
- * error, and stats_pause() has been called.
+ * error, and the caller has called stats_pause().
  */
 void
 stats_add(const RequestStart *spent)
@@ -349,12 +361,12 @@ stats_end(RequestStart *start)
 }
 
 /*
- * Return the duration, in nanoseconds, that "percent" of all calls have not
- * exceeded. It is the end of a bucket, but not more than the longest call.
+ * Return a duration in nanoseconds: "percent" percent of all calls took no
+ * longer. The result is the end of a bucket, but at most the longest duration.
  *
  * calls: the number of calls in each bucket
- * all: their sum, which is not 0
- * longest: the longest call
+ * all: the number of all calls, which is not 0
+ * longest: the duration of the longest call
  */
 static double
 percentile(const uint64 *calls, uint64 all, int percent, uint64 longest)
@@ -434,8 +446,8 @@ get_request_stats(PG_FUNCTION_ARGS)
 }
 
 /*
- * Reset the counters of a request. What other processes add meanwhile may be
- * reset or not.
+ * Reset the counters of one kind of request. What other processes add during
+ * the reset may be kept or lost.
  */
 static void
 counters_reset(RequestCounters *counters)
@@ -448,8 +460,8 @@ counters_reset(RequestCounters *counters)
 }
 
 /*
- * Return the request whose SQL function has a name. Errors: 22023 if there is
- * no such request.
+ * Return the request whose SQL function has the given name. Errors: 22023 if
+ * there is no such request.
  */
 static Request
 find_request(const char *name)
@@ -466,8 +478,9 @@ find_request(const char *name)
 }
 
 /*
- * reset_request_stats(): reset the counters of one request, or of all if the
- * argument is NULL. Errors: 22023 if there is no such request.
+ * reset_request_stats(): reset the counters of the request that the argument
+ * names, or of all requests if the argument is NULL. Errors: 22023 if there is
+ * no such request.
  */
 static Datum
 reset_request_stats(PG_FUNCTION_ARGS)

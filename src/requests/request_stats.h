@@ -1,7 +1,7 @@
 /*
  * request_stats.h
- *		An enum of all requests, and counters of what each request costs and of
- *		its errors.
+ *		An enum of all requests, and counters of the cost and the errors of
+ *		each request.
  */
 #ifndef BLOGSTORE_REQUEST_STATS_H
 #define BLOGSTORE_REQUEST_STATS_H
@@ -25,26 +25,27 @@ typedef enum Request
 /*
  * Measures the cost of one request.
  *
- * While the request runs, the members time, hit, read and wal hold the values
- * at its start: of the clock, of the counters of buffer hits and reads, and of
- * the counter of WAL bytes. While the request is paused, they hold what it has
- * spent so far.
+ * The fields time, hit, read and wal belong to the clock and to the server's
+ * counters of buffer hits, buffer reads and WAL bytes. While the request runs,
+ * the fields hold the values at its start. While the request is paused, the
+ * fields hold what it has used so far.
  */
 typedef struct RequestStart
 {
-	bool		counted;		/* whether the request is counted. If not, only
-								 * "rows" is set, too */
+	bool		counted;		/* whether the request is counted; if not, only
+								 * the field rows is set */
 	Request		request;
-	int64		rows;			/* rows that the request has returned */
+	int64		rows;			/* number of rows that the request has
+								 * returned */
 	instr_time	time;
 	int64		hit;
 	int64		read;
 	uint64		wal;
 	ErrorContextCallback on_error;	/* counts an error of the request; on the
-									 * server's stack of callbacks while the
-									 * request runs */
+									 * server's stack of error context
+									 * callbacks while the request runs */
 	pg_atomic_uint64 *error;	/* counter to which the request's last error
-								 * was added; NULL before an error */
+								 * was added; NULL: no error was counted */
 } RequestStart;
 
 /* request_stats.c */
@@ -55,10 +56,10 @@ extern void stats_end(RequestStart *start);
 extern void stats_forget_error(RequestStart *start);
 
 /*
- * Replace each of the members time, hit, read and wal by the difference
- * between the current value of the clock or counter and the member. This
- * converts the values of a running request to those of a paused one, and also
- * the other way round.
+ * Set each of the fields time, hit, read and wal to the current value of the
+ * clock or counter, minus the field. This turns the fields of a running
+ * request into those of a paused one, and the fields of a paused request into
+ * those of a running one.
  */
 static inline void
 stats_turn(RequestStart *start)
@@ -74,10 +75,9 @@ stats_turn(RequestStart *start)
 }
 
 /*
- * Pause a request. Its cost does not include what the process does from now on
- * until stats_resume(), and its errors do not include those raised in that
- * time. An error that was raised before has been caught in the request, by a
- * trigger for example, and is no longer counted.
+ * Pause a request: what the process does from now on until stats_resume() is
+ * not part of the request's cost and errors. If an error was counted before,
+ * the request has caught it, for example in a trigger, so it is taken back.
  */
 static inline void
 stats_pause(RequestStart *start)

@@ -1,6 +1,6 @@
 /*
  * requests.h
- *		What other folders need of the requests, which are the SQL functions
+ *		What other folders need of the requests. Requests are the SQL functions
  *		that clients call.
  *
  * A request is a command, which changes items, or a query, which returns
@@ -26,8 +26,9 @@
  * The longest title or content, in bytes.
  *
  * A JSON document of an item can contain two such texts. The document must be
- * smaller than 1 GB as text, and smaller than 256 MB as jsonb. As text, one
- * byte can take seven: COPY writes a control character as \\u0001.
+ * smaller than 1 GB as text, and smaller than 256 MB as jsonb. One byte of a
+ * title or content can take seven bytes in the document: COPY writes a control
+ * character as \\u0001.
  */
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
@@ -43,8 +44,8 @@ typedef struct ListPage
 	int64		size;			/* maximum number of items to return; -1 for no
 								 * limit */
 	Cursor		before;			/* the page begins after this position; if
-								 * "valid" in it is false, with the list's
-								 * first item */
+								 * before.valid is false, it begins with the
+								 * list's first item */
 	bool		oldest_first;
 } ListPage;
 
@@ -62,9 +63,8 @@ typedef struct RequestQuery
 	ItemType	type;
 	const char *containers;		/* which containers the query can read, for
 								 * EXPLAIN */
-	bool		view;			/* whether the query can read from a view,
-								 * which means the copies of posts in users, or
-								 * the feed */
+	bool		view;			/* whether the query can read from a view: the
+								 * copies of posts in users, or the feed */
 	bool		by_ids;			/* whether the last argument is an array of
 								 * ids */
 	int			page_size_arg;	/* number of the argument page_size, counted
@@ -80,14 +80,14 @@ typedef struct RequestQuery
 typedef struct SourceReads
 {
 	int			leaves;			/* number of leaves that were read one after
-								 * another */
+								 * another; merged leaves are not counted */
 	Container	container;
 	Oid			leaf;			/* OID of the last leaf; InvalidOid if the
 								 * source has closed the leaf */
 	Oid			index;			/* OID of the index that the last leaf was read
 								 * by */
 	bool		all_partitions; /* whether the source reads all partitions of
-								 * posts, in a merged scan */
+								 * posts, and merges their rows */
 } SourceReads;
 
 /*
@@ -99,33 +99,34 @@ typedef struct ItemSource
 {
 	/*
 	 * Read the next item that the client may see. The values in *item are
-	 * valid until the next call. Returns false at the end, after which it is
-	 * not called again.
+	 * valid until the next call. Returns false after the last item, and is
+	 * then not called again.
 	 */
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
 	/*
-	 * Set *reads to what was read. The caller has zeroed *reads. NULL in a
-	 * source whose items were read on another node of the cluster.
+	 * Set *reads to what the source has read. The caller has zeroed *reads.
+	 * This callback is NULL in a source whose items were read on another node
+	 * of the cluster.
 	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
 	/*
-	 * Stop reading, and free scan->state. Called even if the query is
-	 * abandoned before "next" has returned false.
+	 * Stop reading, and free scan->state. Called even if the caller has not
+	 * read all items.
 	 */
 	void		(*close) (struct RequestScan *scan);
 } ItemSource;
 
 typedef struct RequestScan
 {
-	/* members set by the caller of request_scan_begin() */
+	/* fields that the caller of request_scan_begin() sets */
 	TupleDesc	desc;			/* row type of the result, or NULL if only
 								 * row_type is set */
 	Oid			row_type;
 	MemoryContext row_context;	/* memory context for the values of one item */
-	uint32		wanted;			/* properties of the items that the caller
-								 * needs, one bit for each Property */
+	uint32		wanted;			/* fields of the items that the caller needs,
+								 * one bit for each Property */
 	RequestStart cost;
-	/* members set by request_scan_begin() and the query */
+	/* fields that request_scan_begin() and the query set */
 	const RequestQuery *query;
 	const DeletedUsers *deleted;	/* users who are being deleted, whose items
 									 * are not returned */
@@ -134,19 +135,19 @@ typedef struct RequestScan
 	const ItemSource *source;	/* NULL if the query returns no items */
 	void	   *state;
 	bool		out_of_view;	/* whether the page begins with posts older
-								 * than those of the feed */
+								 * than those of the feed, so that the feed
+								 * cannot be used */
 	int64		left;			/* how many items may still be returned; -1 for
 								 * no limit */
 	ParentCache *parents;		/* cache of the parents of replies; NULL while
 								 * it is empty */
-	Snapshot	newer;			/* a snapshot of the query's own, taken after
-								 * the caller's; NULL if the query reads with
-								 * the caller's */
+	Snapshot	newer;			/* the query's own snapshot, taken after the
+								 * caller's snapshot; NULL if the query reads
+								 * with the caller's snapshot */
 } RequestScan;
 
 /*
- * The index of each query in request_queries[], by which plan nodes refer to
- * it.
+ * The index of each query in request_queries[]. Plan nodes store this index.
  */
 enum
 {

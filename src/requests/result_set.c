@@ -26,8 +26,8 @@ add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
 }
 
 /*
- * The SQL function of a query: count the request, and return all items in a
- * tuplestore.
+ * Do the work of a query's SQL function: count the request in the statistics,
+ * and return all items in a tuplestore.
  */
 Datum
 query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)

@@ -58,8 +58,8 @@ static const ItemSource all_posts = {
 };
 
 /*
- * Let a query return a page of the posts of a user, read from the posts
- * container. If user_id is NULL, the posts are those of all users. Locks:
+ * Make a query read a page of a user's posts from the posts container. If
+ * user_id is NULL, the query reads the posts of all users. Locks:
  * AccessShareLock on the container's root table, until the end of the
  * transaction. Errors: as post_list_begin().
  */

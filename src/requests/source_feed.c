@@ -3,11 +3,10 @@
  *		A source that reads a page of the list of all posts from the feed.
  *
  * The feed is a table of the newest posts of all users, which the worker
- * maintains. If the list begins with the newest post, a page that extends
- * beyond the feed continues in the posts container. If the list begins with
- * the oldest post, the feed has only the end of the list. A page of this list
- * is read from the feed only if the feed has all posts from the start of the
- * page on.
+ * maintains. In a list with the newest post first, a page that extends beyond
+ * the feed continues in the posts container. In a list with the oldest post
+ * first, the feed has only the end of the list. A page of this list is read
+ * from the feed only if the feed has all posts from the start of the page on.
  *
  * Runs in backends and parallel workers.
  */
@@ -24,8 +23,9 @@ typedef struct FeedRows
 	ItemScan   *rows;
 	bool		continues;		/* whether the page continues in the posts
 								 * container after the feed's last row */
-	Cursor		last;			/* position of the last row that was read, at
-								 * first the start of the page */
+	Cursor		last;			/* position of the last row that was read;
+								 * before the first row, the start of the
+								 * page */
 } FeedRows;
 
 static void
@@ -38,7 +38,8 @@ feed_rows_close(RequestScan *scan)
 }
 
 /*
- * Replace the scan's source by the posts container, for the rest of the page.
+ * Read the rest of the page from the posts container: replace the scan's
+ * source.
  */
 static void
 continue_in_posts(RequestScan *scan)
@@ -88,7 +89,7 @@ static const ItemSource feed_rows = {
 };
 
 /*
- * Let a query return a page of the feed.
+ * Make a query read a page of the feed.
  *
  * continues: whether the page continues in the posts container after the
  *     feed's last row
@@ -109,7 +110,10 @@ read_feed(RequestScan *scan, bool continues)
 	scan->state = feed;
 }
 
-/* Return whether the feed has all posts that are newer than a position. */
+/*
+ * Return whether the feed has all posts that are newer than a position in the
+ * list.
+ */
 static bool
 feed_holds_end(const Cursor *place)
 {
@@ -117,8 +121,8 @@ feed_holds_end(const Cursor *place)
 }
 
 /*
- * Let a query return a page of the list of all posts, read from the feed as
- * far as the feed extends, else from the posts container. Errors: as
+ * Make a query read a page of the list of all posts. Posts are read from the
+ * feed as far as it extends, otherwise from the posts container. Errors: as
  * item_scan_begin() and post_list_begin().
  */
 void
@@ -136,8 +140,8 @@ query_feed(RequestScan *scan)
 }
 
 /*
- * Let a query return a page of the feed that does not continue in the posts
- * container. Errors: as item_scan_begin().
+ * Make a query read a page of the feed. The page ends where the feed ends.
+ * Errors: as item_scan_begin().
  */
 void
 query_feed_alone(RequestScan *scan)

@@ -2,10 +2,10 @@
  * source_items_by_ids.c
  *		A source that reads the items with given ids, in the order of the ids.
  *
- * The source takes the next READ_TOGETHER ids from the array, and reads their
- * items, one leaf after another (storage/rows/items_by_keys.c). It returns
- * these items in the order of the ids, and then takes the next ids. So memory
- * holds the array and the items of READ_TOGETHER ids only. Long values stay
+ * The source takes READ_TOGETHER ids from the array, and reads their items,
+ * one leaf after another (storage/rows/items_by_keys.c). It returns these
+ * items in the order of the ids, and then takes the next ids. So only the
+ * array and the items of READ_TOGETHER ids are in memory. Long values stay
  * toasted.
  *
  * Runs in backends and parallel workers.
@@ -21,12 +21,11 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-#define READ_TOGETHER 256		/* how many ids are taken from the array at
-								 * once */
+#define READ_TOGETHER 256		/* the items of this many ids are read
+								 * together */
 
 /*
- * State of the source: the array of ids, and the items of the ids that were
- * last taken from it.
+ * State of the source: the array of ids, and the items that were read last.
  */
 typedef struct IdList
 {
@@ -36,22 +35,23 @@ typedef struct IdList
 	ArrayType  *array;
 	int			length;			/* number of elements of the array, including
 								 * nulls */
-	int			at;				/* how many elements were taken from the array
-								 * so far */
+	int			at;				/* how many elements of the array have been
+								 * passed so far */
 	const char *next_id;		/* pointer to the next id in the array */
 	MemoryContext context;
 	ManyItems  *read;
-	int			nread;			/* how many ids were last taken from the
-								 * array */
-	int			given;			/* how many of the last nread ids the source is
-								 * done with */
-	int			leaves;			/* number of leaves read for ids that were
-								 * taken before the last nread ids */
+	int			nread;			/* number of ids whose items were looked up for
+								 * "read" */
+	int			given;			/* how many of these nread ids have been
+								 * handled: the item was returned, or does not
+								 * exist */
+	int			leaves;			/* number of leaves that were read before, for
+								 * earlier ids of the array */
 } IdList;
 
 /*
- * Take the next ids from the array, at most READ_TOGETHER, without nulls.
- * Returns how many were taken; 0 means the end of the array.
+ * Copy the next ids of the array to id[], at most READ_TOGETHER, and skip
+ * nulls. Returns how many ids were copied; 0 means the end of the array.
  */
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
@@ -70,8 +70,8 @@ take_ids(IdList *ids, pg_uuid_t *id)
 }
 
 /*
- * Take the next ids from the array, and read their items. Returns false at the
- * end of the array.
+ * Read the items of the next ids of the array. Returns false at the end of the
+ * array.
  */
 static bool
 read_next(RequestScan *scan)
@@ -156,8 +156,8 @@ static const ItemSource id_list = {
 };
 
 /*
- * Let a query return the items with the ids in an array, which may have
- * several dimensions. The source frees the array.
+ * Make a query read the items with the ids in an array, which may have several
+ * dimensions. The source frees the array.
  *
  * key, n: values of the columns before the id in the items' primary key
  */

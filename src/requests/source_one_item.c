@@ -23,7 +23,7 @@ typedef struct OneItem
 
 /*
  * ItemSource.next: read the item. If the item is a post, and the caller needs
- * the post's counts, add up its deltas.
+ * the post's counts, add its deltas to the counts.
  */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
@@ -61,7 +61,7 @@ static const ItemSource one_item = {
 };
 
 /*
- * Let a query return the item with a given primary key. Errors: as
+ * Make a query read the item with a given primary key. Errors: as
  * item_scan_begin().
  *
  * key, n: values of the columns of the primary key

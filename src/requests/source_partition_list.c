@@ -60,7 +60,7 @@ static const ItemSource partition_list = {
 };
 
 /*
- * Let a query return a page of a list that is in one partition. Errors: as
+ * Make a query read a page of a list that is in one partition. Errors: as
  * item_scan_begin().
  *
  * path: the access path, which stands for an index

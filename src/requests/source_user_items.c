@@ -22,8 +22,8 @@
 typedef struct UserItems
 {
 	SourceKey	key;
-	ItemPlace	after;			/* if the list is in the order of post_id: the
-								 * page begins after this position */
+	ItemPlace	after;			/* for a list in the order of post_id: the
+								 * position after which the page begins */
 	MergedScan *items;
 	bool		started;		/* whether user_items_next() has returned an
 								 * item */
@@ -80,7 +80,7 @@ make_list(const pg_uuid_t *user_id)
 }
 
 /*
- * Return the query that the merged scan runs on each partition.
+ * Return the query that is run on each partition. The results are merged.
  *
  * path: the access path, which stands for an index on user_id and the columns
  *     of the list's order
@@ -106,10 +106,10 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 }
 
 /*
- * Search a user's comments or likes for the item that the page's cursor was
- * made from, if the client may have cut off the microseconds of the cursor.
- * The search covers one millisecond. Set *date to the creation date of the
- * item with the cursor's id. Returns false if there is no such item.
+ * Search one millisecond of a user's comments or likes for the item with the
+ * id in page->before, and set *date to its creation date. Called if the client
+ * may have cut off the microseconds of page->before. Returns false if there is
+ * no such item.
  *
  * end: the end of the millisecond to search
  */
@@ -137,7 +137,7 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 }
 
 /*
- * Let a query return a page of a user's comments or likes, in the order of
+ * Make a query read a page of a user's comments or likes, in the order of
  * creation_date.
  *
  * path: the access path, which stands for an index on user_id and
@@ -176,9 +176,10 @@ by_post(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Let a query return a page of a user's likes, in the order of post_id.
+ * Make a query read a page of a user's likes, in the order of post_id.
  *
- * post_id: the page begins after this id; NULL: with the first like
+ * post_id: the page begins after the like on this post; NULL: it begins with
+ *		the user's first like
  *
  * Locks and errors: as query_user_items_by_date().
  */

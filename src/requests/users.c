@@ -37,15 +37,16 @@ username_taken(Datum username)
 }
 
 /*
- * Read the user that a call of create_user() may have created before. Returns
- * false if no user has the id.
+ * Look for the user that an earlier call of create_user() with the same id may
+ * have created. Returns false if no user has the id.
  *
- * wanted: the id and the other values that were passed
+ * wanted: the id and the other fields that were passed
  * with_date: whether a creation date was passed
  * user: receives the user
  *
- * Errors: 23505 if a user with this id has other values; 40001 if in the
- * transaction's snapshot an earlier user with this id is being deleted.
+ * Errors: 23505 if a user with this id differs from "wanted"; 40001 if the
+ * transaction's snapshot shows that an earlier user with this id is being
+ * deleted.
  */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
@@ -66,8 +67,8 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
 
 /*
  * Register the username, then insert the user. If a concurrent transaction has
- * created a user with the same id and values, set *user to that user. Errors:
- * 23505.
+ * created the same user, set *user to that user. Errors: 23505 if another user
+ * has the username or the id.
  *
  * own_id: whether the client has passed the id
  * with_date: whether the client has passed a creation date
@@ -92,14 +93,13 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 
 /*
  * create_user() (C1): register the username, and insert the user. If two
- * transactions register the same name, the second one waits for the first one,
- * and fails if the first one commits.
+ * transactions register the same name, the second transaction waits for the
+ * first, and fails if the first one commits.
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
  * the table usernames and on the leaf of users (the table of users in one
- * partition). If an earlier user with this id is being deleted, or on a
- * cluster if a partition has just moved to another node, also row locks on the
- * job that deletes the earlier user's items, and on these items.
+ * partition). If an earlier user with this id has left items, also row locks
+ * on these items, and on the job that deletes them.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
@@ -131,8 +131,8 @@ create_user(PG_FUNCTION_ARGS)
 }
 
 /*
- * If the username was changed, register the new name, and release the old one.
- * Errors: 23505.
+ * If the username was changed, register the new name, and remove the old name
+ * from the registry. Errors: 23505 if another user has the new name.
  *
  * found: the user before the change, locked by this transaction
  * user: the user after the change
@@ -165,7 +165,7 @@ change_names(const BlogItem *found, const BlogItem *user)
 /*
  * edit_user() (C1): change a user's name or properties. A null argument keeps
  * the current value. The function changes only the user item. If it changes
- * the name, it queues a job, in which the worker writes the name into the
+ * the name, it also queues a job: the worker then writes the name into the
  * user's posts, comments and likes.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: a row lock
@@ -206,13 +206,14 @@ edit_user(PG_FUNCTION_ARGS)
  * From the commit on, no request returns items of the user. Under READ
  * COMMITTED, the function itself deletes about 200 of the user's posts,
  * comments and likes, but not those that other transactions have locked. It
- * queues a job, in which the worker deletes the rest, and what concurrent
- * transactions still write.
+ * queues a job: the worker then deletes the other items, and those that
+ * concurrent transactions still write.
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: a row lock (FOR UPDATE) on the
- * user item, for which the function waits; the locks of delete_post_of(),
- * delete_comment_of() and delete_like() for each item that it deletes, without
- * waiting; row locks on the user's row of usernames and on the user's jobs.
+ * user item, for which the function waits; for each post, comment or like that
+ * it deletes, the locks of delete_post(), delete_comment() or delete_like(),
+ * without waiting; row locks on the user's rows of the tables usernames and
+ * jobs.
  */
 static Datum
 delete_user(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*
  * visible_items.c
  *		Filters for the items that a query has read: leave out items of users
- *		who are being deleted, and set the property parent_deleted of replies.
+ *		who are being deleted, and set the field parent_deleted of replies.
  *
  * Runs in backends and parallel workers.
  */
@@ -12,9 +12,10 @@
 #include "storage/blog_item.h"
 
 /*
- * Return whether a query returns an item. Items of users who are being deleted
- * are not returned, nor comments and likes on their posts. If the item is a
- * post, subtract comments and likes of such users from its counts.
+ * Return whether a query returns an item that it has read. Queries do not
+ * return items of users who are being deleted, nor comments and likes on their
+ * posts. If the item is a post, subtract comments and likes of such users from
+ * its counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)
@@ -33,8 +34,8 @@ query_shows(const RequestScan *scan, BlogItem *item)
 }
 
 /*
- * In a reply, set the property parent_deleted, which tells whether the parent
- * comment has been deleted. The table does not store this property, so look up
+ * In a reply, set the field parent_deleted, which tells whether the parent
+ * comment has been deleted. The table does not store this field, so look up
  * the parent.
  */
 void

@@ -9,8 +9,8 @@
  * blogstore's request statistics. It reads with the statement's snapshot, by
  * the same code as the SQL function (requests/request_scan.c).
  *
- * The executor runs other code between two rows of an open scan. The request's
- * statistics are paused in that time.
+ * The executor runs other code between two rows of an open scan. The request
+ * statistics do not include the time, the buffers and the errors of that code.
  *
  * Runs in backends and parallel workers.
  */
@@ -57,7 +57,7 @@ check_execute(Oid funcid)
 
 /*
  * Set state->column to the columns that the scan returns, and state->wanted to
- * the item properties that these columns need.
+ * the fields of items that these columns need.
  */
 static void
 find_columns(QueryScanState *state, List *columns)
@@ -147,8 +147,8 @@ evaluate_arguments(QueryScanState *state)
 }
 
 /*
- * Evaluate the arguments, and begin the query. Called once for each loop of
- * the scan.
+ * Evaluate the arguments of the function call, and begin the query. Called
+ * once for each loop of the scan.
  */
 static void
 begin_request(QueryScanState *state)
@@ -169,8 +169,8 @@ begin_request(QueryScanState *state)
 }
 
 /*
- * Count one call in the server's function statistics. take_item_tracked() has
- * already added the time.
+ * Count one call of the SQL function in the server's function statistics.
+ * take_item_tracked() has already added the time.
  */
 static void
 count_call(QueryScanState *state)
@@ -200,7 +200,7 @@ end_request(QueryScanState *state)
 
 /*
  * Read the next item of the query. The first call begins the query. Returns
- * false at the end.
+ * false after the last item.
  */
 static bool
 take_item(QueryScanState *state, BlogItem *item)
@@ -342,10 +342,10 @@ next_row(QueryScanState *state)
 /*
  * Read all remaining rows into a tuplestore, and end the query.
  *
- * Called when a row is fetched in a subtransaction that began after the scan,
- * which is possible with a cursor. If the subtransaction has rewritten a leaf
- * (CLUSTER), its rollback removes the leaf's new files. So the scan must not
- * open a leaf in the subtransaction and keep it open.
+ * Called when a cursor fetches a row in a subtransaction that began after the
+ * scan. If the subtransaction has rewritten a leaf (CLUSTER), its rollback
+ * removes the leaf's new files. So no leaf that was opened in the
+ * subtransaction may stay open after it.
  */
 static void
 read_rest(QueryScanState *state)
@@ -418,9 +418,9 @@ scan_access(ScanState *node)
  * a row that was joined with a row of this scan, and the executor evaluates
  * the join again.
  *
- * As ExecScanFetch() does for a scan of a table, fetch this scan's row from
- * its rowmark. A scan without a rowmark is in a part of the plan that is
- * executed again, and returns its next row.
+ * Does the same as ExecScanFetch() for a scan of a table: fetches this scan's
+ * row from its rowmark. A scan without a rowmark is in a part of the plan that
+ * is executed again, and returns its next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
@@ -435,8 +435,8 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 		return false;
 	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
 	{
-		row = scan_access(node);	/* TupIsNull() evaluates its argument
-									 * twice */
+		row = scan_access(node);	/* not within TupIsNull(), which evaluates
+									 * its argument twice */
 		return !TupIsNull(row);
 	}
 	epqstate->relsubs_done[rti - 1] = true;
@@ -466,10 +466,10 @@ scan_end(CustomScanState *node)
 }
 
 /*
- * ReScanCustomScan callback: end the query, so that the next row begins it
- * again, with new arguments. The first loop of a scan allocates in the
- * executor's query context. Later loops share a context, which is reset for
- * each of them.
+ * ReScanCustomScan callback: end the query. The next row that the executor
+ * asks for begins the query again, with new arguments. The first loop of a
+ * scan allocates in the executor's query context. The later loops use a
+ * context of their own, which is reset for each loop.
  */
 static void
 scan_rescan(CustomScanState *node)
@@ -499,7 +499,7 @@ static const CustomExecMethods exec_methods = {
 
 /*
  * CreateCustomScanState callback: allocate the execution state of a scan.
- * scan_begin() sets the other members.
+ * scan_begin() fills in most of it.
  */
 Node *
 scan_create_state(CustomScan *plan)

@@ -16,7 +16,8 @@
 #include "utils/ruleutils.h"
 
 /*
- * Return the quoted name of a table or index, or NULL if it has been dropped.
+ * Return the quoted name of a table or index, or NULL if the relation has been
+ * dropped.
  *
  * qualified: whether to add the schema
  */
@@ -84,8 +85,8 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 }
 
 /*
- * ExplainCustomScan callback: show what the scan has read. If this process has
- * read nothing, show which containers the query can read.
+ * ExplainCustomScan callback: show which leaves and indexes the scan has read.
+ * If this process has read nothing, show which containers the query can read.
  */
 void
 scan_explain(CustomScanState *node, List *ancestors, ExplainState *es)

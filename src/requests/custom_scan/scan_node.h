@@ -27,8 +27,8 @@
 typedef struct ScanReads
 {
 	/*
-	 * Whether a leaf was read. If so, container, leafid and indexid are those
-	 * of the last leaf.
+	 * Whether a leaf was read. If so, container, leafid and indexid describe
+	 * the leaf that was read last.
 	 */
 	bool		leaf;
 	Container	container;
@@ -36,13 +36,14 @@ typedef struct ScanReads
 	Oid			indexid;
 	bool		other_leaves;	/* whether more than one leaf was read */
 	bool		all_partitions; /* whether all partitions of posts were read,
-								 * in a merged scan */
+								 * and their rows merged */
 	bool		out_of_view;	/* whether the feed could not be used, because
 								 * the page begins with posts older than those
 								 * in the feed */
-	int			leaves;			/* how often a leaf was read, in all loops */
-	int			leaves_noted;	/* how many of this loop's reads of a leaf are
-								 * in "leaves" already */
+	int			leaves;			/* how many leaves were read in all loops; a
+								 * leaf that two loops read counts twice */
+	int			leaves_noted;	/* how many leaves of the current loop have
+								 * been added to "leaves" so far */
 } ScanReads;
 
 typedef struct QueryScanState
@@ -56,16 +57,18 @@ typedef struct QueryScanState
 	int			column[N_PROPERTIES + 1];	/* numbers of the columns that the
 											 * scan returns */
 	bool		whole_row;
-	uint32		wanted;			/* item properties that the scan needs, one bit
-								 * for each Property */
-	bool		began;			/* whether the query has begun in this loop */
+	uint32		wanted;			/* fields of the items that the scan needs, one
+								 * bit for each Property */
+	bool		began;			/* whether the query has begun in this loop of
+								 * the scan */
 	bool		ended;			/* whether the query has returned its last
 								 * item */
 	RequestScan scan;
 	MemoryContext context;
 	SubTransactionId subxact;	/* the subtransaction in which the scan
 								 * began */
-	Tuplestorestate *rest;		/* the rows stored by read_rest(), or NULL */
+	Tuplestorestate *rest;		/* the remaining rows, if read_rest() has
+								 * stored them, otherwise NULL */
 	TupleTableSlot *rest_row;
 	ScanReads	reads;
 	TupleTableSlot *row;		/* slot for a whole row of the SQL function;
@@ -86,9 +89,9 @@ extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
 
 /*
- * Activate or deactivate scan->newer, the query's own snapshot, if the query
- * has one. It must be active only while the query reads, and not while the
- * executor runs other code.
+ * If the query has a snapshot of its own (scan->newer), activate or deactivate
+ * it. This snapshot must be active only while the query reads, and not while
+ * the executor runs other code.
  */
 static inline void
 use_own_snapshot(const RequestScan *scan, bool use)

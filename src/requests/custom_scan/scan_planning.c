@@ -7,10 +7,10 @@
  * scan by a custom path. The custom scan returns items as they are read, stops
  * at a LIMIT, and shows in EXPLAIN what it reads.
  *
- * A function scan remains in these cases: the call has another form, such as
- * WITH ORDINALITY or ROWS FROM with two functions; or the query's SQL function
- * does not call the library directly, for example because its owner has added
- * a SET clause. Calls in a target list are not replaced either.
+ * Some calls stay function scans: calls in another form, such as WITH
+ * ORDINALITY or ROWS FROM with two functions; and calls of an SQL function
+ * that does not call the library directly, for example because its owner has
+ * added a SET clause. Calls in a target list are not replaced either.
  *
  * The plan node contains the function call. The plan therefore depends on the
  * function, and any change of the function invalidates the plan.
@@ -45,8 +45,8 @@
 #include "utils/typcache.h"
 
 /*
- * The planner expects at most this many rows of a page, even if page_size is
- * larger.
+ * The largest number of rows that the planner expects of a page, even if the
+ * argument page_size is larger.
  */
 #define MAX_FULL_PAGE 1000
 
@@ -59,8 +59,8 @@ static CustomScanMethods scan_methods[N_QUERIES];
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the index in request_queries[] of the query whose C function a row of
- * pg_proc names, or -1 if the row names no such function.
+ * Find the query whose C function a row of pg_proc names. Returns the query's
+ * index in request_queries[], or -1 if the row names another function.
  */
 static int
 query_of_row(HeapTuple tuple)
@@ -83,12 +83,12 @@ query_of_row(HeapTuple tuple)
 }
 
 /*
- * Return the index in request_queries[] of the query that an SQL function
- * runs, or -1 if it runs none.
+ * Find the query that an SQL function runs. Returns the query's index in
+ * request_queries[], or -1 if the function runs no query.
  *
- * The server must call the library's C function directly for this SQL
- * function. This is not so if the function is in another library, or has a SET
- * clause, or if a plugin has put a hook before it.
+ * The result is also -1 if the server does not call the library's C function
+ * directly for this SQL function. Examples are a function in another library,
+ * a SET clause, or a plugin's hook around the call.
  */
 static int
 query_lookup(Oid funcid)
@@ -110,10 +110,10 @@ query_lookup(Oid funcid)
 }
 
 /*
- * Return whether a custom scan can evaluate the arguments of a call. A custom
- * scan evaluates them again in each loop, but a function scan evaluates
- * volatile arguments only once, so volatile arguments are refused. The planner
- * has already put named arguments in order and added defaults.
+ * Return whether a custom scan can evaluate the arguments of a call. It
+ * evaluates them again in each loop. A function scan evaluates volatile
+ * arguments only once, so the result is false for these. The planner has
+ * already put named arguments in order and added defaults.
  */
 static bool
 arguments_fit(List *args)
@@ -140,8 +140,8 @@ row_fits(const RequestQuery *query, const FuncExpr *call)
 
 /*
  * Return the function call that a relation in FROM consists of. Returns NULL
- * if the relation is not a function call, or the call has a form that is not
- * replaced.
+ * if the relation is not a function call, or has a form that a custom scan
+ * cannot replace, such as WITH ORDINALITY.
  */
 static FuncExpr *
 single_call(const RangeTblEntry *rte)
@@ -161,9 +161,8 @@ single_call(const RangeTblEntry *rte)
 }
 
 /*
- * Return the index in request_queries[] of the query that a relation in FROM
- * calls. Returns -1 if the relation is not a call that a custom scan can
- * replace.
+ * Find the query that a relation in FROM calls. Returns the query's index in
+ * request_queries[], or -1 if a custom scan cannot replace the relation.
  */
 static int
 query_of(const RangeTblEntry *rte)
@@ -196,9 +195,11 @@ list_size(const Const *list)
 }
 
 /*
- * Return a factor for the estimated number of rows. The server's estimate
- * ("rows") does not depend on the arguments of the call. Multiplied by the
- * factor, it is the page size, or the number of ids in the argument.
+ * Return the factor by which to multiply the server's estimate of the number
+ * of rows. The server's estimate ("rows") does not depend on the arguments of
+ * the call. The better estimate is the page size, or the number of ids in the
+ * argument, so the factor is that number divided by "rows". It is 1 if the
+ * number is unknown.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
@@ -219,8 +220,8 @@ page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
 }
 
 /*
- * Multiply the estimated number of rows of a path by a factor, and its run
- * cost likewise.
+ * Multiply the estimated number of rows of a path, and its cost after startup,
+ * by a factor.
  */
 static void
 scale_rows(RelOptInfo *rel, Path *path, double factor)
@@ -245,7 +246,8 @@ static const CustomPathMethods path_methods = {
 };
 
 /*
- * set_rel_pathlist_hook: replace the path of a function scan by a custom path.
+ * The function in set_rel_pathlist_hook: replace the path of a function scan
+ * by a custom path, if the function is one of blogstore's queries.
  */
 static void
 scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
@@ -310,9 +312,9 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 }
 
 /*
- * PlanCustomPath callback: make the plan node. The scan returns the columns
- * that occur in the target list first, in the same order. If the target list
- * consists of columns only, the executor then needs no projection.
+ * PlanCustomPath callback: make the plan node. The scan first returns the
+ * columns that are in the target list, in the same order. So if the target
+ * list has nothing but columns, the executor needs no projection.
  */
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,

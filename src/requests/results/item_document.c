@@ -2,8 +2,8 @@
  * item_document.c
  *		Converting items to rows, and rows to JSON documents.
  *
- * The documents have the property names of the article whose data model
- * blogstore implements. Runs in any process.
+ * The keys of the documents are those of the article whose data model
+ * blogstore implements, such as commentCount. Runs in any process.
  */
 #include "postgres.h"
 
@@ -24,8 +24,9 @@
 PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
- * Set values[] and nulls[] to the values of an item, in the order of the
- * columns of the item's row type. If PROP_HIDDEN is null, set false.
+ * Set values[] and nulls[] to the fields of an item, in the order of the
+ * columns of the item's row type. If the field hidden is null, return false
+ * for it.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -60,8 +61,8 @@ item_row(const BlogItem *item, ItemType type, TupleDesc tupdesc)
 }
 
 /*
- * Convert a column name to the property name in documents: from snake_case to
- * camelCase, as in the article.
+ * Convert a column name to the key that stands for it in documents: from
+ * snake_case to camelCase, as in the article.
  */
 static char *
 property_name(const char *column)
@@ -90,7 +91,7 @@ string_value(JsonbValue *jv, char *s)
 
 /*
  * Convert a column value to a jsonb value. Counts become numbers, "hidden"
- * becomes a boolean, all others become strings. The default case is for
+ * becomes a boolean, other values become strings. The default case is for
  * columns that the owner has added to the row type.
  */
 static void
@@ -159,9 +160,9 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 }
 
 /*
- * Convert a row to a document. The custom properties of the item come first. A
- * custom property can have the name of a column only if the owner has written
- * it directly; the column then replaces it.
+ * Convert a row to a document. The custom properties of the item come first.
+ * If a custom property has the name of a column, the column replaces it. (Only
+ * a statement of the owner on the table itself can store such a property.)
  */
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)
@@ -209,7 +210,7 @@ make_document(HeapTuple tuple, TupleDesc desc)
 /*
  * user_document(), post_document(), comment_document(), like_document():
  * return a row as a JSON document, with the custom properties of the item. A
- * column that is in the article, and is null, becomes a JSON null.
+ * null column becomes a JSON null if the article has this column.
  */
 Datum
 blogstore_item_document(PG_FUNCTION_ARGS)

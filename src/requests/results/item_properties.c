@@ -48,8 +48,7 @@ compare_key(const void *key, const void *name)
 }
 
 /*
- * Return the element of taken[] that is equal to a key, or NULL if there is
- * none.
+ * Return the element of taken[] that equals a key, or NULL if no element does.
  */
 static const char *
 taken_as(const JsonbValue *jv)
@@ -63,8 +62,8 @@ taken_as(const JsonbValue *jv)
 }
 
 /*
- * Return the first key of an object that is in taken[], or NULL if there is
- * none.
+ * Return the first key of a jsonb object that is in taken[], or NULL if no key
+ * is.
  */
 static const char *
 taken_key(Jsonb *object)
@@ -82,8 +81,9 @@ taken_key(Jsonb *object)
 }
 
 /*
- * Set *properties to the custom properties in a document, which are the keys
- * that are not in taken[]. Returns false if there are none.
+ * Set *properties to the custom properties in a document. These are the keys
+ * that are not in taken[], with their values. Returns false if there are no
+ * such keys.
  */
 bool
 properties_of_document(Jsonb *document, Datum *properties)

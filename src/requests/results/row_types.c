@@ -17,12 +17,13 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* The result row type of a call of a command, cached in fn_extra. */
+/* The row type that a command returns, cached in fn_extra of the call. */
 typedef struct RowType
 {
 	TupleDesc	desc;
-	uint64		version;		/* from assign_record_type_identifier(), to
-								 * detect ALTER TYPE */
+	uint64		version;		/* version of the row type, to detect ALTER
+								 * TYPE; from
+								 * assign_record_type_identifier() */
 } RowType;
 
 bool
