@@ -27,8 +27,8 @@ struct PostList
  * listed from the oldest, or, if query->backward is set, from the newest.
  *
  * Locks: AccessShareLock on the container's root table until the transaction
- * ends. While it is held, partitions can be detached only by DETACH PARTITION
- * CONCURRENTLY.
+ * ends. While a transaction holds this lock, partitions can be detached only
+ * by DETACH PARTITION CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)

@@ -122,7 +122,7 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
  * the current name of the item's author. Returns false if the author does not
  * exist.
  *
- * wanted: receives the name in its field PROP_USER_USERNAME.
+ * wanted: the function sets its field PROP_USER_USERNAME to the name.
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)

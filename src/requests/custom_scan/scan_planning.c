@@ -285,8 +285,8 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
  * ------------------------------------------------------------------------ */
 
 /*
- * Add the columns of relation relid that "expressions" contain to *columns (by
- * number) and to *tlist, unless they are in these lists already.
+ * Find the columns of relation relid that "expressions" contain. Add those
+ * that are missing to the lists *columns (of column numbers) and *tlist.
  */
 static void
 add_columns(List **tlist, List **columns, Index relid, Node *expressions)
