@@ -3,11 +3,12 @@
  *		blogstore.create_containers(): creating the containers (the tables of
  *		items), the bookkeeping tables, and the view posts_with_counts.
  *
- * All of them belong to one role. They do not depend on the extension, so
- * pg_dump dumps them and DROP EXTENSION leaves them. The tables have built-in
- * column types only. A table that exists already is left unchanged if it
- * belongs to that role and has the expected shape; otherwise an error is
- * raised. Tables that are missing are created.
+ * The function creates the tables that are missing. An existing table must
+ * belong to the given role and have the expected columns; it is then left as
+ * it is.
+ *
+ * The tables do not depend on the extension, so pg_dump dumps them and DROP
+ * EXTENSION leaves them. Their columns have built-in types only.
  *
  * Runs in a backend.
  */
@@ -54,9 +55,9 @@ owner_of(Oid relid)
 }
 
 /*
- * Look whether a container exists, and set creation->container[container] to
+ * Check whether a container exists, and set creation->container[container] to
  * true if it is missing. Errors: 42P07 if the container belongs to another
- * role than creation->owner or does not have the expected shape. Locks:
+ * role than creation->owner or does not have the expected columns. Locks:
  * ShareUpdateExclusiveLock on the root table of an existing container.
  */
 void
@@ -81,9 +82,9 @@ create_look_at_container(Creation *creation, Container container)
 }
 
 /*
- * Look whether a bookkeeping table exists, and set creation->table[table] to
+ * Check whether a bookkeeping table exists, and set creation->table[table] to
  * true if it is missing. Errors: 42P07 if the table belongs to another role
- * than creation->owner or does not have the expected shape. Locks:
+ * than creation->owner or does not have the expected columns. Locks:
  * ShareUpdateExclusiveLock on an existing table.
  */
 void
@@ -103,11 +104,10 @@ create_look_at_table(Creation *creation, Bookkeeping table)
 }
 
 /*
- * Look for all containers, all bookkeeping tables and the view
- * posts_with_counts, and note in *creation which of them are missing. Used on
- * a server that is not part of a cluster. Errors: 42P07 if a table exists but
- * belongs to another role or has another shape. Locks:
- * ShareUpdateExclusiveLock on existing tables.
+ * Check which containers, bookkeeping tables and views are missing, and note
+ * them in *creation. Used on a server that is not part of a cluster. Errors:
+ * 42P07 if a table exists but belongs to another role or has other columns.
+ * Locks: ShareUpdateExclusiveLock on existing tables.
  */
 void
 create_look_at_all(Creation *creation)
@@ -162,8 +162,8 @@ create_container(const Creation *creation, Container container)
 }
 
 /*
- * Return whether the view posts_with_counts is missing and all tables exist.
- * Creating only the view does not affect the contents of the tables.
+ * Return whether all tables exist, and only the view posts_with_counts is
+ * missing. Then the contents of the tables need no change.
  */
 static bool
 view_alone(const Creation *creation)
@@ -172,9 +172,10 @@ view_alone(const Creation *creation)
 }
 
 /*
- * Raise a NOTICE for each table that was created beside existing tables. If
- * the container users or posts was created, also raise a WARNING, because the
- * other containers may still refer to items of the dropped container.
+ * Raise a NOTICE for each table or view that was created although other tables
+ * existed already. If the container users or posts was created, also raise a
+ * WARNING: items of other containers may refer to items that were in the old
+ * table of this name.
  */
 static void
 tell_made(const Creation *creation)
@@ -234,8 +235,8 @@ as_owner_end(AsOwner *as)
 }
 
 /*
- * Return whether the containers users and posts were both created by this
- * call, so that the store has no items.
+ * Return whether this call has created both containers users and posts, so
+ * that the store has no items.
  */
 static bool
 all_is_new(const Creation *creation)
@@ -245,9 +246,9 @@ all_is_new(const Creation *creation)
 }
 
 /*
- * Fill the new table usernames with the names of all users. The table has one
- * row for each key of a name (the case-folded name). If the names of two users
- * have the same key, the row is that of the user who was created first.
+ * Fill the new table usernames with the names of all users. Its primary key is
+ * the case-folded name. If the names of two users differ only in case, the
+ * table gets only the row of the user who was created first.
  */
 static void
 register_names(void)
@@ -303,9 +304,9 @@ create_join_parts(const Creation *creation)
 			register_names();
 
 		/*
-		 * If the table jobs had been dropped, it may have held unfinished jobs
-		 * that rename or delete users. Queue jobs that write all names and
-		 * views anew.
+		 * Queue a rebuild of the views. If the table jobs is new, an old one
+		 * may have been dropped with unfinished renames. So also queue a job
+		 * that writes the current usernames into all items.
 		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
@@ -346,7 +347,7 @@ create_end(const Creation *creation, int nest)
 /*
  * Create all missing tables on a server that is not part of a cluster. Errors:
  * 42P07 if no table is missing, or an existing table belongs to another role
- * or has another shape.
+ * or has other columns.
  */
 static void
 make_here(Creation *creation)
@@ -387,9 +388,9 @@ warn_of_superuser(Oid owner)
 }
 
 /*
- * Warn about each function that a trigger, index, constraint or the like of a
- * container calls, if the function has no SET search_path clause. Requests
- * that would call such a function fail.
+ * Warn about each function without a SET search_path clause that a trigger,
+ * index, constraint or the like of a container calls. Requests that would call
+ * such a function fail.
  */
 static void
 warn_of_unpinned(void)

@@ -49,7 +49,7 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
  *
  * post: "NOT NULL" if post_id must not be null, else ""
  * user: "NOT NULL" if user_id and creation_date must not be null, else ""
- * names: definition of the column for a username
+ * names: definitions of the columns for usernames
  * added: definitions of columns that only this container has
  */
 #define PROPERTY_COLUMNS(post, user, names, added) \

@@ -4,10 +4,10 @@
  *		readers that use SQL on the tables.
  *
  * Changes of a post's counts are in rows of their own, the deltas. The columns
- * comment_count and like_count of the post's row do not include the deltas.
- * The view adds them up, in the reader's snapshot. Like the requests, the view
- * leaves out posts by users who are being deleted, and does not count comments
- * and likes by such users.
+ * comment_count and like_count of the post's row do not include them. The view
+ * adds up the deltas that the reader's snapshot sees. Like the requests, the
+ * view leaves out posts by users who are being deleted, and does not count
+ * comments and likes by such users.
  *
  * The view belongs to the owner of the tables, and does not depend on the
  * extension. It reads the tables with the rights of the reader
@@ -42,8 +42,9 @@
  * deleted.
  *
  * count: "comment_count" or "like_count"
- * type: type of the items that are counted
- * shown: further condition for the items to subtract
+ * type: "comment" or "like"
+ * shown: condition on the subtracted items, because hidden comments are not in
+ * the count; "" for likes
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \
@@ -67,7 +68,7 @@ static const char comment_sql[] =
 
 /*
  * Set creation->counts_view to true if the view posts_with_counts is missing.
- * An existing view of the right owner is left as it is, whatever its query.
+ * If the view exists and has the right owner, its query does not matter.
  * Errors: 42P07 if the name belongs to a view of another role or to another
  * kind of relation. Locks: AccessShareLock on an existing view.
  */

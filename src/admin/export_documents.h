@@ -7,12 +7,12 @@
 #define BLOGSTORE_EXPORT_DOCUMENTS_H
 
 /*
- * Makes the first part of an item's JSON document. The caller appends an
- * object with the columns that every item of the type has. If a custom
- * property has the name of such a column, the column replaces it.
+ * Makes the first part of an item's JSON document: the contents of the item's
+ * column properties. The caller appends an object with the columns that every
+ * item of the type has. If both have a key, the column's value is used.
  *
- * item: alias of the item in FROM; its custom properties come first
- * added: expressions that append columns which may be absent
+ * item: alias of the item in FROM
+ * added: expressions that append columns which not every item has
  */
 #define BESIDE(item, added) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object' THEN " item ".properties" \

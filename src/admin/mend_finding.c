@@ -24,7 +24,7 @@
 #include "utils/timestamp.h"
 
 /*
- * Repair an orphan, which is an item whose author or post does not exist:
+ * Repair an orphan, that is, an item whose author or post does not exist:
  * delete the item, unless the author or post exists by now. Returns whether
  * the item was deleted.
  */
@@ -125,7 +125,7 @@ mend_all(KeptPlan *plan)
 
 /*
  * Return whether a finding is about a copy of a post in users, or about a row
- * of the feed. repair() makes such rows anew from the posts.
+ * of the feed. repair() writes such rows again from the posts.
  */
 static bool
 in_view(const Finding *f)
@@ -150,8 +150,8 @@ is_mendable(const Finding *f)
 }
 
 /*
- * Describe the row of a finding for a message: by its id. If the id is null,
- * by its post_id, and if that is null too, by its user_id.
+ * Return a description of a finding's row for a message: its id; its post_id
+ * if the id is null; its user_id if both are null.
  */
 static char *
 describe_row(const Finding *f)
@@ -177,8 +177,10 @@ describe_row(const Finding *f)
 }
 
 /*
- * Warn that a value is null and cannot be repaired. "n" is the number of such
- * findings before this one; from MAX_WARNINGS on, raise no warning.
+ * Warn that a value is null and cannot be repaired. Only the first
+ * MAX_WARNINGS calls raise a warning.
+ *
+ * n: number of such findings before this one.
  */
 static void
 warn_invalid(const Finding *f, int64 n)
@@ -195,13 +197,13 @@ warn_invalid(const Finding *f, int64 n)
 }
 
 /*
- * Write required values that are null and can be computed. Called before all
- * other repairs, which would fail on null values.
+ * Repair the findings about required values that are null, if this is
+ * possible. Called before all other repairs, which would fail on null values.
  *
- * Returns how many findings were repaired. Findings about rows of views are
- * included, though drop_invalid_copies() deletes these rows later. *left
- * becomes the number of findings whose value cannot be computed. A warning
- * names each of the first MAX_WARNINGS of them.
+ * Returns how many findings were repaired. This includes findings about rows
+ * of views, which drop_invalid_copies() deletes later. *left becomes the
+ * number of findings that cannot be repaired, because the value cannot be
+ * computed. A warning names each of the first MAX_WARNINGS of them.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)
@@ -243,8 +245,8 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 }
 
 /*
- * If a finding says that a count of a post is null, set the post's null counts
- * to zero.
+ * Called for a finding about a post's counts. If it says that a count is null,
+ * set the post's null counts to zero.
  */
 void
 mend_missing_count(const Finding *f)

@@ -1,15 +1,14 @@
 /*
  * mend_registry.c
- *		Repairing the findings of verify() about the registry of usernames
- *		(the table usernames).
+ *		Repairing the findings of verify() about the table usernames.
  *
- * The registry has a row for each user. The row has the key of the user's
- * name: a form that is the same for names that differ only in case. There are
- * two kinds of findings. If the column "actual" of a finding is not null, the
- * registry has a row whose key is not that of its user's name. If the column
- * is null, the registry has no row with the key of the user's name. Wrong rows
- * are deleted before missing rows are inserted, because a missing row may need
- * the key of a wrong one.
+ * The table has a row for each user, with the key of the user's name: the
+ * case-folded name, which is the same for names that differ only in case.
+ * There are two kinds of findings. If the column "actual" of a finding is not
+ * null, a row of the table has a key that is not that of its user's name. If
+ * the column is null, no row has the key of the user's name. Wrong rows are
+ * deleted before missing rows are inserted, because a missing row may have the
+ * same key as a wrong one.
  *
  * The names of two users can have the same key, for example if the owner has
  * written them directly. It is not known which user should keep the name. In
@@ -26,18 +25,21 @@
 #include "utils/builtins.h"
 #include "utils/snapmgr.h"
 
-/* A user without a row in the registry that has the key of the user's name. */
+/*
+ * A user without a row in the table usernames that has the user's case-folded
+ * name (key).
+ */
 typedef struct Unregistered
 {
 	const Finding *finding;
 	const char *key;
-	bool		meets;			/* whether another user's name has the same
-								 * key */
+	bool		meets;			/* whether another user's case-folded name is
+								 * the same */
 } Unregistered;
 
 /*
- * State of one call of mend_registry(): the users who lack a row in the
- * registry, and how many warnings were raised.
+ * State of one call of mend_registry(): the users who lack a row in the table
+ * usernames, and how many warnings were raised.
  */
 typedef struct RegistryRepair
 {
@@ -49,7 +51,7 @@ typedef struct RegistryRepair
 								 * long */
 } RegistryRepair;
 
-/* qsort() comparator: by the key of the user's name, then by user_id */
+/* qsort() comparator: by the case-folded name, then by user_id */
 static int
 compare_keys(const void *a, const void *b)
 {
@@ -78,7 +80,7 @@ uuid_text(const pg_uuid_t *id)
  * Warn that two users have the same name, regardless of case.
  *
  * f: finding about the first user
- * user_id, name: the second user
+ * name, user_id: those of the second user
  */
 static void
 warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
@@ -143,8 +145,8 @@ name_of(const pg_uuid_t *user_id)
 }
 
 /*
- * Collect the users whose names have no row in the registry, and sort them by
- * the key of their names.
+ * Collect the users whose names have no row in the table usernames, and sort
+ * them by case-folded name.
  */
 static void
 collect(RegistryRepair *repair, const Finding *findings, uint64 n)
@@ -170,8 +172,9 @@ collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Find users who lack a row in the registry and whose names have the same key.
- * Set "meets" for them, and raise a warning. repair->user is sorted by key.
+ * Find users who lack a row in the table usernames and have the same
+ * case-folded name as another of them. Set their fields "meets", and raise a
+ * warning. repair->user is sorted by case-folded name.
  */
 static void
 note_pairs(RegistryRepair *repair)
@@ -190,9 +193,9 @@ note_pairs(RegistryRepair *repair)
 }
 
 /*
- * Find users who lack a row in the registry because another user's row has the
- * same key. If that is indeed the key of the other user's current name, set
- * "meets", and raise a warning.
+ * Find users who lack a row in the table usernames because another user's row
+ * has their case-folded name. If this really is the other user's current name,
+ * both users have the same name: set "meets", and raise a warning.
  */
 static void
 note_holders(RegistryRepair *repair)
@@ -220,9 +223,9 @@ note_holders(RegistryRepair *repair)
 }
 
 /*
- * Return whether another user has the same name as the user of a finding. In
- * that case, the rows of both users must stay. repair->user must be sorted by
- * user id.
+ * Return whether another user has the same name as the user of a finding. If
+ * so, the rows of both users in the table usernames must stay. repair->user
+ * must be sorted by user id.
  */
 static bool
 meets_another(const RegistryRepair *repair, const Finding *f)
@@ -235,8 +238,9 @@ meets_another(const RegistryRepair *repair, const Finding *f)
 }
 
 /*
- * Delete the rows of the registry whose key is not that of their user's
- * current name. Returns how many were deleted.
+ * Delete the rows of the table usernames that do not have their user's current
+ * name. The rows of users who have the same name as another user are left.
+ * Returns how many rows were deleted.
  */
 static int64
 release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
@@ -263,9 +267,9 @@ release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Insert the missing rows into the registry, except for users who have the
- * same name as another user, and those who were renamed meanwhile. Returns how
- * many rows were inserted.
+ * Insert the missing rows into the table usernames. Users who have the same
+ * name as another user are left out, and so are users who were renamed after
+ * verify() had found them. Returns how many rows were inserted.
  */
 static int64
 claim_names(const RegistryRepair *repair)
@@ -291,9 +295,9 @@ claim_names(const RegistryRepair *repair)
 }
 
 /*
- * Repair the findings about the registry, and warn about those that cannot be
- * repaired. Returns how many were repaired. Locks: row locks on the rows of
- * the registry that are deleted or inserted.
+ * Repair the findings about the table usernames, and warn about those that
+ * cannot be repaired. Returns how many were repaired. Locks: row locks on the
+ * rows of the table that are deleted or inserted.
  */
 int64
 mend_registry(const Finding *findings, uint64 n)

@@ -52,9 +52,9 @@ mend_count(const Finding *f)
 }
 
 /*
- * Repair one finding, unless it is about a null value or the registry of
- * usernames. mend_invalid() and mend_registry() have repaired these before.
- * Returns whether the finding was repaired.
+ * Repair one finding, unless it is about a null value or the table usernames.
+ * mend_invalid() and mend_registry() have repaired these before. Returns
+ * whether the finding was repaired.
  */
 static bool
 mend(const Finding *f)
@@ -75,8 +75,7 @@ mend(const Finding *f)
 }
 
 /*
- * Refresh all copies that the findings are about, and the feed, from the
- * posts.
+ * Refresh the feed and all copies that the findings are about, from the posts.
  */
 static void
 mend_views(const Finding *findings, uint64 n)
@@ -87,9 +86,7 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/*
-		 * only findings about posts have the columns by which a copy is found
-		 */
+		/* the key of a copy is that of its post; other items have no copies */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;
@@ -103,7 +100,8 @@ mend_views(const Finding *findings, uint64 n)
 
 /*
  * Repair all findings except those about null values, which mend_invalid() has
- * repaired. Returns how many were repaired.
+ * repaired. Then add all deltas to the posts' counters. Returns how many
+ * findings were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)

@@ -16,9 +16,9 @@
 #define MAX_WARNINGS 20
 
 /*
- * A finding of verify(), read from a row of the result of verify_run(). A null
- * text becomes an empty string, and a null id all zeros; the has_... members
- * tell whether the value was not null.
+ * A finding of verify(), read from a row of the result of verify_run(). If a
+ * text was null, its field is an empty string; if an id was null, its field is
+ * all zeros. The fields has_... tell whether the value was not null.
  */
 typedef struct Finding
 {
@@ -58,8 +58,7 @@ extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 /*
  * Writes the current username of an item's author into the item. "users" is
- * the name of the table to read the username from. The arguments are
- * ITEM_ARGUMENTS.
+ * the table that the username is read from. The arguments are ITEM_ARGUMENTS.
  */
 #define MEND_USERNAME_SQL(users) \
 	"UPDATE " POSTS_SQL " AS i SET user_username = u.username" \

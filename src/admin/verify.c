@@ -3,11 +3,11 @@
  *		blogstore.verify(): comparing counts, usernames and views with the
  *		items in the containers.
  *
- * One SQL statement compares everything except the registry of usernames,
- * which has a second statement. Both use the same snapshot. They are in plain
- * SQL on purpose, so that they share no code with what they check. SQL cannot
- * extract the text from HTML, cannot count characters in a database with
- * encoding SQL_ASCII, and cannot compute the keys of names. In these cases the
+ * One SQL statement compares everything except the table usernames, which has
+ * a second statement. Both use the same snapshot. They are in plain SQL on
+ * purpose, so that they share no code with what they check. SQL cannot extract
+ * the text from HTML, cannot count characters in a database with encoding
+ * SQL_ASCII, and cannot compute the keys of names. In these cases the
  * statements join a relation that C code has filled.
  *
  * Each container is read into a CTE, or in a subquery with OFFSET 0, and
@@ -53,9 +53,9 @@
 SQL_FUNCTION(verify);
 
 /*
- * SHOWN_COLUMNS_SQL lists the columns of a post that its copies in the views
- * also have. SHOWN_SQL is one row value of these columns, by which a post is
- * compared with a copy.
+ * SHOWN_COLUMNS_SQL is a list of the columns that a post has in common with
+ * its copy and its row of the feed. SHOWN_SQL makes one row value of them, by
+ * which a post is compared with the other two.
  */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
@@ -67,8 +67,8 @@ SQL_FUNCTION(verify);
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
 /*
- * The custom properties that the short form of post p keeps. $4 and $5 are
- * arguments of verify_sql.
+ * The part of the column properties that the short form of post p keeps. $4
+ * and $5 are arguments of verify_sql.
  */
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
@@ -76,8 +76,7 @@ SQL_FUNCTION(verify);
 
 /*
  * True if a queued rename job will write the name of an item's author into the
- * item. The FROM clause must have r, the row of the CTE renaming for that
- * author, by a left join.
+ * item. The caller left-joins the CTE renaming, as r, by the author's user_id.
  */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
@@ -86,17 +85,17 @@ SQL_FUNCTION(verify);
 	"num_nulls(id, post_id, user_id, user_username, title, content," \
 	" comment_count, like_count, creation_date)"
 
-/* Stands for null where rows are joined by an id that may be null. */
+/* Replaces null in a join by an id that may be null. */
 #define NO_UUID_SQL "'00000000-0000-0000-0000-000000000000'::uuid"
 
 /*
- * Part of a UNION that returns a finding for each value that an item must have
- * but that is null.
+ * Part of a UNION that returns a finding for each required value that is null.
  *
  * container, type, id, post_id, user_id, date: expressions for these columns
- *     of the finding
+ * of the finding
  * source: the FROM item, with alias i
- * properties: the required values, a list of MISSING() and MISSING_IF()
+ * properties: the columns that must not be null, a list of MISSING() and
+ * MISSING_IF()
  */
 #define INVALID_SQL(container, type, id, post_id, user_id, date, source, properties) \
 	" UNION ALL SELECT '" container "', 'invalid', " type ", " id ", " \
@@ -144,8 +143,8 @@ SQL_FUNCTION(verify);
  *	$1	whether to compare the views
  *	$2	the setting blogstore.feed_size
  *	$3	the setting blogstore.short_form_length
- *	$4	whether the short form keeps all custom properties
- *	$5	if not, the keys of the custom properties that it keeps
+ *	$4	whether the short form keeps all keys of the column properties
+ *	$5	if not, the keys that it keeps
  *	$6	on a cluster, the rows of the feeds of all nodes, as jsonb; else unused
  *
  * fill_in() replaces the names in braces. {users}, {tally}, {feed} and {nodes}
@@ -182,7 +181,8 @@ static const char verify_sql[] =
 
 	/*
 	 * All posts. comment_count and like_count are the counts that get_post()
-	 * would return; comments and likes are the numbers of items on the post.
+	 * would return; "comments" and "likes" are how many comments and likes the
+	 * post has.
 	 */
 	" post AS MATERIALIZED (SELECT p.id, p.post_id, p.user_id,"
 	" p.user_username, p.title, p.content,"
@@ -205,7 +205,7 @@ static const char verify_sql[] =
 
 	/*
 	 * Posts whose comments, likes and deltas are checked one by one. "lost"
-	 * means that the post itself does not exist.
+	 * means that there are such items, but the post does not exist.
 	 */
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
@@ -257,9 +257,8 @@ static const char verify_sql[] =
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
 	/*
-	 * An item has a wrong username if its author has another one, and no
-	 * rename job is queued that will correct the item. A null username is
-	 * wrong even if such a job is queued.
+	 * Items whose username is not that of their author. An item is left out if
+	 * a queued rename job will correct it, unless its username is null.
 	 */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
@@ -317,8 +316,8 @@ static const char verify_sql[] =
 	") AS finding";
 
 /*
- * The name by which statements refer to the ephemeral named relation of short
- * forms that show_short_forms() fills.
+ * Name of the ephemeral named relation with the short forms of all posts,
+ * which show_short_forms() fills.
  */
 #define SHORT_FORMS "short_forms"
 
@@ -335,8 +334,9 @@ static KeptPlan registry_plan = {
 };
 
 /*
- * The variant of verify_sql for one setting of blogstore.short_form_format.
- * "content" replaces {content}, "joined" replaces {joined}.
+ * What differs in verify_sql between the settings of
+ * blogstore.short_form_format: fill_in() replaces {content} by "content", and
+ * {joined} by "joined".
  */
 typedef struct Verifier
 {
@@ -478,7 +478,7 @@ source_here(VerifySource *source)
 }
 
 /*
- * Compare the registry of usernames with the names of users, and return the
+ * Compare the table usernames with the names of users, and return the
  * findings. This comparison is not a part of verify_sql, because on a cluster
  * the planner cannot plan a query that joins distributed tables with the
  * relation of keys of names that C code has computed.
@@ -599,9 +599,9 @@ findings_of_verify(uint64 *n, bool with_views)
 }
 
 /*
- * Report each function that a trigger, index, constraint or the like of a
- * container calls, if the function has no SET search_path clause: add a
- * finding to the result of verify(). Returns whether there is such a function.
+ * Add a finding to the result of verify() for each function without a SET
+ * search_path clause that a trigger, index, constraint or the like of a
+ * container calls. Returns whether there is such a function.
  */
 static bool
 put_unpinned(ReturnSetInfo *info, Container container)

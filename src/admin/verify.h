@@ -13,7 +13,7 @@
 #include "views/launcher/launcher.h"
 
 /*
- * Columns of a finding. verify() returns the first eight; the last is for
+ * Columns of a finding. verify() returns the first eight; the ninth is for
  * repair().
  */
 typedef enum FindingColumn
@@ -47,19 +47,21 @@ typedef enum FindingColumn
 
 /*
  * A query for the users in a table, with their names. It is run with the
- * DestReceiver that keyed_names_begin() returns, which adds the keys of the
- * names to the result rows.
+ * DestReceiver that keyed_names_begin() returns, which adds the key of each
+ * name (the case-folded name) to the result rows.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
 	" WHERE type = 'user' AND user_id IS NOT NULL"
 
 /*
- * Compares a registry of usernames with the users. KEYED_NAMES is a relation
- * of all users with the keys of their names, which C code has computed.
- * Returns a finding for each user without a row that has the right key, and
- * for each row with a wrong key. A row of a user whose name is null is not a
- * finding.
+ * Compares the table usernames with the users. KEYED_NAMES is a relation of
+ * all users with the keys of their names (the case-folded names), which C code
+ * has computed. Returns a finding for each user who has no row with the key of
+ * the user's name, and for each row whose key is not that of its user's name.
+ * Rows of users whose name is null are left out.
+ *
+ * registry: the table usernames; on a cluster, the part of it on this node
  */
 #define VERIFY_REGISTRY_SQL(registry) \
 	"SELECT 'users', 'registry', 'user', coalesce(a.user_id, n.user_id), NULL::uuid," \
@@ -81,19 +83,19 @@ typedef struct VerifySource
 								 * table usernames */
 
 	/*
-	 * A CTE named tally with one row for each post, which may join the CTE
-	 * account. Its columns:
+	 * The CTE "tally", which has one row for each post. It may join the CTE
+	 * "account". Its columns:
 	 *
 	 * post_id
 	 * comment_delta, like_delta: the sums of the post's deltas
 	 * comments, likes: how many comments and likes are on the post; NULL means
-	 *     none
+	 * none
 	 * odd: whether the comments, likes and deltas have to be checked one by
-	 *     one
+	 * one
 	 */
 	const char *tally;
-	const char *feed;			/* query for the rows of the feed of each node,
-								 * and the node's number */
+	const char *feed;			/* query for the feed rows of all nodes, each
+								 * with the number of its node */
 	const char *nodes;			/* query for the numbers of all nodes that have
 								 * a feed */
 	int			tables;			/* the tables that verify_sql reads, a
@@ -103,23 +105,22 @@ typedef struct VerifySource
 
 /*
  * Whether it is known which findings about the views are settled. A finding is
- * settled if it is not caused by a change that the worker has yet to apply.
+ * settled if it is not caused by a change that the worker has not applied yet.
  */
 typedef enum ViewsKnown
 {
 	VIEWS_NOT_ASKED,			/* views_look_end() has not been called yet */
-	VIEWS_SETTLED,				/* views_look_end() has found out which
-								 * findings are settled */
-	VIEWS_UNSETTLED				/* views_look_end() could not find out which
-								 * findings are settled, so none counts as
-								 * settled */
+	VIEWS_SETTLED,				/* known: views_look_end() has succeeded */
+	VIEWS_UNSETTLED				/* unknown: views_look_end() has failed, so
+								 * verify() leaves out findings about the
+								 * views */
 } ViewsKnown;
 
 /*
  * State of one comparison of the views (verify_settled.c). entry and pid
- * identify the worker that ran when the comparison began. "applied" is the
- * last round of the worker's main loop whose changes were in the views at that
- * time.
+ * identify the worker that ran when the comparison began. The views then
+ * showed the changes of all rounds of the worker's main loop up to number
+ * "applied".
  */
 typedef struct ViewsLook
 {
@@ -130,8 +131,8 @@ typedef struct ViewsLook
 
 	/*
 	 * On a cluster: for each node, the last round of its worker's main loop
-	 * whose changes were in the views, as the text of a jsonb. NULL on a
-	 * server that is not part of a cluster.
+	 * whose changes its views showed, as the text of a jsonb. NULL on a server
+	 * that is not part of a cluster.
 	 */
 	char	   *nodes;
 

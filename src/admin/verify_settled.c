@@ -8,16 +8,15 @@
  * rounds of its main loop, and notes in which round it last decoded a change
  * of a post (views/change_feed/told_posts.c).
  *
- *	1	views_look_begin() notes A, the last round whose changes are all
- *		applied to the views.
- *	2	The comparison takes its snapshot. The snapshot sees in the views all
- *		changes that were decoded up to round A.
+ *	1	views_look_begin() reads the number A of a round. The views show all
+ *		changes that were decoded in this round and before.
+ *	2	The comparison takes its snapshot, which sees these views.
  *	3	views_look_end() waits for the end of a round that began after the
  *		snapshot. At this end the worker has decoded all changes that the
  *		snapshot sees.
  *	4	If the worker has decoded no change of a finding's post after round A,
- *		the snapshot sees no change of that post that the views do not show
- *		yet. The finding is settled.
+ *		the views show all changes of that post that the snapshot sees. The
+ *		finding is settled.
  *
  * The feed can also lack a post, or have one too many, because another post
  * was created or deleted. Such a finding is settled only if all changes that
@@ -287,8 +286,8 @@ compare_ids(const void *a, const void *b)
 }
 
 /*
- * Return whether the nodes of the cluster have returned this id of a post in
- * their answer to views_look_end(). The id of all zeros stands for posts that
+ * Return whether look->unsettled contains the id of a post. The nodes of the
+ * cluster have returned these ids. The id of all zeros stands for posts that
  * were added to the feed or removed from it.
  */
 static bool
@@ -312,8 +311,9 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded, after the round look->applied of its
- * main loop, a change of any post that is not only a change of counts.
+ * Return whether, after the round look->applied of its main loop, the worker
+ * has decoded a change that may add a post to the feed or remove one. Every
+ * change except a change of counts may do so.
  */
 static bool
 told_of_list(const ViewsLook *look)

@@ -61,8 +61,8 @@ need_possible_worker(void)
 }
 
 /*
- * Check that this process is not the worker, in which the owner's triggers may
- * call these SQL functions. Errors: 55000.
+ * Check that this process is not the worker. The owner's triggers run in the
+ * worker, too, and may call these SQL functions. Errors: 55000.
  *
  * command: name of the SQL function, for the error message
  */
@@ -133,7 +133,7 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 		{
 			/*
 			 * ConditionVariablePrepareToSleep() comes before the test, so that
-			 * a wakeup after the test ends the sleep.
+			 * a wakeup between the test and the sleep is not lost.
 			 */
 			ConditionVariablePrepareToSleep(&entry->progress);
 			if (!test(arg))
@@ -232,10 +232,10 @@ typedef struct Wait
 } Wait;
 
 /*
- * Set wait->position to the end of the WAL, so that mark_passed() returns true
- * when the views show all WAL written by now. The function writes a logical
- * message to the WAL. By decoding this message, the worker learns that it has
- * decoded everything before.
+ * Write a logical message to the WAL, and set wait->position to its end. When
+ * the worker decodes the message, it has decoded everything before it. Later,
+ * mark_passed() returns true when the views show all changes before this
+ * position.
  */
 static void
 wait_mark(Wait *wait)
@@ -310,7 +310,10 @@ wait_advance(void *arg)
 
 		wait->jobs = jobs_to_wait_for(&wait->n_jobs);
 		wait->step = wait->n_jobs > 0 ? WAIT_JOBS : WAIT_COMMITTED;
-		/* the worker may be asleep, not knowing of a job queued just now */
+		/*
+		 * the worker may be asleep, and not know of a job that was queued just
+		 * now
+		 */
 		if (wait->n_jobs > 0 && entry != NULL)
 			worker_wake_at_once(entry);
 	}
@@ -390,16 +393,18 @@ posts_wait_begin(PostsWait *wait)
  * WaitTest of wait_for_posts(): return whether list_feed() and
  * list_user_posts() show all posts that were committed before the wait began.
  *
- * If readers may use the views, these lists show the posts once the worker has
- * applied them. If readers may not use the views, the lists are read from the
- * posts container, and show the posts at once. The worker can allow readers to
- * use the views at the end of each round of its main loop. A round that began
- * after the wait has applied the posts by then. A round that was in progress
- * when the wait began may not have, so the function waits for the end of that
- * round.
+ * While readers may use the views, these lists show the posts once the worker
+ * has applied them to the views. While readers may not use the views, the
+ * lists are read from the container posts, and show the posts at once.
+ *
+ * But at the end of a round of its main loop, the worker may allow readers to
+ * use the views. If the round began before the wait, the views may lack the
+ * posts. So while readers may not use the views, the function waits for the
+ * end of the round that was in progress when the wait began.
  *
  * On a cluster, readers on another node may use the views while readers on
- * this node may not. So the wait goes on until readers on this node may.
+ * this node may not. So the function waits until readers on this node may use
+ * them.
  */
 static bool
 posts_shown(void *arg)
@@ -484,9 +489,9 @@ rebuild_views(PG_FUNCTION_ARGS)
 }
 
 /*
- * Set view_state.enabled, which says whether the worker may run. If that is a
- * change, also set view_state.ready to false, so that readers do not use the
- * views. Returns whether it is a change.
+ * Set view_state.enabled, which says whether the worker may run. If its value
+ * changes, also set view_state.ready to false, so that readers do not use the
+ * views. Returns whether the value has changed.
  */
 static bool
 set_enabled(bool enabled)
@@ -533,7 +538,8 @@ forget_position(void)
  * commit.
  *
  * If the worker was stopped and its slot does not exist, the slot was dropped
- * on purpose, for example by drop_slots().
+ * on purpose, for example by drop_slots(). The function then calls
+ * forget_position().
  *
  * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,
  * exclusive) until the transaction ends. stop_worker() takes it too.
@@ -566,14 +572,14 @@ size_text(int64 bytes)
  * blogstore.stop_worker(drop_slot): stop the worker, and do not start it again
  * until start_worker() is called.
  *
- * The function stops the worker before it writes to view_state, because the
- * worker may wait for a lock on view_state while this function waits for the
- * worker to exit.
+ * The function stops the worker before it writes to view_state. Otherwise the
+ * worker could wait for a lock on view_state, while this function waits for
+ * the worker to exit.
  *
- * The slot retains WAL even if the containers are dropped or altered, or the
- * library is no longer preloaded. So drop_slot works in these cases, too. The
- * function does not write to view_state then, so the next worker finds out
- * itself whether it is needed.
+ * If the containers were dropped or altered, or the library is no longer
+ * preloaded, the slot still retains WAL. So drop_slot works in these cases,
+ * too. The function then does not write to view_state, and the next worker
+ * finds out itself whether it is needed.
  *
  * Errors: 22004, 25001, 25006; 55000 if drop_slot is false and no worker can
  * run; 55006 if a process that is no worker uses the slot. Locks: the

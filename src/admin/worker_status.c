@@ -370,8 +370,8 @@ status_stopped(Status *status, int64 caught_up)
 }
 
 /*
- * Return whether the worker is disabled by view_state, which stop_worker()
- * writes. Returns false if that table cannot be read.
+ * Return whether the table view_state says that the worker is disabled,
+ * because stop_worker() was called. Returns false if the table cannot be read.
  */
 static bool
 stopped_by_row(void)
@@ -385,8 +385,8 @@ stopped_by_row(void)
 }
 
 /*
- * Return whether the worker is stopped. A worker that is not running yet reads
- * view_state when it starts; until then, read it here.
+ * Return whether the worker is stopped. If it has not started yet, view_state
+ * tells whether it will be stopped.
  *
  * entry: a copy of the worker's entry, or NULL if the database has none
  */
