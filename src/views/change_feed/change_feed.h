@@ -9,9 +9,8 @@
  *			 -- held_back.c, dirty_set.c -->  keys of posts, users, ...
  *
  * The change feed reports which posts have changed, not how. The worker then
- * reads the current state of these posts. In this folder "view feed" means the
- * container feed, the view of the newest posts, because "feed" alone could
- * mean the change feed.
+ * reads the current state of these posts. In names, "feed_view" means the
+ * container feed, because "feed" alone could mean the change feed.
  */
 #ifndef BLOGSTORE_CHANGE_FEED_H
 #define BLOGSTORE_CHANGE_FEED_H
@@ -26,12 +25,12 @@ struct AppliedPosition;
 /*
  * Prefixes of blogstore's logical messages in WAL.
  *
- * WAIT_MARK: a process waits until the views show all commits before the
- * message.
- * LOOK_MARK: verify() waits until the worker has decoded all WAL before the
- * message.
- * TOUCH_MARK: a node of a cluster asks the worker to refresh the copy of the
- * post whose PostKey the message carries.
+ * WAIT_MARK: written by a process that waits until the views show all commits
+ * before the message.
+ * LOOK_MARK: written by verify(), which waits until the worker has decoded all
+ * WAL before the message.
+ * TOUCH_MARK: written on a node of a cluster, so that the worker refreshes the
+ * copy of a post. The message carries the PostKey of the post.
  */
 #define WAIT_MARK "blogstore"
 #define LOOK_MARK "blogstore look"
@@ -57,15 +56,15 @@ typedef struct CountedPost
 	pg_uuid_t	post_id;
 
 	/*
-	 * Number of deltas that were inserted for the post, without stripes
-	 * (deltas that one process updates again and again). Many such deltas make
-	 * the worker fold sooner (folding.c).
+	 * Number of deltas that were inserted for the post, not counting stripes
+	 * (deltas that one process updates again and again). If there are many,
+	 * the worker adds them to the post's counter sooner (folding.c).
 	 */
 	int64		deltas;
 
 	/*
-	 * Whether the post has got deltas besides its counter, which the worker
-	 * has to fold (add to the counter).
+	 * Whether a delta other than the counter was written. The worker then adds
+	 * it to the counter and deletes it (folding.c).
 	 */
 	bool		beside;
 } CountedPost;
@@ -73,9 +72,9 @@ typedef struct CountedPost
 #define TOLD_PLACES 1024
 
 /*
- * In shared memory, one for each worker: records in which round of the
- * worker's main loop the change feed last reported a change to a post. The
- * rounds are numbered. See told_posts.c.
+ * Tells verify() in which round of the worker's main loop the change feed last
+ * reported a change of a post. The rounds are numbered. Each worker has a
+ * ToldPosts in shared memory. See told_posts.c.
  */
 typedef struct ToldPosts
 {
@@ -84,12 +83,12 @@ typedef struct ToldPosts
 								 * last one */
 	pg_atomic_uint64 ended;
 	pg_atomic_uint64 complete;	/* number of the last round of the worker's
-								 * main loop that decoded all WAL which was
-								 * flushed when the round began */
+								 * main loop that decoded all WAL flushed
+								 * before the round */
 
 	/*
-	 * Number of a round of the worker's main loop. The views show all changes
-	 * that the change feed reported in this round and before.
+	 * The views show all changes that the change feed has reported up to and
+	 * including the round of the worker's main loop with this number.
 	 */
 	pg_atomic_uint64 applied;
 

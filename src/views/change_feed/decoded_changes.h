@@ -1,8 +1,9 @@
 /*
  * decoded_changes.h
- *		The changes that the output plugin finds in WAL and passes to the
- *		decoder, and the roles of the tables that are changed. The decoder adds
- *		each struct Change to a dirty set (dirty_set.c).
+ *		struct Change, which the output plugin passes to the decoder for each
+ *		change that it finds in WAL, and RelationRole, which tells what a
+ *		changed table is used for. The decoder adds each struct Change to a
+ *		dirty set (dirty_set.c).
  *
  * Only files of views/change_feed/ include this header.
  */
@@ -29,9 +30,10 @@ typedef enum ChangeKind
 	CHANGE_USERNAME,			/* the username in items of a user may be out
 								 * of date */
 	CHANGE_FEED_VIEW,			/* a session other than the worker wrote to the
-								 * view feed */
+								 * container feed */
 	CHANGE_JOB,
-	CHANGE_ANYTHING,			/* anything in the views may be out of date */
+	CHANGE_ANYTHING,			/* any copy and any row of the feed may be out
+								 * of date */
 	CHANGE_AWAITED				/* a process waits until the views are up to
 								 * date */
 } ChangeKind;
@@ -41,17 +43,16 @@ typedef struct Change
 	ChangeKind	kind;
 
 	/*
-	 * Whether the change is a write of another session to the copies or the
-	 * feed. The worker need not correct such writes at once
-	 * (deferred_refresh.c).
+	 * Whether a session other than the worker wrote to the copies or the feed.
+	 * The worker corrects such a write after a delay (deferred_refresh.c).
 	 */
 	bool		later;
 	bool		message;
 
 	/*
-	 * For CHANGE_COUNTS: whether the change is the insert of a delta that is
-	 * neither the post's counter nor a stripe (a delta that one process
-	 * updates again and again).
+	 * For CHANGE_COUNTS: whether a delta was inserted that is neither the
+	 * post's counter nor a stripe (a delta that one process updates again and
+	 * again).
 	 */
 	bool		more;
 	bool		beside;			/* for CHANGE_COUNTS: whether the delta is not
@@ -59,7 +60,8 @@ typedef struct Change
 
 	/*
 	 * For CHANGE_POST: whether the post may have been deleted or moved to
-	 * another node. For CHANGE_ANYTHING: whether any posts may have been.
+	 * another node. For CHANGE_ANYTHING: whether any post may have been
+	 * deleted or moved to another node.
 	 */
 	bool		gone;
 
@@ -101,11 +103,11 @@ typedef struct RoleEntry
 	Oid			relid;
 	RelationRole role;
 	bool		complete;		/* whether the relation has all columns that
-								 * its role needs */
+								 * the output plugin needs */
 
 	/*
-	 * Attribute numbers of the columns that the output plugin reads. A column
-	 * that the relation lacks has 0.
+	 * Attribute numbers of the columns that the output plugin reads; 0 if the
+	 * relation lacks the column.
 	 */
 	AttrNumber	id;
 	AttrNumber	user_id;

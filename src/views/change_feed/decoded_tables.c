@@ -1,11 +1,12 @@
 /*
  * decoded_tables.c
- *		Finds the role of a decoded relation: of which container it is a leaf,
- *		which type of items it holds, and the numbers of the columns that the
- *		output plugin reads.
+ *		Finds the role of a relation whose changes are decoded, that is, what
+ *		blogstore uses the relation for. Also finds the numbers of the columns
+ *		that the output plugin reads.
  *
  * The catalogs are read with the historic snapshot of the decoded transaction.
- * The role of a relation is cached until the relation is invalidated.
+ * The role of a relation is cached until the server sends an invalidation
+ * message for the relation.
  *
  * Runs in the worker, or in a backend that decodes the slot by SQL.
  */
@@ -22,8 +23,8 @@
 #include "utils/rel.h"
 
 /*
- * The cached roles, by relation OID. The cache belongs to the process, not to
- * a decoding context.
+ * The cached RoleEntry structs, by relation OID. The cache lives as long as
+ * the process.
  */
 static HTAB *roles = NULL;
 
@@ -58,8 +59,9 @@ roles_create(void)
 }
 
 /*
- * Return the number of the column that has the given name and the data type of
- * the given property, or 0 if the relation has no such column.
+ * Return the number of the column with the given name and with the data type
+ * of the field "prop" in blogstore's tables. Returns 0 if there is no such
+ * column.
  */
 static AttrNumber
 column(TupleDesc desc, const char *name, Property prop)
@@ -135,8 +137,8 @@ role_complete(const RoleEntry *entry)
 
 /*
  * Return the role of a relation, with the numbers of its columns. The result
- * is valid until the next invalidation message is processed. The caller has
- * set up a historic snapshot.
+ * is valid until the process accepts invalidation messages again. The caller
+ * has set up a historic snapshot.
  */
 const RoleEntry *
 role_of(Relation relation)

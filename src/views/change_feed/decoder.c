@@ -1,16 +1,18 @@
 /*
  * decoder.c
- *		Logical decoding inside the worker, in bounded steps.
+ *		Logical decoding inside the worker. Each call decodes a limited amount
+ *		of WAL.
  *
  * The decoder works like pg_logical_slot_get_changes() and walsenders
  * (logicalfuncs.c, walsender.c), but its decoding context lives as long as the
  * worker. The decoder adds the keys of changed posts and users to dirty sets
  * (dirty_set.c), from which the worker updates the views.
  *
- * While changes are decoded, the catalog caches are filled with historic
- * contents. So they must be reset before and after decoding, unless historic
- * and current contents are the same (caches_agree()). Filling the caches costs
- * more than all other work of a small round of the worker's main loop.
+ * Decoding fills the catalog caches with rows that historic snapshots see. So
+ * the caches are reset before and after decoding. Filling them again takes
+ * longer than all other work of a small round of the worker's main loop. So
+ * they are kept if current and historic snapshots see the same rows
+ * (caches_agree()).
  *
  * Runs in the worker, outside of transactions.
  */
@@ -38,10 +40,11 @@ struct Decoder
 	LogicalDecodingContext *ctx;
 	DirtySet   *dirty;			/* changes to be applied in the current round
 								 * of the worker's main loop */
-	DirtySet   *later;			/* writes of other sessions to the views, which
-								 * the worker corrects after a delay */
-	HeldBack   *held;			/* committed transactions that other processes
-								 * do not see yet */
+	DirtySet   *later;			/* writes of sessions other than the worker to
+								 * the views, which the worker corrects after a
+								 * delay */
+	HeldBack   *held;			/* changes of committed transactions that other
+								 * processes do not see yet */
 	ToldPosts  *told;
 	TransactionId last_xid;
 	DirtySet   *target;			/* set that receives the changes of the
@@ -54,8 +57,9 @@ struct Decoder
 								 * note_invalidations() last ran */
 
 	/*
-	 * WAL position after the commits of all catalog changes whose invalidation
-	 * messages this process had received when note_invalidations() last ran.
+	 * End of WAL when note_invalidations() last ran. The catalog changes of
+	 * which invalidation messages had told this process by then were committed
+	 * before this position.
 	 */
 	XLogRecPtr	invalidated;
 };
@@ -94,11 +98,11 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * Write callback of the decoding context: add the change that the output
  * plugin reports to a dirty set.
  *
- * A change is held back if its transaction still appears as running
- * (held_back.c). A change from a logical message is never held back, because
- * it does not depend on the end of a transaction. Any other change is decoded
- * after the commit record, so only committing transactions are held back, and
- * these are few.
+ * If the change's transaction still appears as running to other processes, the
+ * change is held back (held_back.c). Only few transactions are held back:
+ * changes are decoded when their commit record is decoded, and a backend ends
+ * its transaction soon after it has written this record. A logical message is
+ * not held back, because it does not depend on the end of a transaction.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -127,8 +131,8 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 }
 
 /*
- * Remember that this process has received all invalidation messages up to now.
- * See caches_agree().
+ * Remember that this process has received all invalidation messages sent so
+ * far. See caches_agree().
  */
 static void
 note_invalidations(Decoder *decoder)
@@ -143,12 +147,12 @@ note_invalidations(Decoder *decoder)
  * three sets:
  *
  * dirty: receives the changes to be applied at once
- * later: receives writes of other sessions to the views
+ * later: receives writes of sessions other than the worker to the views
  * held: receives the changes of transactions that other processes do not see
  * yet
  *
- * told: receives the round of the worker's main loop in which each change was
- * decoded (told_posts.c)
+ * For each changed post, the decoder also stores in "told" the current round
+ * of the worker's main loop (told_posts.c).
  *
  * Errors: those of ReplicationSlotAcquire() and CreateDecodingContext().
  *
@@ -200,21 +204,21 @@ forget_catalogs(void)
 }
 
 /*
- * Return whether the catalog caches fit both current snapshots and the
- * historic snapshots of the transactions that are decoded next. If so, the
- * caches need not be reset.
+ * Return whether current snapshots and the historic snapshots of the
+ * transactions that are decoded next see the same catalog rows. If so, the
+ * catalog caches need not be reset.
  *
- * The caches fit if all these transactions began after the last catalog
- * change. Current and historic snapshots then see the result of that change,
- * and a later change sends another invalidation message. If a transaction
- * began before the last change, its historic snapshot may read older catalog
- * contents. These would stay in the caches, because the message of that change
- * has already been processed.
+ * They see the same rows if all these transactions began after the last
+ * catalog change. If another catalog change follows, its invalidation message
+ * removes the old rows from the caches. But if a transaction began before the
+ * last catalog change, its historic snapshot may put older rows into the
+ * caches. These would stay there, because the message of that change has
+ * already been processed.
  *
- * The commit record of a catalog change precedes the change's invalidation
- * messages, so it lies before the end of WAL as read after the messages
- * arrived. In-place updates of catalogs have no commit record, but they look
- * the same to all snapshots.
+ * The commit record of a catalog change is written before its invalidation
+ * messages are sent. So it lies before the end of WAL that
+ * note_invalidations() reads after the messages have arrived. In-place updates
+ * of catalogs have no commit record, but all snapshots see them.
  */
 static bool
 caches_agree(Decoder *decoder)
@@ -231,9 +235,9 @@ caches_agree(Decoder *decoder)
 
 /*
  * Decode WAL up to the flushed position "upto", or until the set
- * decoder->dirty is full. Returns the position reached. All commits before
- * that position are in the decoder's dirty sets, or were decoded earlier.
- * Errors: XX001 if WAL cannot be read.
+ * decoder->dirty is full. Returns the position reached. This and earlier calls
+ * have added the changes of all commits before that position to the decoder's
+ * dirty sets. Errors: XX001 if WAL cannot be read.
  */
 XLogRecPtr
 decoder_read(Decoder *decoder, XLogRecPtr upto)
@@ -249,8 +253,8 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 	}
 
 	/*
-	 * This context is never reset, because the WAL reader keeps memory that it
-	 * allocates here.
+	 * This memory context is never reset, because the WAL reader keeps memory
+	 * that it allocates here.
 	 */
 	old = MemoryContextSwitchTo(decoder->ctx->context);
 	CurrentResourceOwner = decoder->owner;
@@ -259,9 +263,9 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 		forget_catalogs();
 
 	/*
-	 * Forget the last transaction, so that the set for its changes is chosen
-	 * anew. Another transaction may have its xid by now, and the worker may
-	 * have emptied the set.
+	 * Let write_change() choose the set for the next change anew, even if the
+	 * change belongs to the last transaction: the worker may have freed the
+	 * last set.
 	 */
 	decoder->last_xid = InvalidTransactionId;
 	decoder->at_end = false;
@@ -293,7 +297,7 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 
 /*
  * Return whether the last decoder_read() reached the end of flushed WAL. An
- * incomplete record at the end does not count.
+ * incomplete record at the end is ignored.
  */
 bool
 decoder_at_end(const Decoder *decoder)
@@ -303,11 +307,10 @@ decoder_at_end(const Decoder *decoder)
 
 /*
  * Return how many bytes of WAL the server could remove if the slot were
- * confirmed up to lsn. By this the worker decides whether confirming is
- * worthwhile.
+ * confirmed up to lsn. The worker confirms the slot if that is worthwhile.
  *
- * The server finds a new restart point for the slot when it decodes certain
- * records, such as checkpoints. It keeps the first one found until the slot is
+ * While decoding certain records, such as checkpoints, the server finds a new
+ * restart point for the slot. It keeps the first one found until the slot is
  * confirmed past it; see LogicalIncreaseRestartDecodingForSlot(). The fields
  * of the slot are read without the slot's spinlock, because only this process
  * writes them.
@@ -327,7 +330,7 @@ decoder_could_release(XLogRecPtr lsn)
 /*
  * Confirm the slot up to lsn, so that the server may remove older WAL. The
  * caller has applied all changes before lsn to the views, and has flushed the
- * commits that did this.
+ * commits of the transactions that applied them.
  */
 void
 decoder_confirm(XLogRecPtr lsn)

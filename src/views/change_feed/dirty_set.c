@@ -4,13 +4,12 @@
  *		views (the copies of posts in users, and the feed). The decoder fills a
  *		dirty set, and the worker updates the views from it.
  *
- * A thousand likes of one post make one key. A set is bounded. If it gets more
- * than MAX_KEYS posts, which takes one very large transaction, it drops their
- * keys and notes that anything may be out of date. The worker then rebuilds
- * the views. The keys of posts that were deleted or moved to another node (the
- * table "gone") have a bound of their own. They are kept even if anything is
- * out of date, because a rebuild would not tell other nodes of a cluster about
- * these posts.
+ * All changes of a post share one key. A set that gets more than MAX_KEYS
+ * posts, as it can after one very large transaction, drops their keys and sets
+ * "anything". The worker then rebuilds the views. The keys of posts that were
+ * deleted or moved to another node are also in the table "gone", which is kept
+ * if the other keys are dropped, because a rebuild does not tell other nodes
+ * of a cluster about these posts.
  *
  * Runs in the worker.
  */
@@ -23,41 +22,42 @@
 
 #define BATCH_KEYS 10000		/* a set with this many keys is applied to the
 								 * views before more WAL is decoded */
-#define MAX_KEYS 200000			/* largest number of keys of one kind, about 20
-								 * MB */
+#define MAX_KEYS 200000			/* largest number of keys in one hash table,
+								 * which takes about 20 MB */
 
 struct DirtySet
 {
 	MemoryContext context;
-	HTAB	   *posts;			/* keys of changed posts: table of PostKey, or
+	HTAB	   *posts;			/* hash table of the PostKeys of changed posts,
+								 * or NULL */
+	HTAB	   *gone;			/* hash table of the PostKeys of posts that
+								 * were deleted or moved to another node, or
 								 * NULL */
-	HTAB	   *gone;			/* keys of posts that were deleted or moved to
-								 * another node: table of PostKey, or NULL */
-	HTAB	   *counted;		/* posts whose deltas have changed: table of
-								 * CountedPost, or NULL */
-	HTAB	   *users;			/* ids of users whose names have changed: table
-								 * of pg_uuid_t, or NULL */
+	HTAB	   *counted;		/* hash table of CountedPost: posts whose
+								 * deltas have changed; or NULL */
+	HTAB	   *users;			/* hash table of the ids (pg_uuid_t) of users
+								 * whose names have changed, or NULL */
 	int64		changes;
 	int64		count_changes;	/* number of changes of deltas added since the
 								 * set was last emptied */
-	bool		jobs;			/* jobs were queued */
-	bool		feed_view;		/* whether another session wrote to the view
-								 * feed */
+	bool		jobs;			/* whether jobs were queued */
+	bool		feed_view;		/* whether a session other than the worker
+								 * wrote to the container feed */
 
 	/*
-	 * Whether anything in the views may be out of date, for example because
-	 * too many posts have changed. The tables "posts" and "counted" are empty
-	 * then.
+	 * Whether any copy and any row of the feed may be out of date, for example
+	 * because too many posts have changed. The tables "posts" and "counted"
+	 * are empty then.
 	 */
 	bool		anything;
 
 	/*
-	 * Whether any posts may have been deleted or moved to another node. The
-	 * keys of such posts are unknown, and the table "gone" is empty.
+	 * Whether posts with unknown keys may have been deleted or moved to
+	 * another node. The table "gone" is empty then.
 	 */
 	bool		any_gone;
-	bool		all_users;		/* Whether the name of any user may have
-								 * changed. The table "users" is empty then. */
+	bool		all_users;		/* whether the name of any user may have
+								 * changed; the table "users" is empty then */
 	bool		waited;			/* whether a process waits until the views are
 								 * up to date */
 };
@@ -132,8 +132,8 @@ add_anything(DirtySet *dirty)
 }
 
 /*
- * Note that any posts may have been deleted or moved to another node. Their
- * keys are unknown, or too many for the table "gone".
+ * Note that posts may have been deleted or moved to another node, and that
+ * their keys are unknown or too many for the table "gone".
  */
 static void
 add_any_gone(DirtySet *dirty)
@@ -151,7 +151,8 @@ add_all_users(DirtySet *dirty)
 }
 
 /*
- * Add to a set what a decoded change may have made out of date in the views.
+ * Add a decoded change to a set: the key of the changed post or user, or a
+ * flag.
  */
 void
 dirty_add(DirtySet *dirty, const Change *change)
@@ -202,10 +203,10 @@ dirty_add(DirtySet *dirty, const Change *change)
 }
 
 /*
- * Add the posts of another set to the set "dirty".
+ * Add the posts in a hash table of another set to the set "dirty".
  *
- * posts: table of the other set, whose posts are to be added.
- * gone: whether these posts were deleted or moved to another node.
+ * posts: the hash table, of PostKeys; may be NULL
+ * gone: whether these posts were deleted or moved to another node
  */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
@@ -228,7 +229,7 @@ merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 }
 
 /*
- * Add everything that the set "other" has to the set "dirty". "other" is not
+ * Add everything in the set "other" to the set "dirty". "other" is not
  * changed.
  */
 void
@@ -316,8 +317,8 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 }
 
 /*
- * Move the posts whose deltas have changed from the set "dirty" to the set
- * "counts".
+ * Remove the posts whose deltas have changed from the set "dirty", and add
+ * them to the set "counts".
  */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
@@ -339,9 +340,9 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Move up to "limit" posts whose deltas have changed from the set "counts" to
- * the set "dirty". If no such posts are left in "counts", move all of its
- * other contents, too.
+ * Remove up to "limit" posts whose deltas have changed from the set "counts",
+ * and add them to the set "dirty". If no such posts are left in "counts", move
+ * the other contents of "counts", too.
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
@@ -367,9 +368,9 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * A set knows only the number of changes of all its posts together. So
-	 * count one change for each moved post. When the last posts of "counts"
-	 * are moved, dirty_merge() moves the remaining number.
+	 * A set counts the changes of all its posts together. So count one change
+	 * for each post moved here. If there were more changes, dirty_merge()
+	 * moves the remaining number when it moves the last posts of "counts".
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;
@@ -377,7 +378,7 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	counts->count_changes -= moved;
 }
 
-/* Return the number of keys in a set, without the table "gone". */
+/* Return the number of keys in a set, not counting the table "gone". */
 static long
 count_keys(const DirtySet *dirty)
 {
@@ -411,8 +412,8 @@ dirty_writes(const DirtySet *dirty)
 }
 
 /*
- * Return whether the worker has to read the job queue: jobs were queued, or
- * applying the set will queue renames.
+ * Return whether the worker has to look for queued jobs: the set notes that
+ * jobs were queued, or applying it to the views will queue rename jobs.
  */
 bool
 dirty_jobs(const DirtySet *dirty)
@@ -427,7 +428,7 @@ dirty_feed_view(const DirtySet *dirty)
 }
 
 /*
- * Return whether a process waits for the views that was not waiting yet when
+ * Return whether a process has begun to wait for the views since
  * dirty_answered() was last called.
  */
 bool
@@ -444,8 +445,7 @@ dirty_await(DirtySet *dirty)
 
 /*
  * Note that no process waits for the views any more. The worker has applied
- * all changes that a process waited for, or is about to apply them
- * (note_due()).
+ * all changes for which a process has waited, or is about to apply them.
  */
 void
 dirty_answered(DirtySet *dirty)
@@ -454,8 +454,8 @@ dirty_answered(DirtySet *dirty)
 }
 
 /*
- * Return whether anything in the views may be out of date, so that the worker
- * has to rebuild them.
+ * Return whether any copy and any row of the feed may be out of date. The
+ * worker then rebuilds the views.
  */
 bool
 dirty_anything(const DirtySet *dirty)
@@ -464,8 +464,8 @@ dirty_anything(const DirtySet *dirty)
 }
 
 /*
- * Return whether any posts may have been deleted or moved to another node. The
- * keys of such posts are unknown, so dirty_gone() does not list them.
+ * Return whether posts with unknown keys may have been deleted or moved to
+ * another node. dirty_gone() does not return these posts.
  */
 bool
 dirty_any_gone(const DirtySet *dirty)
@@ -474,8 +474,8 @@ dirty_any_gone(const DirtySet *dirty)
 }
 
 /*
- * Return whether the name of any user may have changed. dirty_users() lists no
- * users then.
+ * Return whether the name of any user may have changed. dirty_users() returns
+ * no users then.
  */
 bool
 dirty_all_users(const DirtySet *dirty)
@@ -490,8 +490,8 @@ dirty_changes(const DirtySet *dirty)
 }
 
 /*
- * Copy the entries of a hash table of keys to an array in the current memory
- * context. *n receives their number. Returns NULL if the table is NULL.
+ * Return the entries of a hash table as an array of *n elements, in the
+ * current memory context. Returns NULL if the hash table is NULL.
  */
 static void *
 copy_keys(HTAB *table, Size entrysize, int *n)
@@ -518,7 +518,8 @@ dirty_posts(const DirtySet *dirty, int *n)
 
 /*
  * Return the keys of all posts that were deleted or moved to another node, an
- * array of *n elements. They are known even if dirty_anything() returns true.
+ * array of *n elements. The set has these keys even if dirty_anything()
+ * returns true.
  */
 PostKey *
 dirty_gone(const DirtySet *dirty, int *n)
@@ -550,8 +551,8 @@ dirty_users(const DirtySet *dirty, int *n)
 }
 
 /*
- * Empty a set, after the worker has applied it. The set still notes whether a
- * process waits for the views.
+ * Empty a set, after the worker has applied it. The flag "waited" stays as it
+ * is.
  */
 void
 dirty_clear(DirtySet *dirty)

@@ -13,9 +13,10 @@
  * slot is not confirmed past the transaction, so that the next worker decodes
  * the transaction again after a crash.
  *
- * A process that has seen such a transaction end may call wait_for_views().
- * The worker answers this process in a round of its main loop that began
- * later, and so has found that the transaction has ended.
+ * A process may see such a transaction end and then call wait_for_views(). The
+ * worker answers the call in a round of its main loop that begins after the
+ * call. In that round it finds that the transaction has ended, and applies its
+ * changes before it answers.
  *
  * Runs in the worker.
  */
@@ -43,8 +44,8 @@ struct HeldBack
 };
 
 /*
- * Create an empty list of transactions. The list lives in the memory context
- * "parent".
+ * Create an empty list of held-back transactions. The list lives in the memory
+ * context "parent".
  */
 HeldBack *
 held_back_create(MemoryContext parent)

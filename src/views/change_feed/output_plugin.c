@@ -4,15 +4,16 @@
  *		it may make out of date in the views (the copies of posts in users, and
  *		the feed).
  *
- * The plugin reports changes of posts and of deltas, because the copies show
- * both, and new jobs. It also reports writes of other sessions to copies, the
- * feed and usernames, because the owner may write to the tables directly.
+ * The plugin reports new jobs, and changes of posts and deltas, which the
+ * copies show. It also reports writes of sessions other than the worker to
+ * copies, the feed and usernames, because the owner may write to the tables
+ * directly.
  *
  * The plugin does not report comments and likes, because their transaction
  * also writes a delta. It does not report a new username if the same
- * transaction has queued a rename job for the user. And it leaves out the
- * worker's own writes to the views, and the worker's folding of deltas. It
- * recognizes these transactions by their origin
+ * transaction has queued a rename job for the user. It skips transactions in
+ * which the worker itself has written to the views or has added deltas to
+ * counters. It recognizes them by their replication origin
  * (storage/bookkeeping/own_writes.c).
  *
  * The plugin reads only catalogs, with the historic snapshot of the decoded
@@ -68,8 +69,8 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 }
 
 /*
- * Report that anything in the views may be out of date. Called for a change
- * that does not tell which item it changed.
+ * Report that any copy and any row of the feed may be out of date. Called if
+ * WAL does not tell which item was changed.
  *
  * role: the role of the changed table. Unless it is ROLE_DELTAS, the function
  * also reports that any post may have been deleted or moved to another node.
@@ -89,7 +90,7 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 /*
  * Return the id of a tuple of posts or copies. An old tuple has only the
  * columns of the replica identity. On a cluster, the replica identity of posts
- * has post_id instead of id; the two are equal in a post.
+ * has post_id instead of id; in a post, the two are equal.
  */
 static Datum
 id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
@@ -122,9 +123,9 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	if (no_id || no_user || no_date)
 	{
 		/*
-		 * An old tuple lacks its id, author or date if the owner has changed
-		 * the replica identity of the table. A new tuple in which one of these
-		 * is null is not a valid item, and queries do not show it.
+		 * An old tuple lacks its id, author or date only if the owner has
+		 * changed the replica identity of the table. If one of these is null
+		 * in a new tuple, the item is not valid, and queries do not show it.
 		 */
 		if (!whole)
 			send_anything(ctx, role->role);
@@ -134,9 +135,7 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
 
-	/*
-	 * A changed copy counts as gone, because its post may be on another node.
-	 */
+	/* The post of a changed copy may be on another node. */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);
@@ -146,8 +145,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 
 /*
  * Report that the deltas of a post have changed, because the post was deleted
- * or got another id. Deltas of the old id may remain; the worker then folds
- * them.
+ * or got another id. The worker then looks for deltas that are left with the
+ * old id.
  */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -205,10 +204,10 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 
 /*
  * Report an insert, update or delete of a delta. The insert of a post's
- * counter is not reported while all of its counts are 0.
+ * counter is not reported if all of its counts are 0.
  *
- * delta: the new tuple, for a delete the old one, or NULL if WAL does not have
- * the old tuple.
+ * delta: the new tuple; for a delete the old tuple; NULL if WAL lacks the old
+ * tuple.
  */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -298,8 +297,9 @@ send_user(LogicalDecodingContext *ctx, Datum user_id)
 }
 
 /*
- * Report an update of a user if it may have changed the username. A rename job
- * of the same transaction makes the report needless.
+ * Report an update of a user that may have changed the username. If the same
+ * transaction has queued a rename job for the user, nothing is reported,
+ * because the job updates the user's items.
  */
 static void
 user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -320,8 +320,8 @@ user_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 		return;
 
 	/*
-	 * The plugin cannot read TOASTed names, so it reports the user. blogstore
-	 * never writes a TOASTed name.
+	 * The plugin cannot read TOASTed names. It reports the user if one of the
+	 * two names is TOASTed. blogstore never writes a TOASTed name.
 	 */
 	if (!no_name && !no_old_name &&
 		!VARATT_IS_EXTERNAL(DatumGetPointer(name)) &&
@@ -380,9 +380,9 @@ plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Report a change of a table that lacks a column which the plugin needs to
- * identify the item. The owner has altered the table. A new username is not
- * reported then; verify() finds it.
+ * Report a change of a table from which the owner has dropped a column that
+ * the plugin needs. A new username in such a table of users is not reported;
+ * verify() finds it.
  */
 static void
 incomplete_changed(LogicalDecodingContext *ctx, const RoleEntry *role)
@@ -492,7 +492,7 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Skip the changes of transactions that carry the worker's origin
+ * Skip the changes of transactions with the worker's replication origin
  * (own_writes.c). Their commits are still decoded, as transactions without
  * changes.
  */

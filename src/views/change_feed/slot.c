@@ -133,15 +133,18 @@ invalidation_reason(CompatInvalidation invalidation, const char **hint)
 }
 
 /*
- * Check that a slot is the one with which the worker has kept the views up to
- * date. Returns NULL if so, otherwise why not, as a sentence for the log.
+ * Check that decoding can go on from a slot without losing a change that the
+ * views lack. Returns NULL if so; otherwise a sentence for the log that says
+ * why not.
  *
- * position: the row of the table change_feed
- * *hint: receives how to avoid the loss of a slot, if the slot was lost.
+ * position: the row of the table change_feed, which says how far the views are
+ * up to date
+ * *hint: if the slot was lost, receives how to avoid this in future
  *
  * After a promotion, a slot is usable only if the server has synchronized it
- * from the primary (a failover slot). The catalog rows that another slot needs
- * may have been vacuumed, or its WAL belongs to an old timeline.
+ * from the primary (a failover slot). Otherwise vacuum may have removed
+ * catalog rows that the slot needs, or the slot's WAL belongs to an old
+ * timeline.
  */
 const char *
 slot_obstacle(const char *name, const AppliedPosition *position,
@@ -188,7 +191,7 @@ slot_obstacle(const char *name, const AppliedPosition *position,
 }
 
 /*
- * Return whether a slot belongs to the worker of a database. Sets *dbid to
+ * Return whether a slot belongs to the worker of some database. Sets *dbid to
  * that database, and name (NAMEDATALEN bytes) to the name of the slot.
  *
  * i: index of the slot in shared memory.
@@ -215,9 +218,9 @@ slot_of_blogstore(int i, Oid *dbid, char *name)
 }
 
 /*
- * Drop a slot, if it exists and belongs to blogstore. A client may have made a
- * slot of this name for another plugin. Errors: 55006 if another process uses
- * the slot.
+ * Drop a slot, if it exists and uses blogstore's output plugin. A slot of this
+ * name with another plugin belongs to a client. Errors: 55006 if another
+ * process uses the slot.
  */
 void
 slot_drop(const char *name)
@@ -230,9 +233,9 @@ slot_drop(const char *name)
 }
 
 /*
- * Page read callback for the creation of the slot, which waits for WAL. Unlike
- * the server's read_local_xlog_page(), it notices the death of the postmaster
- * while it waits.
+ * Page read callback for the creation of the slot. Waits until the page has
+ * been flushed. Unlike the server's read_local_xlog_page(), it notices the
+ * death of the postmaster while it waits.
  */
 static int
 wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,

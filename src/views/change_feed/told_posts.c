@@ -44,9 +44,9 @@ place_of(const pg_uuid_t *post_id)
 }
 
 /*
- * Begin a round of the worker's main loop, and return its number. The next
- * worker of the database continues the numbering. Only a restart of the server
- * begins it again.
+ * Begin a round of the worker's main loop, and return its number. After a
+ * worker has exited, the next worker of the database continues the numbering.
+ * It starts from 0 only when the server is restarted.
  */
 uint64
 told_begin_turn(ToldPosts *told)
@@ -86,8 +86,8 @@ told_complete_turn(ToldPosts *told)
 
 /*
  * Record that the current round of the worker's main loop has ended. Also
- * called when a worker exits. Between this call and told_begin_turn(), the
- * worker does not begin to serve the views.
+ * called when a worker exits. Between this call and the next
+ * told_begin_turn(), the worker does not begin to let requests read the views.
  */
 void
 told_end_turn(ToldPosts *told)
@@ -112,7 +112,7 @@ told_applied(ToldPosts *told, uint64 turn)
 /*
  * Return whether the change feed has reported a change to a post after the
  * round of the worker's main loop with the number "turn". The result may also
- * be true because another post has the same hash.
+ * be true because another post has the same hash value.
  */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)

@@ -2,9 +2,9 @@
  * copies.c
  *		The copies of each user's posts, in short form, in the container users.
  *
- * copies_refresh() compares the copies at given keys with their posts, and
- * writes the copies that differ. copies_put() writes the copy of a post that
- * another node of a cluster has sent.
+ * copies_refresh() compares copies with their posts, and writes the copies
+ * that differ. copies_put() writes the copy of a post that another node of a
+ * cluster has sent.
  *
  * Runs in the worker, and in a backend for repair(). The caller has called
  * views_lock().
@@ -43,8 +43,8 @@ placed_compare(const void *a, const void *b)
 }
 
 /*
- * Return whether a copy has the same contents as a post, which is in short
- * form.
+ * Return whether a copy has the same contents as its post. The caller has put
+ * "post" in short form (item_shorten()).
  */
 bool
 copy_current(const BlogItem *copy, const BlogItem *post)
@@ -77,8 +77,8 @@ get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Set *key to the key of a post's copy, which is found from the post's id.
- * Returns false if the post does not exist.
+ * Set *key to the key of a post's copy. The author and date in the key are
+ * read from the post. Returns false if the post does not exist.
  */
 bool
 copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
@@ -98,7 +98,7 @@ copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
  * Update or delete the copy that a scan has found.
  *
  * wanted: the new contents of the copy; NULL to delete the copy
- * place: the key of the copy, as index columns
+ * place: the key of the copy, one Datum for each index column
  *
  * If another session has locked or changed the copy, waits for the end of that
  * session's transaction, and then finds the copy again by its key.
@@ -115,8 +115,8 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 	if (result == ITEM_OK)
 		return;
 	/*
-	 * Only a write by hand can conflict, because other writers of copies hold
-	 * the views' lock (views_lock()).
+	 * Another session has written to the table directly: functions that write
+	 * copies have called views_lock(), and so cannot run at the same time.
 	 */
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
@@ -128,10 +128,7 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_delete(writer);
 }
 
-/*
- * The leaf of users in which copies are being refreshed, and what is open on
- * it.
- */
+/* What is open while the copies of one leaf are refreshed. */
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
@@ -140,8 +137,8 @@ typedef struct CopiesOfLeaf
 								 * copy; NULL before the first copy */
 
 	/*
-	 * Memory context of writer and scan. Each restart of the scan allocates in
-	 * it.
+	 * Memory context in which the scan is started and restarted. It lives
+	 * longer than the memory context that is reset after each copy.
 	 */
 	MemoryContext context;
 } CopiesOfLeaf;
@@ -158,10 +155,10 @@ copies_close(CopiesOfLeaf *copies)
 }
 
 /*
- * Find the copy at a key in the open leaf. Returns false if there is no such
- * copy.
+ * Find the copy with a given key in the open leaf. Returns false if there is
+ * no such copy.
  *
- * place: the key, as index columns.
+ * place: the key, one Datum for each index column.
  */
 static bool
 find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
@@ -179,10 +176,11 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 }
 
 /*
- * Write a post, which is in short form, as the copy at a key, unless the copy
- * has these contents already. If post is NULL, delete the copy.
+ * Make the copy with a given key equal to "post", which is in short form. If
+ * the copy is equal already, nothing is written. If post is NULL, the copy is
+ * deleted.
  *
- * place: the key, as index columns.
+ * place: the key, one Datum for each index column.
  */
 static void
 put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
@@ -197,7 +195,8 @@ put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 }
 
 /*
- * Make the copy at a key equal to its post: insert, update or delete the copy.
+ * Make the copy with a given key equal to its post: insert, update or delete
+ * the copy.
  */
 static void
 copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
@@ -216,9 +215,9 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 }
 
 /*
- * Write a post in short form, which another node has sent, as the copy at a
- * key. If post is NULL, delete the copy. Locks: RowExclusiveLock on the leaf;
- * a row lock on the copy, as UPDATE or DELETE takes it.
+ * Make the copy with a given key equal to a post in short form, which another
+ * node has sent. If post is NULL, delete the copy. Locks: RowExclusiveLock on
+ * the leaf; a row lock on the copy, as UPDATE or DELETE takes it.
  */
 void
 copies_put(const PostKey *key, const BlogItem *post)
@@ -238,8 +237,8 @@ copies_put(const PostKey *key, const BlogItem *post)
 }
 
 /*
- * Set *post to the contents that the copy at a key should have. Returns false
- * if there should be no copy.
+ * Set *post to the contents that the copy with a given key should have.
+ * Returns false if there should be no copy.
  */
 bool
 copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
@@ -251,8 +250,8 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Refresh the copies at n keys, which are sorted by partition so that each
- * leaf is opened once.
+ * Refresh the copies with n keys. The keys are sorted by partition, so that
+ * each leaf is opened once.
  *
  * per_key: memory context that is reset after each key.
  */
@@ -283,7 +282,7 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 }
 
 /*
- * Refresh the copies at n keys, reading the posts with the active snapshot.
+ * Refresh the copies with n keys, reading the posts with the active snapshot.
  * Posts and copies must be on this node. Locks: RowExclusiveLock on the leaves
  * of copies; row locks on the changed copies, as UPDATE or DELETE takes them.
  */

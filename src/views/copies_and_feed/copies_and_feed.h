@@ -1,18 +1,18 @@
 /*
  * copies_and_feed.h
- *		The views: the copies of posts in the container users, by which the
- *		posts of a user are listed, and the container feed, which has the
- *		newest posts of all users.
+ *		The views: the copies of posts in the container users, and the
+ *		container feed. A user's posts are listed from the copies, and the
+ *		newest posts of all users from the feed.
  *
- * To refresh a copy is to make it equal to its post as the post is now,
- * whatever has happened to the post before. Refreshing twice, late or in
- * another order gives the same result. So the worker need not know which
- * changes it has applied already.
+ * To refresh a copy means to make it equal to the current state of its post.
+ * The result is the same if a copy is refreshed twice, late or in another
+ * order. So the worker need not remember which changes it has applied.
  *
- * A process that writes a view calls views_lock() first, and keeps this lock
- * until its transaction ends. The processes are the worker, repair(),
- * hide_post(), and create_user() with the id of a user that is being deleted.
- * This create_user() deletes the copies of that user's posts
+ * A process that writes a view first takes the views' lock (views_lock()),
+ * which it holds until its transaction ends. These processes are the worker
+ * and backends in repair(), hide_post() and create_user(). create_user()
+ * writes a view if an earlier user with the same id is still being deleted: it
+ * deletes the copies of the earlier user's posts
  * (model/user_changes/user_deletion.c).
  */
 #ifndef BLOGSTORE_COPIES_AND_FEED_H

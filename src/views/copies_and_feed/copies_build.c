@@ -1,14 +1,14 @@
 /*
  * copies_build.c
- *		Makes all copies equal to their posts, whatever the tables hold, one
- *		chunk (transaction) at a time.
+ *		Rebuilds the copies of posts in the container users: makes every copy
+ *		equal to its post. Each transaction handles one chunk of keys.
  *
- * A chunk reads posts and copies side by side, in the order of the copies' key
- * and with one snapshot. If the views were up to date, nearly all copies agree
- * with their posts and are skipped. Missing copies are collected, and then
- * inserted in bulk, in key order for each leaf. A copy that differs
- * from its post, has no post, or is being changed by another transaction is
- * refreshed individually (copies.c).
+ * A chunk reads posts and copies side by side, both in the order (user_id,
+ * creation_date, id), and with one snapshot. A copy that equals its post is
+ * skipped; usually nearly all are. Missing copies are collected, and then
+ * inserted in bulk, in key order for each leaf. A copy that differs from its
+ * post, has no post, or is being changed by another transaction is refreshed
+ * individually (copies.c).
  *
  * If a post changes after the snapshot was taken, the change feed reports the
  * post, and the worker then refreshes the copy of the post.
@@ -30,27 +30,27 @@
 #include "utils/snapmgr.h"
 
 /*
- * Limits on the number of keys of a chunk: KEYS_PER_PARTITION for each
- * partition, because a chunk opens all partitions, but at most MAX_KEYS,
- * because the worker applies no other changes during a chunk.
+ * A chunk has at most KEYS_PER_PARTITION keys for each partition of posts.
+ * That many are worth the cost of opening all partitions. A chunk has at most
+ * MAX_KEYS keys in all, because the worker applies no changes of posts during
+ * a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
 
 /*
- * Limit on the size of title and content of the missing copies in a chunk, in
- * bytes.
+ * A chunk ends early when title and content of its missing copies have reached
+ * this size, in bytes.
  */
 #define MAX_TEXT (4 * 1024 * 1024)
 
 typedef struct MissingCopy
 {
 	int			partition;
-	int			place;			/* index of the missing copy in
-								 * CopiesBuild.item */
+	int			place;			/* index of this copy in CopiesBuild.item */
 } MissingCopy;
 
-/* State of one chunk of copies_build(). */
+/* What one call of copies_build() has found. */
 typedef struct CopiesBuild
 {
 	MergedScan *posts;
@@ -58,13 +58,13 @@ typedef struct CopiesBuild
 	ManyPosts  *many;
 	MemoryContext gathered;		/* memory context of the items in "item" */
 	BlogItem   *item;			/* the missing copies, in key order */
-	MissingCopy *missing;		/* order in which the items of "item" are
-								 * inserted */
+	MissingCopy *missing;		/* the same copies, later sorted by partition
+								 * for the insert */
 	int			n_missing;
 	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */
 	int			n_differing;
-	PostKey    *alone;			/* keys of copies that have no post on this
+	PostKey    *alone;			/* keys of copies whose post is not on this
 								 * node */
 	int			n_alone;
 } CopiesBuild;
@@ -98,8 +98,8 @@ key_of(PostKey *key, const BlogItem *item)
 }
 
 /*
- * Set *place to the place in key order just after an item, which is a post or
- * a copy.
+ * Set *place to the position just after a post or copy, in the order (user_id,
+ * creation_date, id).
  */
 static void
 place_of(ItemPlace *place, const BlogItem *item)
@@ -111,10 +111,10 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /*
- * Begin to read posts (CONTAINER_POSTS) or copies (CONTAINER_USERS) that come
- * after a place in the order of the copies' key.
+ * Begin a scan of posts (CONTAINER_POSTS) or copies (CONTAINER_USERS), in the
+ * order (user_id, creation_date, id), after "place".
  *
- * limit: how many items the caller will read at most.
+ * limit: the caller reads at most this many items.
  */
 static MergedScan *
 begin_list(Container container, const ItemPlace *place, int limit)
@@ -122,8 +122,8 @@ begin_list(Container container, const ItemPlace *place, int limit)
 	bool		posts = container == CONTAINER_POSTS;
 
 	/*
-	 * With "identity", the scan raises no error for a copy that lacks values.
-	 * look_at_post() then finds that the copy differs from its post.
+	 * With "identity", a NULL in a column such as "title" of a copy raises no
+	 * error. look_at_post() then finds that the copy differs from its post.
 	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
@@ -149,7 +149,8 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 }
 
 /*
- * Note an item, a post or a copy, whose copy has to be refreshed individually.
+ * Add the key of a post or copy to the list of copies that are refreshed
+ * individually.
  */
 static void
 add_differing(CopiesBuild *build, const BlogItem *item)
@@ -168,9 +169,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	if (partition == NO_PARTITION)
 	{
 		/*
-		 * Leave the copy to the refresh. It does nothing if another node of a
-		 * cluster has the copies of this user's posts, and raises an error if
-		 * the partition is missing.
+		 * Refresh the copy individually instead. On a cluster, this sends the
+		 * copy to the node that has the partition. If there is no such
+		 * partition, it raises an error.
 		 */
 		add_differing(build, post);
 		return;
@@ -187,11 +188,11 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Compare a post with its copy. If the copy is missing (copy is NULL) or
- * differs, add it to the copies that the chunk will write.
+ * Compare a post with its copy (NULL if there is none). If the copy is missing
+ * or differs, add it to the copies that the chunk will write.
  *
- * If id and post_id of the post differ, which only a write of the owner can
- * cause, the copy is refreshed individually.
+ * In a post, id and post_id are equal, unless the tables' owner has written to
+ * the table directly. If they differ, the copy is refreshed individually.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -213,9 +214,9 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 }
 
 /*
- * Compare the post and the copy at the next key, and move *place past that
- * key. Returns false if there is no next key. Adds the number of items read or
- * to be inserted to *done.
+ * Compare the post and the copy that have the next key, and move *place past
+ * that key. Returns false if there is no next key. Adds to *done how many
+ * items were read or will be inserted: 2 if there is a post, otherwise 1.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -233,8 +234,8 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		key_of(&build->alone[build->n_alone++], copy);
 
 	/*
-	 * Wait until no other transaction is changing the copy. If one was, the
-	 * scan may have read an old version of the copy, so the copy is refreshed
+	 * If another transaction is changing the copy, wait for its end. The scan
+	 * may have read the old version of the copy, so the copy is refreshed
 	 * individually.
 	 */
 	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
@@ -248,7 +249,7 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	return true;
 }
 
-/* End the reading part of a chunk. The writing part is build_write(). */
+/* End the scans of a chunk. build_write() then writes the copies. */
 static void
 build_read(CopiesBuild *build)
 {
@@ -258,8 +259,8 @@ build_read(CopiesBuild *build)
 }
 
 /*
- * Compare two missing copies for sorting: by partition, then by key. The field
- * "place" follows the order of keys.
+ * Compare two missing copies for sorting: by partition, then by key.
+ * CopiesBuild.item is in key order, so "place" stands for the key.
  */
 static int
 compare_missing(const void *a, const void *b)
@@ -283,10 +284,10 @@ write_missing(CopiesBuild *build)
 }
 
 /*
- * The writing part of a chunk: refresh copies, and insert the missing copies.
+ * Write what a chunk has found: refresh copies, and insert the missing ones.
  *
  * differing: function that refreshes the copies that differ from their posts
- * alone: function that refreshes the copies that have no post on this node
+ * alone: function that refreshes the copies whose post is not on this node
  */
 static void
 build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
@@ -310,11 +311,11 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Do one chunk (see copies_build()). The caller chooses the functions that
- * refresh copies individually.
+ * Do the work of copies_build(), with the given functions for the copies that
+ * are refreshed individually.
  *
  * differing: refreshes copies whose post is on this node
- * alone: refreshes copies that have no post on this node
+ * alone: refreshes copies whose post is not on this node
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
@@ -345,9 +346,9 @@ copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
 }
 
 /*
- * Do one chunk: make the copies from *place on equal to their posts, with the
- * active snapshot. Sets *place to where the next chunk begins, and returns
- * true if there is no next chunk. Adds the number of items that were read or
+ * Make the copies of one chunk equal to their posts, with the active snapshot.
+ * The chunk begins after *place, and *place is then set to its end. Returns
+ * true if no keys are left. Adds the number of items that were read or
  * inserted to *done.
  */
 bool

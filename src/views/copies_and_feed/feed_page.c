@@ -1,7 +1,7 @@
 /*
  * feed_page.c
- *		Answers how far back the feed reaches. The feed holds only the newest
- *		posts, so a query that reads only the feed first asks these functions
+ *		Tells how far back the feed reaches. The feed holds only the newest
+ *		posts. So before a query reads only the feed, it asks these functions
  *		whether all posts that it may return are in the feed.
  *
  * Runs in backends.
@@ -14,9 +14,9 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 
 /*
- * Return whether the feed holds all posts of the site that lists show. Reads
- * the row of view_state with the active snapshot. That row always agrees with
- * the feed, because one transaction writes both.
+ * Return whether the feed holds all posts of the site that are not hidden.
+ * Reads the table view_state with the active snapshot. feed_write() writes the
+ * feed and view_state in one transaction, so the two agree.
  */
 bool
 feed_is_whole(void)
@@ -28,8 +28,9 @@ feed_is_whole(void)
 }
 
 /*
- * Return whether the oldest row of the feed is as old as the post at "place",
- * or older. If so, the feed holds all posts that are newer than "place".
+ * Return whether the oldest row of the feed is at "place" (a creation date and
+ * an id) or older. If so, the feed holds all posts that are newer than
+ * "place".
  */
 bool
 feed_reaches(const Cursor *place)

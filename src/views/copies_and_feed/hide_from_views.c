@@ -2,9 +2,10 @@
  * hide_from_views.c
  *		Removes a post from the views in the transaction that hides the post.
  *
- * The worker updates the views only after a commit, but a hidden post must not
- * be shown after the commit of hide_post(). So this transaction updates the
- * views itself. When a post is shown again, the worker updates the views.
+ * A hidden post must not be shown after the commit of hide_post(), but the
+ * worker updates the views only some time after a commit. So hide_post()
+ * updates the views itself. When a post is shown again, the worker updates the
+ * views.
  *
  * The caller's transaction keeps the views' lock (views_lock()) until it ends.
  * Otherwise the worker, which may have read the post before it was hidden,
@@ -23,8 +24,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Mark the copy of a post as hidden. The copy remains, because lists with
- * include_hidden show it.
+ * Set the column "hidden" in the copy of a post. The copy is not deleted,
+ * because lists with include_hidden show it.
  */
 static void
 hide_copy(const BlogItem *post)
@@ -65,8 +66,8 @@ delete_from_feed(const BlogItem *post)
  * Remove a post from the views, in the transaction that hides the post. The
  * caller has locked the post's row.
  *
- * Changes the newest rows of the views, even under REPEATABLE READ and
- * SERIALIZABLE, where the transaction's snapshot may not see these rows.
+ * Changes the latest versions of the rows, even under REPEATABLE READ and
+ * SERIALIZABLE, where the transaction's snapshot may not see them.
  *
  * Locks: views_lock(); row locks on the copy (FOR NO KEY UPDATE) and on the
  * row of the feed (FOR UPDATE). Waits for all of them.
@@ -81,7 +82,10 @@ views_hide(const BlogItem *post)
 	cluster = cluster_calls();
 	/* If another node has the copy, the worker of that node updates it. */
 	here = cluster == NULL || cluster->hold_copies(item_uuid(post, PROP_USER_ID));
-	/* This snapshot must be taken after the wait in views_lock(). */
+	/*
+	 * Take a snapshot after the wait in views_lock(), so that it sees the rows
+	 * that the last holder of this lock has written.
+	 */
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (here)
 		hide_copy(post);

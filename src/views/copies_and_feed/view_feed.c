@@ -2,16 +2,15 @@
  * view_feed.c
  *		The container feed: the newest posts of all users, in short form.
  *
- * A refresh compares the rows that the feed should have (wanted) with the rows
- * that it has (there), and writes the differences. So a new post pushes out
- * the oldest row in the same transaction, and the next older post takes the
- * place of a deleted one. If posts were only created or edited, the wanted
- * rows follow from the feed and these posts. Otherwise they are read from the
- * container posts, by a list over all of its partitions.
+ * A refresh compares the rows that the feed should have ("wanted") with the
+ * rows that it has ("there"), and writes the differences. If posts were only
+ * created or edited, "wanted" is computed from "there" and these posts. If a
+ * post was deleted, hidden or given another date, "wanted" is read from the
+ * container posts, because another post may take the place of its row.
  *
  * On a cluster, the feed also has posts of other nodes. The worker of each
- * node writes only the rows of its own node's posts, and the functions above
- * feed_make() then work on these rows only.
+ * node computes only the rows of its own node's posts, and cluster/ sends
+ * these rows to the feeds of all nodes.
  *
  * Runs in the worker, and in a backend for repair(). The caller has called
  * views_lock().
@@ -101,8 +100,8 @@ feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
 }
 
 /*
- * Set *wanted to the rows that the feed should have, read from the posts of
- * this node.
+ * Set *wanted to the rows that the feed should have, read from the container
+ * posts. On a cluster, only the posts of this node are read.
  */
 void
 feed_read_newest(FeedList *wanted)
@@ -124,8 +123,8 @@ feed_read_newest(FeedList *wanted)
 }
 
 /*
- * Return whether a row of the feed has the same contents as a post, which is
- * in short form.
+ * Return whether a row of the feed has the same contents as its post. The
+ * caller has put "post" in short form (item_shorten()).
  */
 bool
 feed_row_current(const BlogItem *row, const BlogItem *post)
@@ -166,8 +165,8 @@ change_row(ItemWriter *writer, const FeedRow *row)
 
 /*
  * Return an array of *n changes that turn the rows "there" of the feed into
- * the rows "wanted". The deletions come first, because a post whose date has
- * changed is in both lists, with the same primary key.
+ * the rows "wanted". If the date of a post has changed, its old and its new
+ * row have the same primary key. So the deletions come first.
  */
 FeedRow *
 feed_differences(const FeedList *there, const FeedList *wanted, int *n)
@@ -200,8 +199,8 @@ feed_differences(const FeedList *there, const FeedList *wanted, int *n)
  * Write n changes to the feed. Locks: RowExclusiveLock on the leaf; row locks
  * (FOR UPDATE) on the rows that are updated or deleted.
  *
- * whole: whether the feed then has all posts that lists show. This is stored
- * in view_state.
+ * whole: whether, after these changes, the feed has all posts that are not
+ * hidden. The function stores this in the table view_state.
  */
 void
 feed_write(const FeedRow *row, int n, bool whole)
@@ -246,10 +245,10 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
  * Put the current state of a post into the list of wanted rows: in place of
  * the post's old row, or at the end.
  *
- * Returns false if the post has a row in the feed but was deleted or hidden
- * since, or if its date has changed. Another post then takes the last wanted
- * row. The feed does not have that post, so the caller reads the container
- * posts.
+ * Returns false if the feed has a row of the post, but the post was deleted or
+ * hidden, or its date has changed. Another post may then have to take the
+ * place of this row. That post is not in the feed, so the caller reads the
+ * container posts.
  */
 static bool
 take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
@@ -274,9 +273,9 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 }
 
 /*
- * Derive the wanted rows from the rows "there" of the feed and from n changed
- * posts. Returns false if that is impossible, or if reading the container
- * posts is faster.
+ * Compute the wanted rows from the rows "there" of the feed and from n changed
+ * posts. Returns false if that is impossible, or if it is faster to read the
+ * wanted rows from the container posts.
  */
 static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -304,7 +303,7 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
  * Set *wanted to the rows that the feed should have after n posts have
  * changed.
  *
- * there: the rows of the feed, which agreed with the posts before they
+ * there: the rows of the feed, which was up to date before these posts
  * changed.
  */
 void
@@ -316,8 +315,8 @@ feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 }
 
 /*
- * Return whether n changed posts do not concern the feed: it is full, and all
- * of these posts are older than its oldest row.
+ * Return true if the feed stays as it is although n posts have changed: it is
+ * full, and all of these posts are older than its oldest row.
  */
 static bool
 feed_untouched(const PostKey *keys, int n)
@@ -350,9 +349,9 @@ write_differences(const FeedList *there, const FeedList *wanted)
 }
 
 /*
- * Make the feed agree with the posts, whatever rows it has, with the active
- * snapshot. On a cluster, also send the rows of this node's posts to the other
- * nodes again.
+ * Make the feed agree with the container posts, whatever rows the feed has
+ * now. Posts are read with the active snapshot. On a cluster, also send the
+ * rows of this node's posts to the other nodes again.
  */
 void
 feed_make(void)
@@ -372,9 +371,9 @@ feed_make(void)
 }
 
 /*
- * Refresh the feed after n posts have changed, with the active snapshot.
- * Before these changes, the feed agreed with the posts. Not called on a
- * cluster, where ClusterCalls.refresh_batch refreshes the feed.
+ * Refresh the feed after n posts have changed, with the active snapshot. The
+ * feed was up to date before these changes. Not called on a cluster, where
+ * ClusterCalls.refresh_batch refreshes the feed.
  */
 void
 feed_refresh(const PostKey *keys, int n)

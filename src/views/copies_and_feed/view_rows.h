@@ -1,8 +1,8 @@
 /*
  * view_rows.h
  *		Declarations for the files of views/copies_and_feed/, and for cluster/,
- *		which computes rows of the views by the same functions and sends them
- *		to other nodes.
+ *		which computes rows of the views with these functions and sends them to
+ *		other nodes.
  */
 #ifndef BLOGSTORE_VIEW_ROWS_H
 #define BLOGSTORE_VIEW_ROWS_H
@@ -27,8 +27,8 @@ typedef struct FeedList
 	const BlogItem **rows;
 	int			n;
 	int			room;
-	bool		whole;			/* whether the list has all posts of the site
-								 * that lists show, not only the newest */
+	bool		whole;			/* true if "rows" has all posts that are not
+								 * hidden; false if it has only the newest */
 } FeedList;
 
 typedef enum RowChange
