@@ -52,7 +52,10 @@ list_databases(void)
 	return result;
 }
 
-/* Return a database of the list, or NULL if the list does not contain it. */
+/*
+ * Return the database with the given OID from a list of list_databases(), or
+ * NULL if it is not in the list.
+ */
 const Database *
 find_database(List *databases, Oid oid)
 {

@@ -13,8 +13,8 @@
  *
  * A user who may not run the command must not be able to end the worker. So
  * the hook makes the server's own checks of the command in advance
- * (dbcommands.c). It reads the options of the command with the server's
- * functions, because the grammar accepts more than the commands do.
+ * (dbcommands.c). It reads the command's options with defGetString(), as the
+ * server does, because the grammar allows values of any type.
  *
  * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, a worker is started.
  * A worker that finds it is not needed drops its slot and exits. A worker is
@@ -177,7 +177,7 @@ database_copied(const CreatedbStmt *stmt)
 
 	if (!may_create_databases())
 		return InvalidOid;
-	if (option != NULL && option->arg != NULL)	/* NULL: DEFAULT */
+	if (option != NULL && option->arg != NULL)	/* NULL if DEFAULT */
 		name = defGetString(option);
 	dbid = get_database_oid(name, true);
 	if (OidIsValid(dbid) && !database_is_template(dbid))
@@ -312,9 +312,9 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	bool		prepared = commits_prepared(stmt);
 
 	/*
-	 * Whether a worker has to check, after this COMMIT PREPARED, that it is
-	 * needed. It has to if the prepared transaction holds the lock of
-	 * start_stop_lock().
+	 * Whether another transaction, here the prepared one, holds the lock of
+	 * start_stop_lock(). After the commit, a worker then has to check whether
+	 * it is needed.
 	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;

@@ -228,8 +228,8 @@ tend_entry(int i, bool *starting)
 		handle[i] = NULL;
 
 		/*
-		 * A worker that had attached to the entry has set the state itself at
-		 * its exit. This worker ended before it attached.
+		 * The worker has ended before it attached to the entry. A worker that
+		 * has attached sets the state itself when it exits.
 		 */
 		if (entry->state == WORKER_STARTING && entry->pid == 0)
 			worker_entry_not_started(entry);
@@ -282,8 +282,8 @@ log_no_room(void)
 }
 
 /*
- * Start the workers that are wanted. Returns the number of ms for which the
- * launcher may sleep.
+ * Start the workers whose entries are in state WANTED, one at a time. Returns
+ * the number of ms for which the launcher may sleep.
  */
 static long
 tend_entries(void)
@@ -295,9 +295,9 @@ tend_entries(void)
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 
 	/*
-	 * The first pass looks at the entries whose worker has a process, and so
-	 * finds out whether a worker is starting now. Only then the second pass
-	 * may start a worker.
+	 * The first pass visits the entries whose worker has been registered with
+	 * the postmaster, and so finds out whether a worker is starting now. Only
+	 * the second pass may start a worker.
 	 */
 	for (int turn = 0; turn < 2; turn++)
 		for (int i = 0; i < MAX_DATABASES; i++)
@@ -388,8 +388,8 @@ blogstore_launcher_main(Datum arg)
 		else if (rc & WL_TIMEOUT)
 		{
 			/*
-			 * tend_entries() may restart a worker now. It must not do so in a
-			 * database that was dropped.
+			 * A worker's pause before its restart may be over. Forget dropped
+			 * databases before tend_entries() starts workers.
 			 */
 			tend_server(false);
 		}

@@ -104,8 +104,8 @@ typedef struct WorkerEntry
 	TimestampTz started_at;
 
 	/*
-	 * When the launcher last found no free background worker slot for the
-	 * worker; 0 if it has registered the worker since.
+	 * Time at which the launcher last found no free background worker slot for
+	 * the worker; 0 if it has registered the worker since.
 	 */
 	TimestampTz no_room_at;
 
@@ -179,10 +179,10 @@ typedef struct WorkerEntry
 	pg_atomic_uint64 posts_lsn;
 
 	/*
-	 * WAL position before which all writes of jobs have committed, or
-	 * JOB_COMMITTING while the worker commits such writes. A process that
-	 * waits until the views show the effects of a job waits for this position
-	 * (announce_commit()).
+	 * All transactions in which the worker has done jobs end before this WAL
+	 * position. JOB_COMMITTING while the worker commits such a transaction. A
+	 * process that waits until the views show the effects of a job waits until
+	 * they show all commits before this position (announce_commit()).
 	 */
 	pg_atomic_uint64 jobs_lsn;
 	ToldPosts	told;

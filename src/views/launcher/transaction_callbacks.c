@@ -4,10 +4,10 @@
  *		transaction.
  *
  * A commit that wrote items wakes the worker. So the worker need not poll, and
- * transactions that roll back do not disturb it. Two sets of functions set
- * flags during the transaction: the hooks of worker_hooks.h, through which
- * lower folders report what they did, and the functions below. The callbacks
- * act on the flags:
+ * transactions that roll back do not disturb it. The functions of this file
+ * set flags during the transaction. Code outside of views/ calls some of them
+ * through the hooks of worker_hooks.h. At the end of the transaction,
+ * callbacks act on the flags:
  *
  *		flag						at commit				at rollback
  *		--------------------------	----------------------	------------------
@@ -119,9 +119,8 @@ views_served(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether this transaction has written posts or counts. If so, the
- * caller must not read the views, which do not show these writes before the
- * commit.
+ * Return whether this transaction has written posts or counts. The views do
+ * not show them before the commit, so the caller must not read the views then.
  */
 bool
 transaction_wrote_posts(void)
@@ -162,9 +161,9 @@ worker_look_on_commit(void)
  * memory and none is free: it has no worker then.
  *
  * The entry keeps the launcher from starting a worker before the calling
- * transaction ends. If the transaction commits, the row of view_state, in
- * which the caller disables the worker, keeps later workers from running. If
- * it rolls back, the launcher starts the worker again.
+ * transaction ends. If the transaction rolls back, the launcher starts the
+ * worker again. If it commits, a worker that is started later exits, because
+ * the caller has disabled the worker in the table view_state.
  */
 void
 worker_stop(void)
@@ -352,8 +351,8 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 }
 
 /*
- * Register the callbacks, and fill in worker_hooks, through which lower
- * folders report what a transaction does.
+ * Register the callbacks, and fill in worker_hooks, through which code outside
+ * of views/ reports what a transaction does.
  */
 void
 transaction_callbacks_init(void)

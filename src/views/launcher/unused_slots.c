@@ -5,10 +5,10 @@
  * Such a slot retains WAL. It belongs to a stopped worker, or it was left
  * behind: the containers (blogstore's tables) of a stopped worker were
  * dropped, or its database became a template or accepts no connections any
- * more. The launcher has a worker started in the database of each such slot.
- * That worker drops the slot if it finds no containers; otherwise it finds
- * that it is stopped, and exits. No worker can run in a database that accepts
- * no connections, so the launcher logs a warning.
+ * more. The launcher starts a worker in the database of each such slot. That
+ * worker drops the slot if it finds no containers; otherwise it finds that it
+ * is stopped, and exits. No worker can run in a database that accepts no
+ * connections, so the launcher logs a warning.
  *
  * Runs in the launcher.
  */
@@ -29,8 +29,8 @@ typedef struct SlotWarning
 } SlotWarning;
 
 /*
- * The warning of each replication slot of the server, by the slot's index in
- * shared memory.
+ * The last warning of each replication slot of the server. The index is that
+ * of the slot in shared memory.
  */
 static SlotWarning *warned = NULL;
 
@@ -52,9 +52,9 @@ entry_in_use(Oid dbid)
 }
 
 /*
- * Have a worker started in a database, if its worker is stopped or the
- * database has no entry. Returns false if the database has no entry and none
- * is free.
+ * Let the launcher start a worker in a database, if its worker is stopped or
+ * the database has no entry. Returns false if the database has no entry and
+ * none is free.
  */
 static bool
 start_to_look(Oid dbid)
@@ -98,12 +98,12 @@ warn_of_closed(const char *slot, const Database *database, int64 kept)
 }
 
 /*
- * If a slot belongs to blogstore and no worker uses it, have a worker started
- * in its database, and log a warning if the slot retains more WAL than
- * max_wal_size. No worker can run in a database that accepts no connections,
- * so the warning about its slot is logged in any case. A warning is repeated
- * when the amount of WAL has doubled. If the slot retains less WAL than at its
- * last warning, it is another one, or was used meanwhile.
+ * If a slot belongs to blogstore and no worker uses it, let the launcher start
+ * a worker in its database, and log a warning if the slot retains more WAL
+ * than max_wal_size. If the database accepts no connections, no worker can run
+ * there, so the warning is logged even if the slot retains less WAL. A warning
+ * is repeated when the amount of WAL has doubled. If the slot retains less WAL
+ * than at its last warning, it is another one, or was used meanwhile.
  *
  * i: index of the slot in shared memory.
  */

@@ -27,8 +27,8 @@ typedef struct LaunchShared
 
 	/*
 	 * Number of commits, up to now, that have changed which users are being
-	 * deleted. A reader compares it to find out whether its cached list of
-	 * these users is current (user_deletions()).
+	 * deleted. If it has changed since a reader cached the list of these
+	 * users, the list is out of date (user_deletions()).
 	 */
 	pg_atomic_uint64 user_deletions;
 	WorkerEntry entry[MAX_DATABASES];

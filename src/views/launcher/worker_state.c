@@ -396,8 +396,8 @@ worker_entry_attach(int number)
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
 		/*
-		 * On a cluster, the worker sets the flag "unsent" again before it
-		 * serves the views.
+		 * On a cluster, the worker sets the flag "unsent" again before it lets
+		 * readers use the views.
 		 */
 		pg_atomic_write_u32(&entry->unsent, 0);
 		pg_atomic_write_u64(&entry->jobs_lsn, GetXLogInsertRecPtr());
@@ -442,9 +442,9 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 
 /*
  * Set CATCHING_UP: readers must not use the views yet. The worker has just
- * found that its database needs it, or it has stopped serving the views. If
- * the database had no worker since the server started, the lag of the views
- * counts from now on.
+ * found that its database needs it, or the views are no longer complete and up
+ * to date. If the database had no worker since the server started, the lag of
+ * the views counts from now on.
  */
 void
 worker_entry_catching_up(WorkerEntry *entry)
