@@ -6,7 +6,7 @@
  * Damage is what storage/layout/container_damage.c finds in the catalogs, a
  * damaged bookkeeping table, or an item without a value that it must have.
  * Until the damage is repaired, the worker cannot keep the views (the copies
- * of posts in users, and the feed) complete. It stops serving the views, marks
+ * of posts in users, and the feed) complete. It lets no reader use them, marks
  * them as not ready, drops its slot, reports the damage with a hint, and waits
  * in state BLOCKED:
  *
@@ -18,12 +18,12 @@
  *		there are no containers	worker_retire()
  *		stop_worker()			the process exits, in state STOPPED
  *
- * Meanwhile the worker has no slot, transaction or lock. It looks for damage
- * every two seconds, or less often if a look takes long.
+ * Meanwhile the worker has no slot, transaction or lock. It checks the tables
+ * every two seconds, or less often if a check takes long.
  *
- * An error alone never blocks the worker. After an error it looks for damage
- * first. If it finds none, the process ends and leaves the slot as it was, and
- * the launcher starts a new worker.
+ * An error alone never blocks the worker. After an error it checks the tables
+ * first. If it finds no damage, the process ends and leaves the slot as it
+ * was, and the launcher starts a new worker.
  *
  * Runs in the worker.
  */
@@ -49,8 +49,8 @@
 #include "utils/timestamp.h"
 
 /*
- * How long a blocked worker sleeps between two looks for damage, in ms:
- * PAUSE_FACTOR times the duration of the last look, but at least LOOK_PAUSE
+ * How long a blocked worker sleeps between two checks for damage, in ms:
+ * PAUSE_FACTOR times the duration of the last check, but at least LOOK_PAUSE
  * and at most LONGEST_PAUSE.
  */
 #define LOOK_PAUSE 2000
@@ -59,8 +59,8 @@
 
 /*
  * Throw an error if a bookkeeping table is damaged. A table that another
- * transaction has locked is skipped. So is the table BOOK_UNSENT, which only
- * clusters use, and which the code for clusters checks.
+ * transaction has locked is skipped. The table BOOK_UNSENT, which only
+ * clusters use, is checked by the code for clusters.
  */
 static void
 check_bookkeeping(void)
@@ -105,8 +105,8 @@ damage_look(Worker *worker)
 }
 
 /*
- * Return whether an error (22004) was caused by a missing value that is still
- * missing: whether the table that the error names has a row with NULL in the
+ * Return whether an error says that a value is missing (22004), and the value
+ * is still missing: the table that the error names has a row with NULL in the
  * column that the error names.
  */
 static bool
@@ -153,12 +153,12 @@ lacks_value(const ErrorData *error)
 }
 
 /*
- * Look for damage. Returns an error that describes the damage, or NULL if
- * there is none. Also returns NULL if tables do not exist yet, because the
- * next worker waits for them.
+ * Check the tables for damage. Returns an error that describes the damage, or
+ * NULL if there is none. Also returns NULL if tables do not exist yet, because
+ * the next worker waits for them.
  *
- * known: the error found by the last look. If it was a missing value, this
- * look checks whether the value is still missing.
+ * known: the damage known so far. If it is a missing value, the function
+ * checks whether the value is still missing.
  */
 static const ErrorData *
 find_damage(const ErrorData *known)
@@ -250,8 +250,8 @@ tell(Worker *worker, const ErrorData *damage)
 }
 
 /*
- * Stop serving the views, mark them as not ready, drop the slot, and report
- * the damage.
+ * Stop readers from using the views, mark the views as not ready, drop the
+ * slot, and report the damage.
  */
 static void
 give_up_views(Worker *worker, const ErrorData *damage)
@@ -272,11 +272,11 @@ give_up_views(Worker *worker, const ErrorData *damage)
 }
 
 /*
- * Sleep for "pause" ms, and look for damage again. Returns how many ms the
- * look has taken.
+ * Sleep for "pause" ms, and check the tables for damage again. Returns how
+ * many ms the check has taken.
  *
- * *damage: the damage known so far; receives the damage found now, NULL if
- * none.
+ * *damage: the damage known so far; set to the damage found now, or NULL if
+ * there is none.
  */
 static long
 wait_and_look(Worker *worker, const ErrorData **damage, long pause)
@@ -309,9 +309,9 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 
 /*
  * Called when an error that the owner seems to have caused (CAUSE_OWNER) has
- * ended a transaction of the worker. If a table is damaged, stops serving the
- * views, waits until the damage is repaired, and exits. Returns only if
- * nothing is damaged.
+ * ended a transaction of the worker. If a table is damaged, stops readers from
+ * using the views, waits until the damage is repaired, and exits. Returns only
+ * if nothing is damaged.
  *
  * error: must live as long as the worker, as must the current memory context.
  */

@@ -40,8 +40,9 @@
 #define LATER 1000
 
 /*
- * Number of posts in each blogstore.count_refresh_interval whose changed
- * counts are applied at once.
+ * In each blogstore.count_refresh_interval, the worker applies the changed
+ * counts of this many posts at once. Those of other posts wait for the end of
+ * the interval.
  */
 #define FEW_COUNTS 10
 
@@ -127,14 +128,13 @@ move_later(Worker *worker, bool all)
 }
 
 /*
- * Called when the set worker->due_counts has got the changed counts that are
- * due. The rounds of the main loop apply them in parts.
+ * Called when the changed counts that are due have been moved to the set
+ * worker->due_counts. The next rounds of the main loop apply them in parts.
  *
  * If no other changes are deferred, the views show all changes before
- * "position" once the last part is applied. So keep the position in
- * worker->due_lsn, to be published then for the processes that wait for the
- * views now. If writes of other sessions to the views are still deferred, no
- * such position is known.
+ * "position" when the last part has been applied. So the position is stored in
+ * worker->due_lsn, and published at that time. If writes of other sessions to
+ * the views are still deferred, there is no such position.
  *
  * position: the end of the decoded WAL.
  */
@@ -153,8 +153,8 @@ note_due(Worker *worker, XLogRecPtr position)
 
 /*
  * Called when a round of the main loop has decoded all WAL before a position.
- * Moves the changes that are not urgent out of the set worker->dirty, and the
- * deferred changes that are due into it.
+ * Moves the changes that need not be applied at once out of the set
+ * worker->dirty, and the deferred changes that are due into it.
  *
  * Each round moves only a part of the changed counts, so that a new post does
  * not wait until the counts of thousands of posts are applied.
@@ -182,8 +182,8 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Return whether changed counts that are due are left for later rounds of the
- * main loop.
+ * Return whether later rounds of the main loop still have to apply changed
+ * counts that are due.
  */
 bool
 deferred_parts_left(const Worker *worker)
@@ -227,7 +227,7 @@ deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 
 	/*
 	 * All changed counts that were due are applied. Return the position that
-	 * note_due() has kept, but only once.
+	 * note_due() has stored, but only once.
 	 */
 	position = worker->due_lsn;
 	worker->due_lsn = InvalidXLogRecPtr;

@@ -33,47 +33,53 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-/* Number of deltas, without stripes, at which a post is folded at once. */
+/*
+ * If a post has this many deltas, not counting stripes, the worker adds them
+ * to the post's counter at once.
+ */
 #define MANY_DELTAS 32
 
 /*
- * When a post with fewer than MANY_DELTAS deltas is folded: FOLD_AFTER ms
- * after its last delta, at the latest FOLD_AT_LAST ms after its first.
+ * When the worker adds the deltas of a post with fewer than MANY_DELTAS to the
+ * counter: FOLD_AFTER ms after the last delta, at the latest FOLD_AT_LAST ms
+ * after the first.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on a transaction that folds: FOLD_DELTAS deltas of FOLD_POSTS posts.
- * After TIME_TO_FOLD ms, the worker stops folding and decodes WAL again.
+ * Limits on a transaction that adds deltas to counters: FOLD_DELTAS deltas of
+ * FOLD_POSTS posts. After TIME_TO_FOLD ms of this work, the worker decodes WAL
+ * again.
  */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
 /*
- * Pause, in ms, before the worker tries again to fold a post for which a
- * trigger or constraint of the owner has raised an error.
+ * If a trigger or constraint of the owner raises an error while the worker
+ * adds deltas to the counter of a post, the worker tries again after this
+ * pause, in ms.
  */
 #define FAILED_PAUSE 30000
 
 /*
- * Limit on the number of deltas that a transaction reads, while the worker
- * scans all leaves for posts with deltas.
+ * While the worker scans all leaves of deltas, each transaction reads at most
+ * this many deltas.
  */
 #define LOOK_STEP 500
 
 /*
- * When repair() folds deltas and a counter is locked by another transaction,
- * it waits MOMENT microseconds and tries again. It waits at most PATIENCE
- * times, for all counters together.
+ * If another transaction has locked a counter to which repair() has to add
+ * deltas, repair() tries again after MOMENT microseconds. It tries again at
+ * most PATIENCE times, for all counters together.
  */
 #define PATIENCE 500
 #define MOMENT 10000
 
 /*
- * Limit on the number of posts in the list of posts to fold ("pending"). If
- * there are more, the worker drops the list and scans all leaves of deltas.
+ * Limit on the number of posts in the list "pending", the posts with deltas.
+ * If there are more, the worker drops the list and scans all leaves of deltas.
  */
 #define MAX_PENDING 100000
 
@@ -82,8 +88,9 @@ typedef struct PendingPost
 	pg_uuid_t	post_id;
 
 	/*
-	 * Number of deltas inserted for the post, without stripes. It is an
-	 * estimate, because another process may have folded some.
+	 * Number of deltas inserted for the post, not counting stripes. It is an
+	 * estimate, because another process may have added some to the counter and
+	 * deleted them.
 	 */
 	int64		deltas;
 	TimestampTz at_last;
@@ -93,8 +100,9 @@ typedef struct PendingPost
 static HTAB *pending = NULL;
 
 /*
- * When the next post in the list "pending" has to be folded, or the scan of
- * the leaves of deltas continues. DT_NOEND if there is nothing to do.
+ * When the worker has to add the deltas of a post in the list "pending" to its
+ * counter, or to continue the scan of the leaves of deltas. DT_NOEND if there
+ * is nothing to do.
  */
 static TimestampTz next_due = DT_NOBEGIN;
 
@@ -130,9 +138,9 @@ is_due(TimestampTz due, TimestampTz now)
 }
 
 /*
- * Add a post to the list of posts to fold, or update its entry.
+ * Add a post that has deltas to the list "pending", or update its entry.
  *
- * deltas: number of the post's new deltas, without stripes.
+ * deltas: number of the post's new deltas, not counting stripes.
  */
 static PendingPost *
 remember_post(const pg_uuid_t *post_id, int64 deltas)
@@ -162,8 +170,8 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 }
 
 /*
- * Drop the list of posts to fold. Have all leaves of deltas scanned instead,
- * beginning after FOLD_AFTER ms.
+ * Drop the list "pending", the posts with deltas. All leaves of deltas are
+ * scanned instead, beginning after FOLD_AFTER ms.
  */
 void
 fold_all_later(void)
@@ -177,7 +185,7 @@ fold_all_later(void)
 
 /*
  * Called when the views show the changes of a dirty set. Adds the posts of the
- * set that have got deltas besides their counter to the list of posts to fold.
+ * set that have deltas besides their counter to the list "pending".
  */
 void
 fold_later(const DirtySet *dirty)
@@ -206,7 +214,7 @@ room_for_pending(void)
 
 /*
  * Scan a part of a partition, up to LOOK_STEP deltas, and add the posts of
- * these deltas to the list of posts to fold. Returns true at the end of the
+ * these deltas to the list "pending". Returns true at the end of the
  * partition.
  */
 static bool
@@ -237,7 +245,7 @@ find_deltas_in(int partition)
 
 /*
  * Scan the next part of the leaves of deltas, with the active snapshot.
- * Returns whether another part is left.
+ * Returns whether parts are left.
  */
 static bool
 find_deltas(void)
@@ -257,7 +265,10 @@ find_deltas(void)
 	return look_at != NO_PARTITION;
 }
 
-/* Fold the deltas of a post. Returns how many deltas were folded or merged. */
+/*
+ * Add the deltas of a post to its counter. If that is impossible and there are
+ * many, merge them into one. Returns how many deltas were added or merged.
+ */
 static int64
 fold_post(PendingPost *post)
 {
@@ -293,9 +304,10 @@ fold_post(PendingPost *post)
 }
 
 /*
- * tried: the posts that the current transaction has tried to fold.
- * at_once: how many posts one transaction may fold. It is 1 after a failure,
- * until the post that fails is found.
+ * tried: the posts whose deltas the current transaction has tried to add to
+ * the counter.
+ * at_once: for how many posts one transaction may do this. It is 1 after a
+ * failure, until the post that fails is found.
  */
 static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
@@ -303,7 +315,7 @@ static int	at_once = FOLD_POSTS;
 
 /*
  * Do the work of one transaction: scan a part of the leaves of deltas, and
- * fold posts that are due.
+ * fold (add to the counters) the deltas of posts that are due.
  */
 static void
 fold_chunk(void *arg)
@@ -335,9 +347,10 @@ fold_chunk(void *arg)
 }
 
 /*
- * Called when a trigger or constraint of the owner has raised an error while
- * posts were folded. From now on, each transaction folds only one post. A post
- * whose own transaction fails is tried again after FAILED_PAUSE ms.
+ * Called when a trigger or constraint of the owner has raised an error in
+ * fold_chunk(). From now on, each transaction folds the deltas of only one
+ * post. A post whose own transaction fails is tried again after FAILED_PAUSE
+ * ms.
  */
 static void
 note_failed(const ErrorData *error)
@@ -397,8 +410,8 @@ try_chunk(void)
 	}
 
 	/*
-	 * fold_chunk() has removed these posts from the list, but the rollback has
-	 * restored their deltas.
+	 * fold_chunk() has removed these posts from the list "pending", but the
+	 * rollback has restored their deltas.
 	 */
 	for (int i = 0; i < n_tried; i++)
 		(void) remember_post(&tried[i], 0);
@@ -409,10 +422,10 @@ try_chunk(void)
 }
 
 /*
- * Fold the posts that are due, for about TIME_TO_FOLD ms. Called in each round
- * of the worker's main loop, outside of a transaction. Returns the number of
- * ms until the next post is due, or -1 if no post has to be folded and no scan
- * for deltas is in progress.
+ * Fold the deltas of posts that are due (add them to the counters), for about
+ * TIME_TO_FOLD ms. Called in each round of the worker's main loop, outside of
+ * a transaction. Returns the number of ms until the next post is due, or -1 if
+ * no post has deltas and no scan for deltas is in progress.
  */
 long
 fold_step(void)
@@ -459,9 +472,9 @@ next_counted(int partition, ItemPlace *place)
 }
 
 /*
- * Fold the deltas of a post. If another transaction has locked the post's
- * counter, wait and try again. That transaction is usually the worker's, which
- * also folds and soon commits.
+ * Fold the deltas of a post (add them to its counter). If another transaction
+ * has locked the counter, wait and try again. The other transaction is usually
+ * the worker's, which folds the same deltas and soon commits.
  *
  * *patience: how many more times all calls together may wait.
  */
@@ -481,9 +494,10 @@ fold_patiently(const pg_uuid_t *post_id, int *patience)
 }
 
 /*
- * Fold the deltas of all posts, for repair(). If a counter stays locked by
- * another transaction, the deltas of its post are merged into one instead.
- * Called in a READ COMMITTED transaction, as the containers' owner.
+ * Fold the deltas of all posts (add them to the counters), for repair(). If a
+ * counter stays locked by another transaction, the deltas of its post are
+ * merged into one instead. Called in a READ COMMITTED transaction, as the
+ * containers' owner.
  */
 void
 fold_everything(void)

@@ -42,10 +42,11 @@
 #define TIME_FOR_JOBS 10
 
 /*
- * Publish the WAL position before which all writes of jobs have committed, or
- * JOB_COMMITTING while a chunk runs. A process may wait until the views show
- * the effects of a job. When that job has left the queue, the process waits
- * until the views show everything before this position.
+ * Publish the WAL position before which all transactions have ended in which
+ * the worker has done jobs; JOB_COMMITTING while a chunk runs. A process may
+ * wait until the views show the effects of a job. When that job has left the
+ * queue, the process waits until the views show all commits before this
+ * position.
  */
 static void
 announce_commit(uint64 lsn)
@@ -93,10 +94,10 @@ is_ready(const Job *job)
 }
 
 /*
- * Return whether the next step of an arrival (the job for a partition that
- * came from another node) writes views instead of items. It does when all
- * items of the partition have been brought up to date, or when the job has no
- * partition.
+ * Return whether the next step of an arrival writes views instead of items. An
+ * arrival is the job for a partition that came from another node. Its steps
+ * write views when all items of the partition have been brought up to date, or
+ * when the job has no partition.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -154,8 +155,8 @@ typedef struct Chunk
 
 /*
  * Do one chunk of a job, in the current transaction. Locks the job's row
- * before any item. Other code that locks both does the same, so no deadlock is
- * possible.
+ * before any item. Other code that locks a job's row and items does so in this
+ * order, too, so no deadlock is possible.
  */
 static void
 do_chunk(void *arg)
@@ -197,7 +198,10 @@ failed_lately(const Job *job)
 	return false;
 }
 
-/* Mark a job as parked in the queue, for the progress view. */
+/*
+ * Mark a job as parked: it has failed and will be tried again later. The view
+ * blogstore.progress shows this.
+ */
 static void
 park(void *arg)
 {
@@ -236,8 +240,9 @@ job_failed(const Job *job, const ErrorData *error)
 						pause / 1000, error->message)));
 
 	/*
-	 * If this transaction fails, the progress view does not show the job as
-	 * parked. The worker tries the job again after the pause in any case.
+	 * If this transaction fails, the view blogstore.progress does not show the
+	 * job as parked. The worker tries the job again after the pause in any
+	 * case.
 	 */
 	(void) apply_run(APPLY_STATE, park, &parked, &other);
 }
@@ -334,7 +339,8 @@ list_jobs(int *n)
 }
 
 /*
- * Return what jobs_step() returns if no job of the queue can continue.
+ * Return the result of jobs_step() for the case that no job of the queue can
+ * continue.
  *
  * jobs: the n jobs of the page that jobs_step() has read from the queue
  */

@@ -143,10 +143,10 @@ worker_await_others(Worker *worker)
 
 /*
  * Let readers use the views if their snapshot sees the transaction that this
- * function commits. The snapshot of a statement that has begun to read posts
- * does not see it, so the statement does not switch to the views. The xid is
- * published before the commit. So if a snapshot sees the transaction, its
- * process also reads the xid.
+ * function commits. A statement that is already running does not see it, so it
+ * does not switch from the posts to the views. The xid is published before the
+ * commit. So if a snapshot sees the transaction, its process also reads the
+ * xid.
  */
 static void
 serve_from_now(Worker *worker)
@@ -181,7 +181,7 @@ worker_serve_views(Worker *worker)
 }
 
 /*
- * Called from time to time while the views are served. When every snapshot
+ * Called from time to time while readers use the views. When every snapshot
  * sees the transaction in WorkerEntry.served, replaces its xid there by
  * FrozenTransactionId. Otherwise the xid would seem to be in the future after
  * a wraparound.

@@ -25,8 +25,8 @@
 #include "utils/timestamp.h"
 
 /*
- * Interval, in ms, at which worker_check_state() reads what other sessions can
- * change, such as view_state.
+ * Interval, in ms, at which worker_check_state() checks whether other sessions
+ * have changed view_state or the containers.
  */
 #define CHECK_STATE 900
 
@@ -148,9 +148,9 @@ worker_fit_feed(Worker *worker)
  * serve_from. From then on, deferred changes are applied as if a process
  * waited for the views.
  *
- * The views are served after a round that has read to the end of WAL. So they
- * show all posts that were committed before that round began. wait_for_posts()
- * relies on this.
+ * Returns true only in a round that has read to the end of WAL. When readers
+ * begin to use the views, the views therefore show all posts that were
+ * committed before that round began. wait_for_posts() relies on this.
  */
 static bool
 all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)

@@ -53,9 +53,8 @@
 #define NAP_SOON 20
 
 /*
- * If the worker fails to write the views TELL_FIRST times in a row, the cause
- * is shown in stat_worker, and then again after each TELL_EVERY further
- * failures.
+ * stat_worker shows why the worker cannot write the views after TELL_FIRST
+ * failures in a row, and again after each TELL_EVERY further failures.
  */
 #define TELL_FIRST 10
 #define TELL_EVERY 100
@@ -288,7 +287,8 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
  *
  * behind: the round has not reached the end of WAL
  * progress: result of jobs_step()
- * fold: result of fold_step(), ms until deltas have to be folded; -1 if none
+ * fold: result of fold_step(): ms until it has to be called again; -1 if there
+ * are no deltas to add to counters
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
@@ -367,8 +367,8 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * The second half of a round of the main loop: apply the decoded changes, fold
- * deltas, do jobs, sleep.
+ * The second half of a round of the main loop: apply the decoded changes, add
+ * deltas to counters, do jobs, sleep.
  *
  * flushed: end of flushed WAL when the round began
  * position: end of the decoded WAL
@@ -386,7 +386,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_invalidate_views(worker, worker->must_invalidate);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
-	/* Deltas are folded even if the views could not be written. */
+	/* Deltas are added to counters even if the views could not be written. */
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -413,9 +413,9 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Do one round of the main loop: decode WAL, apply the changes, fold deltas,
- * do jobs, and sleep if there is nothing else to do. Called outside of a
- * transaction, in the memory context worker->turn.
+ * Do one round of the main loop: decode WAL, apply the changes, add deltas to
+ * counters, do jobs, and sleep if there is nothing else to do. Called outside
+ * of a transaction, in the memory context worker->turn.
  */
 static void
 worker_turn(Worker *worker)
@@ -438,9 +438,10 @@ worker_turn(Worker *worker)
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
 
 	/*
-	 * The number of this round must be published before wake_lsn is read, so
-	 * that the round reads every commit that was reported in wake_lsn before
-	 * the round began.
+	 * Publish the number of this round before reading wake_lsn.
+	 * wait_for_posts() reads the two in the other order. If it still reads the
+	 * number of an earlier round, this round decodes all commits before the
+	 * wake_lsn that it has read.
 	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);
@@ -449,9 +450,9 @@ worker_turn(Worker *worker)
 
 	/*
 	 * Release held-back transactions only after the decoding. A process that
-	 * has seen such a transaction end may have written a mark into WAL and now
-	 * wait for the views. A round that has read this mark then finds the
-	 * transaction ended, and applies its changes.
+	 * has seen such a transaction end may call wait_for_views(), which writes
+	 * a logical message to WAL. The round that has decoded this message then
+	 * also finds that the transaction has ended, and applies its changes.
 	 */
 	held_back_release(worker->held, worker->dirty, &worker->entry->told);
 	if (decoder_at_end(worker->decoder))

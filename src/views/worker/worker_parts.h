@@ -68,29 +68,32 @@ typedef struct Worker
 	DirtySet   *later;
 	TimestampTz later_since;	/* when the set "later" got its first change; 0
 								 * if the set is empty */
-	DirtySet   *counts;			/* posts with changed counts that are not due
-								 * yet */
+	DirtySet   *counts;			/* posts whose changed counts are not yet to be
+								 * applied to the views */
 	TimestampTz counts_since;	/* beginning of the current
 								 * blogstore.count_refresh_interval */
 
 	/*
-	 * Number of posts whose counts were made due in the current
+	 * Number of posts whose counts were moved to due_counts in the current
 	 * blogstore.count_refresh_interval.
 	 */
 	long		counts_done;
 
 	/*
-	 * Posts with changed counts that are due. Each round of the main loop
-	 * moves a part of them to the set "dirty", to be applied.
+	 * Posts with changed counts that are to be applied to the views. Each
+	 * round of the main loop moves a part of them to the set "dirty", and
+	 * applies them.
 	 */
 	DirtySet   *due_counts;
 
 	/*
-	 * When the set due_counts is empty, the views show all changes before this
-	 * WAL position. InvalidXLogRecPtr if no such position is known.
+	 * As soon as the set due_counts is empty, the views show all changes
+	 * before this WAL position. InvalidXLogRecPtr if no such position is
+	 * known.
 	 */
 	XLogRecPtr	due_lsn;
-	uint64		due_turn;		/* turn_number when due_counts was filled */
+	uint64		due_turn;		/* number of the round of the main loop that
+								 * filled due_counts */
 	HeldBack   *held;
 	Decoder    *decoder;
 	AppliedPosition position;	/* the row of blogstore.change_feed: the stored
@@ -111,12 +114,12 @@ typedef struct Worker
 
 	/*
 	 * End of WAL when the worker started or a rebuild ended. Readers may use
-	 * the views when all changes before this position are applied.
+	 * the views only after all changes before this position are applied.
 	 */
 	XLogRecPtr	serve_from;
 
 	/*
-	 * The views are served when all changes before this WAL position are
+	 * Readers may use the views when all changes before this WAL position are
 	 * applied. It is the end of the decoded WAL after the first round of the
 	 * main loop that had decoded all WAL before serve_from; until then,
 	 * InvalidXLogRecPtr.
@@ -219,7 +222,7 @@ typedef enum ApplyKind
 
 	/*
 	 * The transaction folds deltas (adds them to the counters of their posts).
-	 * The change feed leaves its writes out.
+	 * The output plugin skips its writes.
 	 */
 	APPLY_COUNTS,
 	APPLY_VIEWS					/* the transaction calls views_lock() and

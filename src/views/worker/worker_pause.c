@@ -8,9 +8,7 @@
  * second, the worker pauses after a round for blogstore.view_refresh_delay,
  * and the next round applies everything that was committed meanwhile. Commits
  * do not wake the worker from a pause, which saves each commit a system call.
- * A process that waits for the worker does wake it (worker_wake_at_once()). A
- * pause is never longer than the sleep that would take its place on a site
- * that is not busy.
+ * A process that waits for the worker does wake it (worker_wake_at_once()).
  *
  * Identifiers call a pause a rest, and the sleep after a round a nap.
  *
@@ -60,7 +58,7 @@ site_busy(Worker *worker)
  * Sleep for at most "ms" milliseconds. Commits do not end the sleep, but a
  * process that waits for the worker does. Returns whether the latch was set.
  *
- * place: what pg_stat_activity shows meanwhile
+ * place: stands for the wait event that pg_stat_activity shows meanwhile
  */
 static bool
 worker_sleep(Worker *worker, long ms, WaitPlace place)
@@ -85,10 +83,10 @@ worker_sleep(Worker *worker, long ms, WaitPlace place)
 }
 
 /*
- * Sleep for at most "ms" milliseconds between two looks for missing or damaged
- * tables. The main loop does not run meanwhile. So this function clears the
- * flag "urgent" and reads a changed configuration, which would both keep
- * worker_sleep() from sleeping.
+ * Sleep for at most "ms" milliseconds between two checks for missing or
+ * damaged tables. The main loop does not run meanwhile. So this function
+ * clears the flag "urgent" and reads a changed configuration; otherwise
+ * worker_sleep() would return at once.
  */
 void
 worker_sleep_between_looks(Worker *worker, long ms)

@@ -57,8 +57,8 @@ write_position_of(Worker *worker, XLogRecPtr lsn, int64 layout)
 	position.timeline = GetWALInsertionTimeLine();
 	position.system_identifier = (int64) GetSystemIdentifier();
 	/*
-	 * Set the time even if the write fails, which is then repeated after a
-	 * pause.
+	 * Set the time before the write, so that the worker repeats a failed write
+	 * only after a pause.
 	 */
 	worker->position.applied_at = position.applied_at;
 
@@ -77,8 +77,8 @@ write_position(Worker *worker, XLogRecPtr lsn)
 
 /*
  * Called when the worker creates a slot, because changes may have been lost.
- * Has everything corrected that a rebuild of the views does not correct: items
- * with old usernames, and what the other nodes of a cluster have received.
+ * Sees to what a rebuild of the views does not correct: items with old
+ * usernames, and the views of other nodes of a cluster.
  *
  * first: there was no slot before, so no changes were lost
  * other_layout: partitions were attached or detached since the worker stored
@@ -134,7 +134,7 @@ replace_slot(Worker *worker, const char *reason, const char *hint,
 	worker_invalidate_views(worker, reason);
 	/*
 	 * Partitions that were attached while there was no slot may have deltas
-	 * that were not decoded.
+	 * that were not decoded. So scan all deltas.
 	 */
 	fold_all_later();
 	apply_flush();
@@ -240,8 +240,8 @@ worker_check_layout(Worker *worker)
 	uint64		loads;
 
 	/*
-	 * This also processes invalidation messages, so that the code below sees
-	 * partitions that were attached or detached.
+	 * Starting a transaction also processes invalidation messages, so that the
+	 * code below sees partitions that were attached or detached.
 	 */
 	StartTransactionCommand();
 	(void) damage_look(worker);
@@ -266,9 +266,9 @@ static bool position_held = false;
 
 /*
  * While hold is true, keep the stored WAL position and the slot where they
- * are. A cluster does this while it has to act on changes that only the WAL
- * after the position records. If the worker ends meanwhile, the next worker
- * decodes these changes again.
+ * are. On a cluster, the worker does this while it has to act on changes that
+ * are recorded only in the WAL after the position. If the worker ends
+ * meanwhile, the next worker decodes these changes again.
  */
 void
 worker_hold_position(bool hold)

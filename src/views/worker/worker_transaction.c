@@ -15,8 +15,8 @@
  *		APPLY_VIEWS		containers, then	yes		200 ms
  *						views_lock()
  *
- * "Marked" means that the transaction carries an origin. By this the output
- * plugin recognizes the worker's own writes and leaves them out
+ * "Marked" means that the transaction carries the worker's replication origin.
+ * The output plugin skips such transactions
  * (storage/bookkeeping/own_writes.c).
  *
  * Containers are locked before their leaves, as DDL does. Some DDL, such as
@@ -102,8 +102,9 @@ apply_begin(OwnerScope *scope, ApplyKind kind)
 }
 
 /*
- * Commit the transaction of apply_begin(), and return to the user and the
- * memory context of before. The commit is not flushed (see apply_flush()).
+ * Commit the transaction of apply_begin(), and restore the user and the memory
+ * context that apply_begin() has replaced. The commit is not flushed (see
+ * apply_flush()).
  */
 void
 apply_end(OwnerScope *scope)
@@ -182,8 +183,8 @@ note_in_the_way(MemoryContext context)
  * current memory context is preserved.
  *
  * error: receives an error that the owner has caused (CAUSE_OWNER), in the
- * current memory context; the result is then APPLY_FAILED. If it is NULL, such
- * an error is thrown again.
+ * current memory context; the result is then APPLY_FAILED. If "error" is NULL,
+ * such an error is thrown again.
  *
  * Errors of CAUSE_SERVER are always thrown again.
  */
