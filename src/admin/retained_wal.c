@@ -3,10 +3,10 @@
  *		How much WAL a replication slot retains, and the oldest open
  *		transaction that has written.
  *
- * Logical decoding reads each transaction as a whole. So a slot retains WAL
- * from the beginning of the oldest open transaction that has written, in
- * whichever database of the server that is. A new slot is not complete until
- * such transactions have ended.
+ * Logical decoding reads each transaction as a whole. So a slot retains all
+ * WAL since the beginning of the oldest open transaction that has written, in
+ * any database of the server. A new slot is not complete until the
+ * transactions that were open have ended.
  *
  * The queries read the server's views. Runs in backends.
  */
@@ -29,7 +29,10 @@
 	" restart_lsn)::bigint, wal_status, safe_wal_size" \
 	" FROM pg_replication_slots WHERE slot_name = $1"
 
-/* The time is unknown of processes with track_activities = off. */
+/*
+ * A process with track_activities = off does not show when its transaction
+ * began.
+ */
 #define OLDEST_WRITER_SQL \
 	"SELECT described || coalesce(date_trunc('second', began)::text, 'an unknown time')," \
 	" coalesce(began < clock_timestamp() - interval '30 s', true)" \
@@ -40,12 +43,12 @@
 	" ORDER BY age(xid) DESC LIMIT 1"
 
 /*
- * Return the first row of a query on the server's views, or false if it has
- * none.
+ * Return the first row of a query on the server's views, or false if the query
+ * has no rows.
  *
  * The query runs as a superuser, because the server shows the transactions of
- * other roles only to members of pg_read_all_stats. The caller of the view
- * stat_worker need not be one.
+ * other roles only to members of pg_read_all_stats. A caller of the view
+ * stat_worker need not be a member.
  *
  * argument: the value of $1
  * value, isnull: receive the n columns
@@ -85,11 +88,11 @@ read_server_view(const char *sql, const char *argument, int n, Datum *value,
 }
 
 /*
- * Read how much WAL a slot retains, in bytes, and the columns wal_status and
- * safe_wal_size of pg_replication_slots. The amount is NULL if the slot has
- * lost WAL. Changes nothing if the slot does not exist.
+ * Read three values of a slot: how many bytes of WAL it retains (NULL if it
+ * has lost WAL), and the columns wal_status and safe_wal_size of
+ * pg_replication_slots. Changes nothing if the slot does not exist.
  *
- * value, isnull: receive these N_SLOT_WAL columns
+ * value, isnull: receive the N_SLOT_WAL values
  */
 void
 slot_wal_read(const char *slot, Datum *value, bool *isnull)
@@ -99,10 +102,12 @@ slot_wal_read(const char *slot, Datum *value, bool *isnull)
 
 /*
  * Return a description of the oldest open transaction of the server that has
- * written: its process, database and since when it is open, or the prepared
- * transaction's gid. Returns NULL if there is none.
+ * written, for a hint. It names the process, the database and the beginning of
+ * the transaction; for a prepared transaction, its gid in place of the
+ * process. Returns NULL if there is no such transaction.
  *
- * *old: set to whether it has been open, or prepared, for more than 30 s.
+ * *old: set to whether the transaction has been open, or prepared, for more
+ * than 30 s.
  */
 char *
 oldest_writer(bool *old)

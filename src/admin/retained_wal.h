@@ -1,12 +1,12 @@
 /*
  * retained_wal.h
- *		What replication slots retain of WAL, and which open transaction is in
- *		the way. Only admin/ includes this header.
+ *		How much WAL replication slots retain, and which open transaction is
+ *		the cause. Only admin/ includes this header.
  */
 #ifndef BLOGSTORE_RETAINED_WAL_H
 #define BLOGSTORE_RETAINED_WAL_H
 
-/* The columns that slot_wal_read() sets. */
+/* Number of values that slot_wal_read() sets. */
 #define N_SLOT_WAL 3
 
 extern void slot_wal_read(const char *slot, Datum *value, bool *isnull);

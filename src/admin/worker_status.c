@@ -60,14 +60,15 @@ typedef enum StatusColumn
 #define N_STATUS (STATUS_HINT + 1)
 
 /*
- * A slot that retains more than this many bytes of WAL has a hint with the
- * transaction that is in the way, if there is one.
+ * If a slot retains more than this many bytes of WAL because of an open
+ * transaction, stat_worker shows a hint that names the transaction.
  */
 #define RETAINED_MUCH ((int64) 64 * 1024 * 1024)
 
 typedef struct Status
 {
-	Oid			dbid;			/* the database whose worker this is about */
+	Oid			dbid;			/* database whose worker the columns
+								 * describe */
 	Datum		value[N_STATUS];
 	bool		isnull[N_STATUS];
 } Status;
@@ -154,7 +155,7 @@ status_slot(Status *status)
 	}
 }
 
-/* Return whether a bookkeeping table can be read, and lock it if so. */
+/* Return whether a bookkeeping table can be read. If so, lock it. */
 static bool
 table_readable(Bookkeeping table)
 {
@@ -191,9 +192,9 @@ state_name(const WorkerEntry *entry)
 }
 
 /*
- * Set a hint that names the oldest open transaction that has written, if it is
- * in the way: the worker is creating its slot, which waits for such
- * transactions, or the slot retains much WAL and the transaction is old.
+ * Set a hint that names the oldest open transaction that has written, in two
+ * cases: the worker is creating its slot, which waits for such transactions;
+ * or the slot retains much WAL, and the transaction is old.
  */
 static void
 status_oldest_writer(Status *status)
@@ -288,8 +289,9 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker. Another database that is shown has an
- * entry for its worker.
+ * Return the hint for a stopped worker. If the database has no entry in shared
+ * memory and none is free, the hint does not say to start the worker. The
+ * worker of another database is shown only if it has an entry.
  *
  * kept: bytes of WAL that its slot retains
  */
@@ -329,12 +331,12 @@ read_position(AppliedPosition *position)
 }
 
 /*
- * Set applied_lsn and lag_time for a stopped worker of this database: since
- * when the views have not been updated.
+ * Set applied_lsn and lag_time for a stopped worker of this database. lag_time
+ * is the time since which the views have not been updated.
  *
- * caught_up: when the views last showed all WAL (clock_elapsed()), or 0 if no
- * worker has run since the server started. Then the time at which the worker
- * stored its position counts, by the system clock.
+ * caught_up: when the views last showed all WAL, as a result of
+ * clock_elapsed(). 0 if no worker has run since the server started; lag_time
+ * is then computed from the time at which the worker stored its position.
  */
 static void
 status_since(Status *status, int64 caught_up)
@@ -428,8 +430,8 @@ status_disabled(Status *status, const char *why, const char *hint)
 }
 
 /*
- * Set the columns for a standby. Its views are those of the primary at the
- * position that is replayed.
+ * Set the columns for a standby. Its views show what those of the primary
+ * showed at the WAL position that the standby has replayed.
  */
 static void
 status_standby(Status *status)
@@ -510,9 +512,9 @@ status_here(Status *status)
 
 /*
  * Set the columns for the worker of another database, whose tables this
- * process cannot read. Returns false if nothing is known of containers there.
- * So it is while the first worker after a start of the server has not looked
- * for them yet.
+ * process cannot read. Returns false if it is not known whether that database
+ * has containers: after a start of the server, its first worker has not
+ * checked this yet.
  */
 static bool
 status_elsewhere(Status *status)

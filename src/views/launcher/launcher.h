@@ -63,7 +63,7 @@ typedef enum ErrorSubject
 {
 	ERROR_VIEWS,				/* keeping the views up to date */
 	ERROR_JOB,					/* a rename or deletion */
-	ERROR_FOLD					/* the folding of deltas */
+	ERROR_FOLD					/* adding deltas to counters */
 } ErrorSubject;
 
 /* The entry of one database in shared memory. */
@@ -110,8 +110,8 @@ typedef struct WorkerEntry
 	TimestampTz no_room_at;
 
 	/*
-	 * The last error, or empty strings after what it prevented has succeeded
-	 * (worker_entry_recovered()).
+	 * Message and hint of the last error. Empty strings after the operation
+	 * that failed has succeeded (worker_entry_recovered()).
 	 */
 	char		last_error[ERROR_LENGTH];
 	char		last_error_hint[ERROR_LENGTH];
@@ -131,7 +131,8 @@ typedef struct WorkerEntry
 	 * writes them, unless the comment of a field names other writers.
 	 */
 	int64		caught_up;		/* when the worker had last applied all flushed
-								 * WAL (clock_elapsed()); 0 if it has not */
+								 * WAL, as a result of clock_elapsed(); 0 if it
+								 * has not */
 
 	/*
 	 * Xid of the transaction that the worker committed to let readers use the

@@ -263,7 +263,7 @@ worker_require_room(void)
 /*
  * Store an error message in an entry, for the view stat_worker.
  *
- * subject: what the error has prevented. When that succeeds,
+ * subject: what the error has prevented. When this succeeds later,
  * worker_entry_recovered() removes the message.
  * hint: the hint of the error, or NULL.
  */
@@ -280,9 +280,9 @@ worker_entry_error(WorkerEntry *entry, ErrorSubject subject,
 }
 
 /*
- * Remove the error from an entry, if it has prevented what has succeeded now.
- * Called by the worker. Without such an error, takes no lock, because only the
- * worker writes these fields while it runs.
+ * Remove the error from an entry, if the error has prevented "subject", which
+ * has succeeded now. Called by the worker. If there is no such error, the
+ * function takes no lock: only the worker writes these fields while it runs.
  */
 void
 worker_entry_recovered(WorkerEntry *entry, ErrorSubject subject)

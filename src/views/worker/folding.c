@@ -117,7 +117,7 @@ static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
 static ItemPlace look_after;
 
-/* When a fold last failed in this process. */
+/* When the worker last failed to add deltas to counters. */
 static TimestampTz failed_at = 0;
 
 static TimestampTz
@@ -376,8 +376,8 @@ note_failed(const ErrorData *error)
 }
 
 /*
- * Remove the error of note_failed() from stat_worker, if nothing is left to
- * fold, or no fold has failed for two pauses.
+ * Remove the error of note_failed() from stat_worker, if no deltas are left to
+ * add to counters, or if that has not failed for two pauses (FAILED_PAUSE).
  */
 static void
 note_recovered(void)

@@ -68,8 +68,8 @@ views_shown(void)
 }
 
 /*
- * Whether the views were complete when the worker started, or a rebuild has
- * finished since, and jobs_request_rebuild() was not called after that.
+ * Whether the views are complete: they were when the worker started, or a
+ * rebuild has finished since. jobs_request_rebuild() sets it to false.
  */
 static bool rebuilt = false;
 
@@ -248,9 +248,10 @@ job_failed(const Job *job, const ErrorData *error)
 }
 
 /*
- * Called after each chunk of a rebuild. A rebuild that begins while the views
- * are complete was requested by rebuild_views(). The worker reports its own
- * rebuilds itself (views_phase.c).
+ * Called after each chunk of a rebuild, to report its beginning and end. If
+ * the rebuild begins while the views are complete, rebuild_views() has
+ * requested it. Other rebuilds are reported when the worker requests them
+ * (views_phase.c).
  *
  * begins: this was the first chunk.
  */
@@ -423,7 +424,7 @@ jobs_step(void)
 	return end_page(n, idle);
 }
 
-/* Called when the worker starts: the views are complete. */
+/* Note that the views are complete. Called when the worker starts. */
 void
 jobs_views_complete(void)
 {

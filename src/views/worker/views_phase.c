@@ -70,8 +70,8 @@ worker_begin_views(Worker *worker, bool complete)
  * Readers stop using the views when it commits. Called outside of a
  * transaction.
  *
- * reason: a sentence for the log and stat_worker. It lives as long as the
- * worker.
+ * reason: why, as a sentence for the log and stat_worker. The string must live
+ * as long as the worker.
  */
 void
 worker_invalidate_views(Worker *worker, const char *reason)

@@ -31,7 +31,7 @@ rebuild_estimate(void)
 	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
 }
 
-/* Limits the messages of rebuild_begins() and rebuild_ends(). */
+/* Limits how often rebuild_begins() and rebuild_ends() log. */
 static LogRate rate;
 
 /*

@@ -131,14 +131,15 @@ typedef struct Worker
 								 * false, the worker does not read it */
 
 	/*
-	 * If the last attempt to mark the views as incomplete has failed, so that
-	 * it is repeated, the reason why it is necessary. Otherwise NULL.
+	 * Why the views have to be marked as incomplete, if the last attempt to
+	 * mark them has failed and has to be repeated. Otherwise NULL.
 	 */
 	const char *must_invalidate;
 
 	/*
-	 * When the worker began to rebuild the views (clock_elapsed()), or started
-	 * and found an unfinished rebuild; 0 if readers have used the views since.
+	 * When the worker began to rebuild the views, or started and found an
+	 * unfinished rebuild, as a result of clock_elapsed(). 0 if readers have
+	 * used the views since.
 	 */
 	int64		rebuild_began;
 	bool		other_size;		/* whether blogstore.feed_size has changed and

@@ -109,7 +109,7 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
  * Replace a missing or unusable slot by a new one, and rebuild the views.
  *
  * reason: why that is necessary, as a sentence for the log
- * hint: how to avoid the loss of a slot, if the slot was lost
+ * hint: if the slot was lost, how to avoid this in future
  * other_layout: partitions were attached or detached since the worker stored
  * its position
  *
