@@ -58,8 +58,8 @@ held_back_create(MemoryContext parent)
 }
 
 /*
- * Hold back a transaction. Returns the dirty set to which the caller adds the
- * changes of this transaction.
+ * Hold back the changes of a transaction that other processes do not see yet.
+ * Returns the dirty set to which the caller adds these changes.
  *
  * lsn: a WAL position at or before the commit record of the transaction.
  */

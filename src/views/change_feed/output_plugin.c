@@ -135,7 +135,10 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	change.kind = CHANGE_POST;
 	change.later = role->role == ROLE_COPIES;
 
-	/* The post of a changed copy may be on another node. */
+	/*
+	 * "gone" also means that the post may be on another node, as the post of a
+	 * changed copy may be.
+	 */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
 	change.post.user_id = *DatumGetUUIDP(user);

@@ -58,8 +58,8 @@ typedef struct CopiesBuild
 	ManyPosts  *many;
 	MemoryContext gathered;		/* memory context of the items in "item" */
 	BlogItem   *item;			/* the missing copies, in key order */
-	MissingCopy *missing;		/* the same copies, later sorted by partition
-								 * for the insert */
+	MissingCopy *missing;		/* one element for each copy in "item";
+								 * build_write() sorts them by partition */
 	int			n_missing;
 	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */

@@ -32,8 +32,8 @@ start_stop_tag(LOCKTAG *tag)
 }
 
 /*
- * Take the lock of this file in exclusive mode until the transaction ends.
- * Waits while another transaction holds the lock.
+ * Take the start-stop lock of this database in exclusive mode, until the
+ * transaction ends. Waits while another transaction holds the lock.
  */
 void
 start_stop_lock(void)
@@ -45,8 +45,8 @@ start_stop_lock(void)
 }
 
 /*
- * Return whether another transaction, possibly a prepared one, holds the lock
- * of start_stop_lock().
+ * Return whether another transaction, possibly a prepared one, holds the
+ * start-stop lock.
  */
 bool
 start_stop_locked(void)

@@ -77,8 +77,8 @@ write_position(Worker *worker, XLogRecPtr lsn)
 
 /*
  * Called when the worker creates a slot, because changes may have been lost.
- * Sees to what a rebuild of the views does not correct: items with old
- * usernames, and the views of other nodes of a cluster.
+ * Corrects, or queues jobs to correct, what a rebuild of the views does not:
+ * items with old usernames, and the views of other nodes of a cluster.
  *
  * first: there was no slot before, so no changes were lost
  * other_layout: partitions were attached or detached since the worker stored
