@@ -5,10 +5,10 @@
  * Rows are collected and inserted together by table_multi_insert(), as COPY
  * does (CopyMultiInsertInfoFlush()), so that pages are filled and written to
  * WAL as a whole. Index entries are sorted, and inserted after all rows of a
- * partition (index_entries.c). If the table has triggers, rows are inserted
- * one at a time. Only one partition is open at a time, so the caller should
- * pass the items partition by partition. A key that exists already is an
- * error, as for INSERT.
+ * partition (index_entries.c). If the items' table has triggers, rows are
+ * inserted one at a time. Only one partition is open at a time, so the caller
+ * should pass the items partition by partition. If a key exists already, an
+ * error is raised, as for INSERT.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -61,8 +61,9 @@ struct BulkInsert
 };
 
 /*
- * Begin to insert items of a type. The first item for a partition locks the
- * partition's table in RowExclusiveLock mode, until the transaction ends.
+ * Begin to insert items of a type. When the caller passes the first item for a
+ * partition, the items' table is locked in RowExclusiveLock mode. The lock is
+ * held until the transaction ends.
  */
 BulkInsert *
 bulk_insert_begin(Container container, ItemType type)

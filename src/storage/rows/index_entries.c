@@ -2,12 +2,13 @@
  * index_entries.c
  *		Inserts the index entries of many rows in the order of each index.
  *
- * The rows of a bulk insert arrive in the order of one index at most. In every
- * other index, consecutive entries would go to random pages. These pages would
- * be read and split at random, and end up two thirds full. So if a table has
- * several indexes, the entries of each index are sorted, and inserted after
- * the last row. Each page of an index is then visited once. An index that was
- * empty becomes as dense as a newly built index.
+ * The rows of a bulk insert arrive in the order of at most one index. In every
+ * other index, the entries of consecutive rows would go to random pages. These
+ * pages would be read and split at random, and end up two thirds full. So if a
+ * table has several indexes, the entries of each index are collected and
+ * sorted. They are inserted after all rows. Each page of an index is then
+ * visited once. An index that was empty becomes as dense as a newly built
+ * index.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -34,10 +35,10 @@ struct IndexEntries
 
 /*
  * Return whether index_insert() alone can insert the sorted entries of an
- * index. This needs a B-tree index that is neither deferrable nor an exclusion
- * constraint, and has no expressions. A predicate is allowed: has_entry()
- * evaluates it for each row. The caller has made sure that the predicate
- * contains no code of the owner (index_is_attached()).
+ * index. The index must be a B-tree without expressions, and neither
+ * deferrable nor for an exclusion constraint. A predicate is allowed:
+ * has_entry() evaluates it for each row. No predicate here contains code of
+ * the owner, because index_entries_begin() rejects tables with attached code.
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)
@@ -51,11 +52,12 @@ index_is_plain(Relation index, const IndexInfo *info)
 /*
  * Begin to collect the index entries of the rows that a writer inserts. The
  * result is in the current memory context. Returns NULL if the entries must
- * instead be inserted with each row. This is so
+ * instead be inserted with each row, in these cases:
  *
- *		if the table has a single index, because rows come in its order;
- *		if the owner has attached code to the table;
- *		if one of the indexes is not plain (index_is_plain()).
+ * - The table has a single index. Its entries need no sorting, because the
+ *   rows arrive in the order of this index.
+ * - The owner has attached code to the table.
+ * - One of the indexes is not plain (index_is_plain()).
  */
 IndexEntries *
 index_entries_begin(ItemWriter *writer)
@@ -100,7 +102,9 @@ has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 	return ExecQual(info->ii_PredicateState, econtext);
 }
 
-/* Collect the entries that an inserted row has in all indexes. */
+/*
+ * For each index in which an inserted row needs an entry, collect this entry.
+ */
 void
 index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 {

@@ -14,8 +14,9 @@
  * AccessShareLock on the table is kept until the transaction ends, as in an
  * SQL query.
  *
- * The items are usually on different heap pages. Once an item's page was not
- * in shared buffers, the heap pages of the next items are prefetched.
+ * The items are usually on different heap pages. When the page of an item has
+ * to be read into shared buffers, the heap pages of the next items are
+ * prefetched.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -34,8 +35,8 @@
 #define MAX_COLUMNS 2			/* number of columns of the longest key */
 
 /*
- * A key that the caller has passed, its partition, and its index in the
- * caller's array ("number").
+ * A key that the caller has passed, and its partition. "number" is the
+ * position of the key in the caller's array.
  */
 typedef struct AskedKey
 {

@@ -1,15 +1,15 @@
 /*
  * key_lock.c
- *		Locks all items of a type that belong to one partition key, for
- *		example a post by its id.
+ *		Locks all items of a type that belong to one partition key, for example
+ *		a post by its id.
  *
  * The server has no lock for such a set of items. So blogstore locks a block
- * of the items' table that does not exist. The block number is a hash of the
- * partition key, in a range that no table grows to. There are two kinds of
- * lock on this block:
+ * number of the items' table. The number is a hash of the partition key, in a
+ * range that no table grows to, so no such block exists. There are two kinds
+ * of lock on this block number:
  *
- * - A heavyweight lock on a tuple of the block makes other processes wait.
- *   pg_locks shows a tuple lock.
+ * - A heavyweight lock on a tuple in this block makes other processes wait.
+ *   pg_locks shows it as a tuple lock.
  * - A predicate lock on the block lets SERIALIZABLE transactions detect
  *   conflicts. A predicate lock on a real page would also cover items of other
  *   keys.
@@ -20,7 +20,8 @@
  * The heavyweight lock is released at the end of the transaction, or at a
  * rollback to a savepoint that was set before the lock was taken.
  *
- * Runs in any process. Backends and the worker take heavyweight locks.
+ * Heavyweight locks are taken in backends and in the worker. The other
+ * functions run in any process.
  */
 #include "postgres.h"
 
@@ -40,10 +41,7 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/*
- * Return the block number on which the locks of a key are taken. It is a hash
- * of the key, in a range that no table grows to.
- */
+/* Return the block number on which the locks of a key are taken. */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key)
 {
@@ -54,7 +52,7 @@ key_page(const pg_uuid_t *partition_key)
 /*
  * Set up a KeyLock for the items of a type that belong to a partition key.
  * Does not lock anything yet. Errors: 55000 if the key's partition has no
- * table for the type, or the table cannot be used.
+ * usable table for the type.
  */
 void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
@@ -133,9 +131,9 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * Called when a transaction writes an item of a partition key. In a
- * SERIALIZABLE transaction, this is a conflict with concurrent transactions
- * that have called key_predicate_lock() for the key. Errors: 40001.
+ * In a SERIALIZABLE transaction, report a conflict with each concurrent
+ * transaction that has called key_predicate_lock() for a partition key. Called
+ * when the transaction writes an item of this key. Errors: 40001.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
@@ -145,10 +143,11 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * Called when the current item of a scan is not visible to the transaction's
- * own snapshot, because the scan reads with another snapshot. If a concurrent
- * SERIALIZABLE transaction has inserted the item, this is a conflict between
- * SERIALIZABLE transactions (see HeapCheckForSerializableConflictOut()).
+ * In a SERIALIZABLE transaction, report a conflict if a concurrent
+ * SERIALIZABLE transaction has inserted the current item of a scan (see
+ * HeapCheckForSerializableConflictOut()). Called when this item is not visible
+ * to "snapshot", the transaction's own, because the scan reads with another
+ * one.
  * Errors: 40001.
  */
 void

@@ -2,10 +2,10 @@
  * merged_scan.c
  *		Reads the items of one type in all partitions as one ordered list.
  *
- * Each partition is scanned by an index in the order of the list. A binary
- * heap has the current item of each scan. The first of these items is the next
- * item of the list. A merged scan costs one index lookup for each partition,
- * and then a few comparisons for each item.
+ * Each partition is scanned through an index whose order is that of the list.
+ * A binary heap orders the scans by their current items. The first of these
+ * items is the current item of the list. A merged scan costs one index lookup
+ * for each partition, and then a few comparisons for each item.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -29,7 +29,7 @@ struct MergedScan
 	int			n;				/* the number of scans, one per partition */
 	ItemScan  **scan;
 	BlogItem   *item;			/* the current item of each scan */
-	binaryheap *heap;			/* scan numbers, in order of items */
+	binaryheap *heap;			/* scan numbers, ordered by "item" */
 };
 
 /*
@@ -67,9 +67,9 @@ compare_inputs(Datum a, Datum b, void *arg)
 }
 
 /*
- * Begin a scan of each partition. Returns false if the numbers of partitions
- * may have changed meanwhile, because the layout was read again. The caller
- * must then begin again.
+ * Begin a scan of each partition. Returns false if the layout was read again
+ * meanwhile, so that the partitions may have other numbers. The caller must
+ * then begin again.
  */
 static bool
 open_inputs(MergedScan *merged, const ItemQuery *query)
@@ -121,8 +121,8 @@ ask_for_first(MergedScan *merged, int from)
 }
 
 /*
- * Read the first item of each scan. Once a page was not in shared buffers,
- * prefetch the pages for the scans that follow.
+ * Read the first item of each scan. When a page has to be read into shared
+ * buffers, prefetch the pages for the scans that follow.
  */
 static void
 read_first_items(MergedScan *merged)

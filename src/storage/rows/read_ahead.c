@@ -3,9 +3,9 @@
  *		Prefetches the heap pages of a scan's next rows.
  *
  * The items of a list were written at different times, so they are on
- * different heap pages. A plain index scan reads these pages one at a time. A
- * scan here does the same as long as all pages are in shared buffers. Once a
- * page was not, the scan fetches the next entries from the index, and
+ * different heap pages. A plain index scan reads these pages one at a time.
+ * The scans of blogstore do so as long as all pages are in shared buffers.
+ * When a page is not, the scan fetches the next entries from the index. It
  * prefetches the heap pages to which they point, up to
  * effective_io_concurrency pages. Then it reads the rows of these entries in
  * order.
@@ -106,11 +106,11 @@ item_scan_ask(ItemScan *scan)
 
 /*
  * Prefetch the heap pages of a scan's next rows. Called if a page had to be
- * read into shared buffers since the scan returned its last row. Prefetches no
- * more rows than the scan is expected to return. If several scans are merged
- * into one list, each scan is first expected to return an equal share of the
- * list. A scan that has returned more than its share is expected to return as
- * many rows again.
+ * read into shared buffers after the scan had returned the previous row.
+ * Prefetches no more rows than the scan is expected to return. If several
+ * scans are merged into one list, each scan is first expected to return an
+ * equal share of the list. A scan that has returned more than its share is
+ * expected to return as many further rows as it has returned so far.
  */
 void
 read_ahead(ItemScan *scan)

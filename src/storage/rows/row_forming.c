@@ -1,6 +1,6 @@
 /*
  * row_forming.c
- *		Forms the rows that an ItemWriter writes, and checks their constraints.
+ *		Forms the rows that an ItemWriter writes, and checks constraints.
  *
  * A row consists of an item's fields, and of defaults in the columns that the
  * owner has added. Rows are formed in the per-tuple memory context. The
@@ -92,8 +92,8 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 
 /*
  * Compute the generated columns of a new row, and check NOT NULL and CHECK
- * constraints. Also check the partition bound, except if the row's partition
- * was found by its key, and no BEFORE trigger can have changed the key.
+ * constraints. Also check the partition bound, unless the writer was opened
+ * for the row's key and no BEFORE trigger can have changed the key.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -111,8 +111,8 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Raise the error that a BEFORE trigger has returned NULL, and so suppressed a
- * change that blogstore must make. Errors: 09000.
+ * Raise an error because a BEFORE trigger has returned NULL. It has thereby
+ * suppressed a change that blogstore must make. Errors: 09000.
  */
 void
 writer_suppressed(ItemWriter *writer)
@@ -179,9 +179,10 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Form the new version of a row in "slot": the old version, writer->found,
- * with the fields of an item. Records the changed columns in the executor
- * state; they are valid until the per-tuple memory context is reset.
+ * Form the new version of a row in "slot": copy the old version,
+ * writer->found, and replace the fields by those of an item. Records the
+ * changed columns in the executor state, where they are valid until the
+ * per-tuple memory context is reset.
  */
 void
 writer_form_update(ItemWriter *writer, TupleTableSlot *slot,

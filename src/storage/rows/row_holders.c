@@ -50,13 +50,13 @@ scan_by(const ItemQuery *query, Snapshot snapshot)
 
 /*
  * Begin a scan of the items that match "query", including uncommitted ones.
- * Whenever the scan returns an item, *dirty describes it (see
+ * Whenever the scan returns a version of an item, it sets *dirty (see
  * HeapTupleSatisfiesDirty()):
  *
- * dirty->xmin: another running transaction that is inserting the item, or
- *     InvalidTransactionId.
- * dirty->xmax: another running transaction that is deleting or updating the
- *     item, or InvalidTransactionId.
+ * dirty->xmin: another running transaction that has inserted this version;
+ *     else InvalidTransactionId
+ * dirty->xmax: another running transaction that is deleting or updating this
+ *     version; else InvalidTransactionId
  */
 static ItemScan *
 scan_dirty(const ItemQuery *query, SnapshotData *dirty)
@@ -66,7 +66,7 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
 }
 
 /* ------------------------------------------------------------------------
- * Whether the newest version of an item exists
+ * Whether an item exists
  * ------------------------------------------------------------------------ */
 
 /*
@@ -95,8 +95,8 @@ version_header(TupleTableSlot *slot, HeapTupleHeader header)
  *     row. If the row was deleted, t_ctid points to the version itself.
  * ender: set to the transaction that updated or deleted the version.
  *
- * HeapTupleSatisfiesDirty() would not do: if the transaction that inserted the
- * version is still running, it reports no update or deletion.
+ * HeapTupleSatisfiesDirty() could not be used instead: it reports no update or
+ * deletion of a version whose inserting transaction is still running.
  */
 static bool
 version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
@@ -116,7 +116,9 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 }
 
 /*
- * Return whether the newest version of a scan's current item exists.
+ * Find the newest version of a scan's current item. Returns ITEM_LIVE if this
+ * version has not been deleted, ITEM_DELETING if it has, and ITEM_UNSEEN if it
+ * was not found.
  *
  * Follows t_ctid from version to version, because the index may lack the
  * newest version: without HOT, a new version gets its index entry only after
@@ -160,11 +162,7 @@ follow_versions(ItemScan *scan)
 	return life;
 }
 
-/*
- * Scan once for the item that matches "query", and return whether the newest
- * version of the item exists. Sets *hidden to whether the column "hidden" is
- * true in the last committed version.
- */
+/* Do the work of item_look(), with a single scan. */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
 {
@@ -186,9 +184,9 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Return whether the newest version of the item that matches "query" exists.
- * Scans up to LOOKS times, because a scan can miss an item that is being
- * updated.
+ * Return whether the item that matches "query" exists, as an ItemLife
+ * (rows.h). Scans up to LOOKS times, because a scan can miss an item that is
+ * being updated.
  *
  * hidden: set to whether the last committed version of the item is hidden; not
  * set if the result is ITEM_UNSEEN

@@ -69,11 +69,11 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 }
 
 /*
- * Return whether an old item with the key of a new item is visible to the
- * transaction's snapshot. Called under REPEATABLE READ and SERIALIZABLE.
- * There, a unique index accepts the key if the old item was deleted after the
- * snapshot was taken. The transaction would then see two items with one key.
- * In that case this function raises an error (40001).
+ * Return whether the transaction's snapshot shows an item with the key of a
+ * new item, and this old item still exists. Raises an error (40001) if the old
+ * item was deleted after the snapshot was taken. Otherwise unique indexes
+ * would accept the key, and the transaction would see two items with one key.
+ * Called under REPEATABLE READ and SERIALIZABLE.
  *
  * Locks the old item only if another transaction is changing it. A lock in
  * other cases would needlessly block transactions that delete the item.
@@ -170,11 +170,11 @@ prepare_arbiters(ItemWriter *writer)
  * Return whether no row has the key of the new row in "slot". Waits for
  * transactions that are inserting or deleting a row with this key.
  *
- * An arbiter that has more columns than the key can conflict although no row
- * has this key. For posts, it may have the column "id" instead of "post_id",
- * and another program may have written a row in which these columns differ.
- * Then *arbiters is set to writer->key_arbiters, so that the insertion raises
- * a unique violation.
+ * An arbiter that is not a key_arbiter can conflict although no row has this
+ * key. For example, an arbiter for posts may have the column "id" instead of
+ * "post_id", and another program may have written a row in which the two
+ * differ. In such a case *arbiters is set to writer->key_arbiters, so that the
+ * insertion raises a unique violation.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)

@@ -98,7 +98,7 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 /*
  * Let a scan return items in which required fields are NULL. Only the fields
  * that identify the item, and the key columns of the index, must not be NULL.
- * For callers that rewrite or delete such items.
+ * Used for callers that rewrite or delete such items.
  */
 static void
 scan_identity(ItemScan *scan, Container container)

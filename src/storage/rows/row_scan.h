@@ -17,12 +17,17 @@
 
 /*
  * The state of prefetching for an index scan (read_ahead.c). A ring buffer has
- * the TIDs of rows that the scan will return next: it has fetched them from
- * the index, and has prefetched their heap pages.
+ * the TIDs of the rows that the scan will return next. The scan has fetched
+ * these TIDs from the index, and has prefetched the heap pages.
  */
 typedef struct ReadAhead
 {
-	int64		rows;			/* number of rows that the caller will read */
+	/*
+	 * Number of rows that the caller expects to read: PG_INT64_MAX for all
+	 * rows, 0 if the number is not known. If 0, only item_scan_ask()
+	 * prefetches.
+	 */
+	int64		rows;
 	/*
 	 * Number of rows that this scan is expected to return. Less than "rows" if
 	 * several scans are merged into one list.
@@ -40,9 +45,9 @@ typedef struct ReadAhead
 	struct IndexFetchTableData *fetch;
 	ItemPointer row;			/* ring buffer of TIDs, or NULL */
 	int			size;			/* number of elements of the ring buffer */
-	/* the index in the ring buffer of the TID that is read next */
+	/* row[first] is the TID whose row is read next */
 	int			first;
-	int			n;
+	int			n;				/* number of TIDs in the ring buffer */
 	bool		ended;			/* true if the index has no further entries */
 } ReadAhead;
 
@@ -54,8 +59,9 @@ struct ItemScan
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	/*
-	 * The number of the partition that the scan reads. It is valid while
-	 * layout_stamp() returns "stamp". Both are set only by item_scan_look().
+	 * The number of the partition that the scan reads, and the value that
+	 * layout_stamp() had then. The number is valid until this value changes.
+	 * Only item_scan_look() sets these fields.
 	 */
 	int			partition;
 	uint64		stamp;

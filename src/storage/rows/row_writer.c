@@ -103,9 +103,8 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Open a writer for the items of a type in the partition that takes
- * partition_key. If partition_key is NULL, in the partition with the number
- * "partition".
+ * Open a writer for the items of a type in the partition of partition_key. If
+ * partition_key is NULL, the number "partition" names the partition.
  */
 static ItemWriter *
 writer_open(Container container, ItemType type,
@@ -178,8 +177,8 @@ item_writer_open(Container container, ItemType type,
 
 /*
  * Let a writer lock items in which required fields are NULL. Only the fields
- * that identify an item must not be NULL. For callers that delete the items,
- * or only lock them.
+ * that identify an item must not be NULL. Used by callers that delete the
+ * items, or only lock them.
  */
 void
 item_writer_identity(ItemWriter *writer)
@@ -215,14 +214,15 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 /*
  * Take a row lock on the newest version of a scan's current item, and read
  * that version into *out. The scan must read the writer's table. Returns
+ * ITEM_OK, or
  *
  *		ITEM_LOCKED		if wait is LockWaitSkip and another transaction has a
  *						conflicting row lock on the item
  *		ITEM_NOT_FOUND	if the item was deleted
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
- * after the snapshot was taken, as for UPDATE; 22004 if a field that callers
- * need is NULL (item_worked_with()).
+ * after the snapshot was taken, as for UPDATE; 22004 if one of the fields that
+ * item_worked_with() returns is NULL (but see item_writer_identity()).
  */
 ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
@@ -332,7 +332,8 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 
 /*
  * Return whether the item that the writer has locked still exists. Called
- * after the deletion of the item, because a BEFORE trigger can suppress it.
+ * after an attempt to delete the item, because a BEFORE trigger can suppress
+ * the deletion.
  */
 static bool
 found_is_there(ItemWriter *writer)

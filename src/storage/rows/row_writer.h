@@ -43,21 +43,26 @@ struct ItemWriter
 	 * key. NIL before the first insert.
 	 */
 	List	   *key_arbiters;
-	bool		indexes;		/* whether the table's indexes are open */
+	bool		indexes;		/* true if all indexes but "closed" are open */
 	/*
-	 * The OID of the index for PATH_REPLIES if it is not open, because the
-	 * writer has written no reply yet; else InvalidOid.
+	 * The OID of the index for PATH_REPLIES, if the table has this index and
+	 * it is not open; else InvalidOid. The index is opened for the first
+	 * reply.
 	 */
 	Oid			closed;
-	bool		by_key;			/* opened by a key of the partition */
+	/*
+	 * Whether the partition was found by the key of the items to write. The
+	 * partition bound then need not be checked, unless a trigger may have
+	 * changed the key.
+	 */
+	bool		by_key;
 	bool		triggers;
 	/*
-	 * The result of guard_enter(): until guard_leave(), code that the owner
-	 * has attached to the table, such as a trigger, cannot harm the role that
-	 * runs it. NULL if the owner has attached no code.
+	 * The result of guard_enter() if the owner has attached code to the table;
+	 * else NULL.
 	 */
 	Guard	   *guard;
-	bool		wrote;
+	bool		wrote;			/* whether any item was written */
 	/*
 	 * If true, locked items need only have the fields that identify them. If
 	 * false, items must have all fields that callers work with; NULL in one of

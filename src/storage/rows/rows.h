@@ -31,10 +31,10 @@ typedef struct Cursor
 } Cursor;
 
 /*
- * The place of an item in an index. A transaction stores the place of the last
- * item that it has read, and a later transaction continues there. It consists
- * of the item's values in the index's key columns: one or two uuids, and
- * possibly a date between them.
+ * The place of an item in an index. The struct has the item's values in the
+ * key columns of the index: one or two uuids, and possibly a date between
+ * them. A transaction can store the place of the last item that it has read,
+ * and a later transaction can continue there.
  */
 typedef struct ItemPlace
 {
@@ -61,11 +61,11 @@ item_is_by(const BlogItem *item, const pg_uuid_t *author)
 typedef enum ItemResult
 {
 	/*
-	 * The item does not exist. Or it was changed or deleted after the caller's
-	 * scan had found it.
+	 * The item does not exist. Or it was changed or deleted after a scan of
+	 * the caller had found it.
 	 */
 	ITEM_NOT_FOUND,
-	ITEM_OK,
+	ITEM_OK,					/* the item was locked, updated or deleted */
 	/*
 	 * Another transaction is changing the item or has a row lock on it. The
 	 * caller has asked not to wait.
@@ -74,18 +74,19 @@ typedef enum ItemResult
 } ItemResult;
 
 /*
- * Whether the newest version of an item is live. The version may be invisible
- * to the snapshot.
+ * Whether an item exists, according to its newest version. The transaction's
+ * snapshot may not see this version.
  */
 typedef enum ItemLife
 {
 	/*
-	 * The item does not exist. Or it was being updated during each scan, so
-	 * that every scan missed it.
+	 * The item does not exist, or another running transaction has inserted it.
+	 * Or the item was being updated during each scan, so that every scan
+	 * missed it.
 	 */
 	ITEM_UNSEEN,
-	ITEM_LIVE,
-	ITEM_DELETING				/* a running transaction is deleting it */
+	ITEM_LIVE,					/* the newest version was not deleted */
+	ITEM_DELETING				/* a transaction is deleting the item */
 } ItemLife;
 
 /*
@@ -98,13 +99,12 @@ typedef struct KeyLock
 	uint32		number;
 } KeyLock;
 
+/* The modes of a KeyLock, each with the modes that it conflicts with. */
 typedef enum KeyLockMode
 {
-	KEY_LOCK_SHARED,			/* conflicts with KEY_LOCK_EXCLUSIVE */
-	/* conflicts with itself and KEY_LOCK_EXCLUSIVE */
-	KEY_LOCK_SHARED_FIRST,
-	/* conflicts with both other modes, but not with itself */
-	KEY_LOCK_EXCLUSIVE
+	KEY_LOCK_SHARED,			/* KEY_LOCK_EXCLUSIVE */
+	KEY_LOCK_SHARED_FIRST,		/* KEY_LOCK_SHARED_FIRST, KEY_LOCK_EXCLUSIVE */
+	KEY_LOCK_EXCLUSIVE			/* KEY_LOCK_SHARED, KEY_LOCK_SHARED_FIRST */
 } KeyLockMode;
 
 typedef struct ItemScan ItemScan;
@@ -146,12 +146,12 @@ typedef struct ItemQuery
 	 * true, only the fields that identify the item are required.
 	 */
 	bool		identity;
-	bool		shown;			/* whether to skip hidden items */
-	/* whether to take no predicate locks in a SERIALIZABLE transaction */
+	bool		shown;			/* true to skip hidden items */
+	/* true to take no predicate locks in a SERIALIZABLE transaction */
 	bool		no_predicate_locks;
 	/*
-	 * Number of rows that the caller expects to read, for prefetching. -1
-	 * means all, and 0 means that the number is not known.
+	 * Number of rows that the caller expects to read; -1 for all rows. If 0,
+	 * the number is not known, and only item_scan_ask() prefetches.
 	 */
 	int64		rows;
 	/*
@@ -163,8 +163,8 @@ typedef struct ItemQuery
 } ItemQuery;
 
 /*
- * A key that was passed to many_items_read(), and a copy of the item with this
- * key.
+ * A key that was passed to many_items_read(), and, if "found" is true, a copy
+ * of the item with this key.
  */
 typedef struct ManyItem
 {

@@ -1,9 +1,9 @@
 /*
  * write_found_row.c
- *		Updates or deletes a row version that a scan has found, without
- *		locking the row first.
+ *		Updates or deletes a row version that a scan has found, without locking
+ *		the row first.
  *
- * A row lock writes a WAL record of its own. It is needed only to wait for
+ * Taking a row lock writes a WAL record. The lock is needed only to wait for
  * other transactions, or to read the newest version of the row. A caller that
  * needs neither uses the functions here. They change the version that the
  * caller's scan has found. table_tuple_update() and table_tuple_delete() make
@@ -31,9 +31,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * Begin a scan of the writer's table with the active snapshot. Returns items
- * with the values "key" in the first columns of the key that identifies an
- * item. Does not check required fields that are not a part of this key.
+ * Begin a scan of the writer's table with the active snapshot. The scan
+ * returns the items that have the values "key" in the first nkeys columns of
+ * their key. It lets required fields be NULL, except those that identify an
+ * item.
  */
 ItemScan *
 item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
@@ -68,7 +69,7 @@ version_state(TupleTableSlot *slot)
 }
 
 /*
- * Translate the result of table_tuple_update() or table_tuple_delete() to an
+ * Convert the result of table_tuple_update() or table_tuple_delete() to an
  * ItemResult. If the result is TM_Ok, set writer->wrote.
  */
 static ItemResult
