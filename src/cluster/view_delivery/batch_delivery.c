@@ -2,12 +2,10 @@
  * batch_delivery.c
  *		Refreshing the views on a cluster.
  *
- * The views are the copies of posts in "users", and the feed. The dirty set
- * holds the keys of what has changed. The worker of each node decodes the
- * changes of the posts on its node. It refreshes the copies and the feed rows
- * of these posts on all nodes. If a user was renamed or deleted, the worker of
- * each node renames or deletes the user's posts, comments and likes on its own
- * node.
+ * The worker of each node decodes the changes of the posts on its node. It
+ * refreshes the copies and the feed rows of these posts on all nodes. If a
+ * user was renamed or deleted, each worker renames or deletes the user's
+ * posts, comments and likes on its own node.
  *
  * Runs in the worker, in a transaction that has taken the views' lock
  * (views_lock()).
@@ -22,8 +20,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Refresh the copies of posts in a dirty set that were deleted, or whose shard
- * was moved to another node.
+ * Refresh copies whose post was deleted, or was moved to another node with its
+ * shard. The dirty set lists their keys.
  */
 static void
 refresh_gone(const DirtySet *dirty)
@@ -35,10 +33,9 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * Usually the dirty set lists all changed posts. The posts in gone[] are
-	 * among them, and deliver_batch() refreshes their copies. If
-	 * dirty_anything() is true, the list is incomplete, so refresh the copies
-	 * here.
+	 * Usually the dirty set lists all changed posts, also those in gone[]. The
+	 * caller then refreshes their copies. If dirty_anything() is true, the
+	 * list is incomplete.
 	 */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);
@@ -70,14 +67,14 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
 }
 
 /*
- * Rebuild the next chunk of the copies. Returns whether it was the last one.
+ * Rebuild the next chunk of the copies. Returns true after the last chunk.
  *
- * place: how far the rebuild has come; this function advances it
- * done: the number of posts and copies done so far; this function adds to it
+ * place: where the chunk begins; set to where the next chunk begins
+ * done: a counter; the number of posts and copies in the chunk is added to it
  *
- * All shards of posts on this node are locked in share mode, so that none is
- * moved. After a move, another node would decode the changes of the posts, and
- * this node could overwrite that node's newer copies.
+ * Locks: all shards of posts on this node in share mode, so that none is
+ * moved. After a move, the other node refreshes the copies of the shard's
+ * posts. This node could then overwrite them with older copies.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)

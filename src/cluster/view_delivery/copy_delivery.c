@@ -1,25 +1,24 @@
 /*
  * copy_delivery.c
- *		Copies of posts on a cluster: sending them from the node that has the
- *		post to the node where the copy belongs. That is the node with the
- *		author's shard of "users".
+ *		Copies of posts on a cluster: each node sends the copies of its posts
+ *		to the nodes that have the authors' shards of "users".
  *
- * A node refreshes the copies of its own posts only. Copies that belong on
- * another node are sent there by put_copies(), many in one call. A copy is
- * sent as its post is now, so order and repetition do not matter. Meanwhile
- * the sender keeps the shards of the posts locked (container_hold_here()), so
- * that no other node can get such a post, change it and send a newer copy.
+ * A node sends copies by put_copies(), many in one call. It makes each copy
+ * from the current post, so copies may be sent twice, and in any order. Until
+ * its transaction ends, it keeps the shards of these posts locked
+ * (container_hold_here()). So no other node can get such a post, change it and
+ * send a newer copy.
  *
- * If a post was deleted and its shard has been moved since, the node that
- * decodes the deletion no longer has the shard. It sends the key of the copy
- * by touch_copies() to the node that has the shard. That node's worker reads
- * the key from its own WAL and refreshes the copy.
+ * If a post was deleted and its shard was then moved, the old node decodes the
+ * deletion. It sends the copy's key by touch_copies() to the node that has the
+ * shard now. The worker of that node reads the key from its own WAL, and
+ * refreshes the copy.
  *
  * The sender has taken the views' lock of its own node. The receiver does not
- * take the views' lock. So nodes never wait for each other in a circle. What a
- * worker sends is committed on the other node when the call returns. If a node
- * does not take a copy, the copy is sent later (unsent_copies.c), and nothing
- * else waits for it.
+ * take the views' lock, so nodes never wait for each other in a circle. What a
+ * worker sends is committed on the other node when the call returns. Copies
+ * that cannot be sent are sent later (unsent_copies.c). The worker does not
+ * wait for that.
  *
  * Runs in the worker, in a backend for repair(), and in backends that serve
  * put_copies() and touch_copies().
@@ -64,7 +63,8 @@ typedef enum Sending
 #define COPIES_A_CALL 200
 
 /*
- * The key of a copy, and the node group to which the copy or its key is sent.
+ * The key of a copy, and the node group of the node that gets the copy or the
+ * key.
  */
 typedef struct KeyElsewhere
 {
@@ -116,11 +116,11 @@ count_of_call(const KeyElsewhere *keys, int n)
 }
 
 /*
- * Return a row of blogstore.post_item, to be sent to another node.
+ * Return a row of type blogstore.post_item, to be sent to another node.
  *
- * many: an object that reads posts, or NULL. If it is NULL, the row contains
- *	only the key, for touch_copies(). Otherwise the row is what the copy should
- *	be, for put_copies(). It has no title if there should be no copy.
+ * many: reads the posts; NULL to make a row for touch_copies(), which contains
+ *	only the key. Otherwise the row is for put_copies(), and contains the copy.
+ *	If there should be no copy, the row's title is NULL.
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -169,10 +169,9 @@ send_rows(OtherNode *other, Sending what, const Datum *row, int n)
 }
 
 /*
- * Send rows to one node from the worker. If the node refuses them, send them
- * one by one, because a single row may have caused the error. The keys of rows
- * that the node does not take are stored in the table "unsent", and sent
- * later.
+ * Send rows to one node from the worker. If the call fails, send the rows one
+ * by one, because the node may have refused it for a single row. The keys of
+ * rows that could not be sent are stored in the table "unsent".
  */
 static void
 send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -190,9 +189,9 @@ send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n
 }
 
 /*
- * Send rows to one node from a backend, as a part of this transaction. The
- * node refuses the call as long as it does not see that a shard was moved to
- * it. Repeat the call until it is accepted.
+ * Send rows to one node from a backend, as a part of this transaction. No node
+ * accepts the call while the shard is being moved. This function then waits,
+ * and calls again.
  */
 static void
 send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -208,8 +207,8 @@ send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int 
 /*
  * Send copies, or only their keys, to one node.
  *
- * many: where to read the posts from which copies are made; NULL to send keys
- * keys: n keys, which all have the same node group
+ * many: reads the posts of which copies are sent; NULL to send keys
+ * keys: n keys, all with the same node group
  */
 static void
 send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
@@ -226,9 +225,10 @@ send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Send copies to the nodes with their authors' shards, or keys to the nodes
- * with the posts' shards. Locks: these shards in share mode until the
- * transaction ends, so that they are not moved.
+ * Send n copies, or only their keys. A copy is sent to the node with the
+ * author's shard of "users", a key to the node with the post's shard. Locks:
+ * these shards in share mode until the transaction ends, so that they are not
+ * moved.
  */
 static void
 send_all(Sending what, KeyElsewhere *keys, int n)
@@ -255,14 +255,15 @@ send_all(Sending what, KeyElsewhere *keys, int n)
 }
 
 /*
- * Send the copies of posts on this node to the nodes that have their authors'
- * shards of "users". Posts that are not on this node are ignored.
+ * Send copies of posts to other nodes, the nodes with the authors' shards of
+ * "users". Posts that are not on this node are ignored.
  *
  * keys: the keys of the posts
  * n: in: the number of keys; out: the number of returned keys
  *
- * Returns the keys of copies that belong on this node. Locks: the shards of
- * posts and authors in share mode, until the transaction ends.
+ * Returns the keys of copies that belong on this node, and so were not sent.
+ * Locks: the shards of posts and authors in share mode, until the transaction
+ * ends.
  */
 static const PostKey *
 copies_ship(const PostKey *keys, int *n)
@@ -300,9 +301,9 @@ copies_ship(const PostKey *keys, int *n)
 }
 
 /*
- * Refresh the copies of n posts, on whichever nodes the copies belong. Posts
- * that are not on this node are ignored. Locks: the shards of posts and
- * authors in share mode, until the transaction ends.
+ * Refresh the copies of n posts, on this node and on other nodes. Posts that
+ * are not on this node are ignored. Locks: the shards of posts and authors in
+ * share mode, until the transaction ends.
  */
 void
 copies_deliver(const PostKey *keys, int n)
@@ -318,9 +319,12 @@ copies_deliver(const PostKey *keys, int n)
 }
 
 /*
- * Of the given keys, send those of posts on other nodes to these nodes, by
- * touch_copies(). The posts were deleted, or their author or date has changed.
- * The caller then calls copies_deliver() for the keys of posts on this node.
+ * For each copy whose post is on another node, send the copy's key to that
+ * node by touch_copies(). That node then refreshes the copy. Copies of posts
+ * on this node are left to the caller.
+ *
+ * keys: the keys of n copies
+ *
  * Locks: the shards of the posts in share mode, until the transaction ends.
  */
 void
@@ -338,9 +342,9 @@ copies_pass_on(const PostKey *keys, int n)
 }
 
 /*
- * Send to a node some of the copies that it lacks, whose keys are in the table
- * "unsent". If the node refuses a copy, its key is stored in that table again.
- * The caller has taken the views' lock (views_lock()).
+ * Send to a node the next copies that it lacks. The table "unsent" has their
+ * keys. If the node refuses a copy again, the key stays in that table. The
+ * caller has taken the views' lock (views_lock()).
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -353,14 +357,14 @@ copies_send_unsent(OtherNode *other)
 }
 
 /*
- * Ask another node which of the given copies have no post. Store their keys in
+ * Ask another node which of n copies have no post there. Store their keys in
  * gone[], and return their number.
  *
- * keys: the keys of n copies. The shards of their posts are all on that node.
+ * keys: the keys of the copies. The shards of their posts are all on that
+ *	node.
  *
- * If the worker cannot reach the node, store all n keys in gone[]. The caller
- * sends the keys in gone[] to the node, later if necessary, and that node
- * refreshes the copies whether their posts exist or not.
+ * If the worker cannot reach the node, all n keys are stored in gone[]. The
+ * caller sends these keys to the node, which then checks the copies itself.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -396,11 +400,12 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Check whether the posts of copies on this node exist, and refresh copies
- * that have no post. The posts are on other nodes. A node reports the deletion
- * of its posts, but cannot do so if its worker has lost the replication slot.
+ * Check n copies on this node whose posts are on other nodes. If a post does
+ * not exist, the copy is refreshed. Usually the other node has reported the
+ * deletion of the post. It has not if its worker has lost the replication
+ * slot.
  *
- * keys: the keys of n copies
+ * keys: the keys of the copies
  */
 void
 copies_look_elsewhere(const PostKey *keys, int n)
@@ -475,7 +480,7 @@ read_row(BlogItem *post, PostKey *key, HeapTupleHeader row, TupleDesc desc)
  * what: SEND_COPIES to write the copy; SEND_KEYS to write the key to WAL in a
  *	logical message, which this node's worker decodes
  *
- * Returns the position of the message's end; InvalidXLogRecPtr if a copy was
+ * Returns the WAL position after the message; InvalidXLogRecPtr if a copy was
  * written.
  */
 static XLogRecPtr
@@ -533,8 +538,8 @@ take_rows(void *arg)
 		PopActiveSnapshot();
 	}
 	/*
-	 * Flush the logical messages. Once the sender's transaction is committed,
-	 * it does not send the keys again.
+	 * Flush the logical messages, because the sender will not send the keys
+	 * again.
 	 */
 	if (touched != InvalidXLogRecPtr)
 		XLogFlush(touched);
@@ -542,10 +547,10 @@ take_rows(void *arg)
 }
 
 /*
- * Do the work of put_copies() and touch_copies(). If a row's shard is not on
- * this node, return false when called by serve_flag(). Otherwise a worker of
- * another node has called the function directly: raise an error. Errors:
- * 55000.
+ * Do the work of put_copies() and touch_copies(). If the shard of a row is not
+ * on this node, the result depends on the caller. A backend of another node
+ * calls by serve_flag(), and gets false. The worker of another node calls
+ * directly, and gets an error. Errors: 55000.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Sending what)
@@ -578,10 +583,10 @@ take_call(FunctionCallInfo fcinfo, Sending what)
 }
 
 /*
- * blogstore.put_copies(copies): update the given copies of posts on this node.
- * If a given copy has no title, delete the copy. Returns false if a copy's
- * author has the shard of "users" on another node. Only nodes of a cluster
- * call this.
+ * blogstore.put_copies(copies): insert or update the given copies of posts,
+ * which belong on this node. If a given copy has no title, delete the copy.
+ * Returns false if the author's shard of "users" is on another node. Only
+ * nodes of a cluster call this.
  *
  * Locks: those of copies_put(), but not the views' lock. Errors: 22004, 55000,
  * 55P03.
@@ -593,10 +598,10 @@ put_copies(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.touch_copies(copies): make this node's worker refresh copies of
- * posts, on whichever nodes the copies belong. Only the keys of the given rows
- * are used. Returns false if the shard of one of the posts is on another node.
- * Only nodes of a cluster call this.
+ * blogstore.touch_copies(copies): make this node's worker refresh the copies
+ * of posts whose shards are on this node. The copies can be on any node. Only
+ * the keys of the given rows are used. Returns false if the shard of one of
+ * the posts is on another node. Only nodes of a cluster call this.
  *
  * Locks: none. Errors: 22004, 55000.
  */

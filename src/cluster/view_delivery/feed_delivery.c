@@ -1,15 +1,16 @@
 /*
  * feed_delivery.c
- *		The feed on a cluster: sending rows from the node that has a post to
- *		the feeds of all nodes.
+ *		The feed on a cluster: each node sends the feed rows of its posts to
+ *		all other nodes.
  *
- * The feed of every node has the newest posts of each node. The node that has
- * a post's shard writes the post's feed row. It sends changes to the other
- * nodes in the transaction that changes its own feed. Meanwhile it keeps the
- * shards locked. So the other nodes have committed these changes before the
- * shard can be moved, and only one node at a time writes the feed row of a
- * post. If the sender does not know which rows another node has, it sends all
- * feed rows of its shards, and the other node deletes all other rows of these
+ * The feed of every node has the newest posts of all nodes. Only the node that
+ * has a post's shard writes and sends the post's feed row. It sends changes to
+ * the other nodes in the transaction that changes its own feed. Until this
+ * transaction ends, it keeps the shards locked. So the other nodes have
+ * committed the changes before the shard can be moved.
+ *
+ * A node may not know which rows another node has. It then sends all feed rows
+ * of its shards, and the other node deletes all other feed rows of these
  * shards.
  *
  * Runs in the worker, and in a backend for repair(). The backend writes only
@@ -48,8 +49,8 @@ shards_here_hold(void)
 			if (OidIsValid(map.shard[i].table))
 				here[n++] = i;
 		/*
-		 * Taking a lock accepts invalidation messages, which free the array
-		 * map.shard. So the loop above has collected the shards to lock.
+		 * The loop above collects the shards first. Taking a lock accepts
+		 * invalidation messages, and these can free the array map.shard.
 		 */
 		for (int i = 0; i < n; i++)
 			shard_hold(&map, here[i]);
@@ -76,10 +77,10 @@ static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
 /*
- * Return the keys of those given posts that are on this node and may belong in
- * the feed.
+ * Return the keys of posts that are on this node and may belong in the feed.
  *
- * n: in: the number of keys; out: the number of returned keys
+ * keys: the keys of *n posts
+ * n: set to the number of returned keys
  */
 static const PostKey *
 concerning_feed(const PostKey *keys, int *n)
@@ -120,8 +121,7 @@ typedef struct FeedNews
 	int			n_changed;
 
 	/*
-	 * the keys of the changed posts for which the transaction refreshes the
-	 * feed
+	 * the keys of the posts whose changes the transaction applies to the feed
 	 */
 	const PostKey *posts;
 
@@ -163,10 +163,10 @@ call_sql(const Datum *row, int n, const char *ranges)
  * Return the SQL statement that sends the changes of the feed to another node;
  * NULL if there are no changes.
  *
- * If a post was changed and does not belong in the feed, the statement deletes
- * its row there, even if this node's feed has no such row. An earlier
- * transaction may have sent the row, and then have rolled back on this node
- * only.
+ * If a changed post does not belong in the feed, the statement deletes its
+ * feed row on the other node. The other node may have the row even if this
+ * node does not: an earlier transaction may have sent the row, and then
+ * aborted on this node.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -210,8 +210,9 @@ all_sql(const FeedNews *news)
 
 /*
  * Send the changes of the feed to all other nodes, before this node's feed is
- * changed. If a node does not take the changes, all feed rows are sent to it
- * later. In a backend, this function only asks the worker to send all rows.
+ * changed. If the call fails on a node, all feed rows are sent to that node
+ * later. In a backend, this function only asks the worker to send all feed
+ * rows.
  */
 static void
 feed_ship(const FeedNews *news)
@@ -246,10 +247,9 @@ feed_ship(const FeedNews *news)
 }
 
 /*
- * Make this node's feed contain the wanted rows: write the differences, and
- * send them to the other nodes.
+ * Change the feed rows of this node's posts, here and on the other nodes.
  *
- * there: the feed rows of this node's posts
+ * there: the present rows
  * wanted: what these rows should be
  * posts: the keys of the changed posts
  */
@@ -265,8 +265,8 @@ write_differences(const FeedList *there, const FeedList *wanted,
 }
 
 /*
- * Rewrite the feed rows of this node's posts. Send all of them to those nodes
- * that may lack some rows.
+ * Rewrite the feed rows of this node's posts. If another node may lack some of
+ * them, send all of them there.
  */
 void
 feed_deliver_all(void)

@@ -3,8 +3,8 @@
  *		The feed on a cluster: writing the feed rows that another node has sent
  *		(feed_delivery.c).
  *
- * Only row locks are taken. The views' lock is not needed, because only the
- * sender's node writes the feed rows of its posts.
+ * The views' lock is not taken. Two processes never write the feed row of the
+ * same post, because only the node that has the post sends it.
  *
  * Runs in backends to which workers of other nodes have connected.
  */
@@ -62,8 +62,8 @@ in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 }
 
 /*
- * Insert or update the feed row of a post to what another node has sent. If
- * the sent row has no title, delete the feed row.
+ * Insert or update a feed row that another node has sent. If the sent row has
+ * no title, delete the feed row.
  */
 static void
 take_row(ItemWriter *writer, const BlogItem *sent)
@@ -85,8 +85,8 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 }
 
 /*
- * Delete the feed rows of posts that belong to the sender's shards, except the
- * rows that the sender has sent.
+ * Delete the feed rows of posts in the sender's shards that the sender has not
+ * sent.
  */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)
@@ -162,11 +162,12 @@ take_feed(void *arg)
 }
 
 /*
- * blogstore.put_feed(rows, ranges): insert the given rows into this node's
- * feed, or update them. If a given row has no title, delete that row. If
- * ranges of hash values are given, also delete all other feed rows of posts
- * whose id has a hash in one of these ranges. The workers of other nodes call
- * this.
+ * blogstore.put_feed(rows, ranges): insert or update the given rows in this
+ * node's feed. If a given row has no title, delete the post's feed row. Called
+ * by the workers of other nodes.
+ *
+ * ranges: ranges of hash values of post ids; may be empty. All other feed rows
+ *	of posts in these ranges are deleted.
  *
  * Locks: RowExclusiveLock on the feed; row locks on the written rows. Errors:
  * 22004, 55000, 55P03.

@@ -2,27 +2,26 @@
  * node_contact.c
  *		What a worker on a cluster knows about the other nodes: what it still
  *		has to send to each of them, and whether each has sent everything to
- *		it.
+ *		this node.
  *
- * Each worker sends the feed rows of its node's posts to every other node
- * (feed_delivery.c), and the copies of these posts to the nodes that have the
- * authors' shards (copy_delivery.c). If a node cannot be reached, the worker
- * continues without it. It stores the keys of the copies in a table
- * (unsent_copies.c), and notes that all feed rows have to be sent to the node.
- * It tries the node again after a pause.
+ * A worker sends the feed rows of its node's posts to every other node
+ * (feed_delivery.c). It sends the copies of these posts to the nodes that have
+ * the authors' shards (copy_delivery.c). If it cannot reach a node, it goes on
+ * without that node, and tries again after a pause. It stores the keys of the
+ * copies in a table (unsent_copies.c), and notes that all feed rows have to be
+ * sent to that node.
  *
- * Every second each worker sends a report to every other node, by calling
+ * Every second, the worker sends a report to every other node, by calling
  * tell_node() there. A report contains:
  *
- *	keeps	how many of its newest posts the worker's node keeps in all feeds;
- *			0 if the other node lacks copies or feed rows of its posts
- *	asks	a number. A new number asks the other node to send all its feed
- *			rows.
- *	answers	the last number in "asks" of the other node's reports, once all
- *			feed rows have been sent to it
+ *	keeps	the sender's newest posts, at least this many, are in all feeds; 0
+ *			if the receiver lacks copies or feed rows of the sender's posts
+ *	asks	a number. A new number asks the receiver to send all its feed rows.
+ *	answers	the last "asks" that the sender got from the receiver; 0 until the
+ *			sender has sent all its feed rows
  *
- * A worker lets readers use the views of its node if every node that has
- * shards has answered its last number, and continues to report. If a node
+ * A worker lets readers use the views of its node if all other nodes that have
+ * shards have answered its last "asks", and continue to report. If a node
  * cannot be reached, its last report stays valid, because its posts cannot be
  * changed either.
  *
@@ -50,9 +49,9 @@
 NODE_FUNCTION(tell_node, "The worker of another node");
 
 /*
- * A worker sends reports to the other nodes every TELL_EVERY ms. A node's last
- * report is ignored if the node answers statements, but its worker has sent no
- * report for BELIEVE_FOR ms.
+ * A worker sends a report to each other node every TELL_EVERY ms. If a node
+ * answers statements but has sent no report for BELIEVE_FOR ms, its last
+ * report is ignored.
  */
 #define TELL_EVERY 1000
 #define BELIEVE_FOR 3000
@@ -79,11 +78,12 @@ static int	n_others = 0;
 static TimestampTz looked_at = 0;
 
 /*
- * This node's worker asks the other nodes for all their feed rows by putting a
- * new number into its reports.
+ * A worker asks the other nodes for all their feed rows by putting a new
+ * number into its reports.
  *
- * question: the number for the next report
- * asked: the number in the last report
+ * question: the number in the next report
+ * asked: the number in the last report; differs from "question" if the worker
+ *	has to send a report now
  */
 static int64 question = 0;
 static int64 asked = 0;
@@ -95,10 +95,11 @@ static uint64 unsure = 1;
 static bool sending = false;
 
 /*
- * asking: whether to ask all nodes for all their feed rows when this
+ * Set by nodes_ask_on_commit().
+ *
+ * asking: whether to ask all other nodes for all their feed rows when this
  *	transaction commits
- * losing: whether this transaction may delete feed rows that other nodes have
- *	sent
+ * losing: whether feed rows of other nodes may be missing after the commit
  */
 static bool asking = false;
 static bool losing = false;
@@ -116,11 +117,11 @@ ask(void)
 }
 
 /*
- * Ask all nodes to send all their feed rows again, and send all feed rows of
- * this node again.
+ * Ask all other nodes to send all their feed rows again, and send all feed
+ * rows of this node again.
  *
  * rows_lost: whether feed rows that other nodes have sent may be missing on
- *	this node. The last reports of these nodes are then ignored.
+ *	this node. If so, the last reports of the other nodes become invalid.
  */
 static void
 ask_anew(bool rows_lost)
@@ -132,10 +133,12 @@ ask_anew(bool rows_lost)
 }
 
 /*
- * React to the end of a transaction. If the transaction has sent feed rows and
- * rolls back, send all feed rows again, because the other nodes have committed
- * rows that this node has not. If nodes_ask_on_commit() was called and the
- * transaction commits, ask all other nodes to send all their feed rows.
+ * React to the end of a transaction.
+ *
+ * If the transaction aborts after it has sent feed rows, send all feed rows
+ * again: the other nodes have committed rows that this node has not. If
+ * nodes_ask_on_commit() was called and the transaction commits, ask all other
+ * nodes for all their feed rows.
  */
 static void
 transaction_end(XactEvent event, void *arg)
@@ -172,12 +175,12 @@ nodes_sending(void)
 }
 
 /*
- * When this transaction commits, ask all nodes to send all their feed rows
- * again. Called in the worker.
+ * When this transaction commits, ask all other nodes for all their feed rows.
+ * Called in the worker.
  *
  * rows_lost: whether feed rows that other nodes have sent may be missing on
- *	this node. Readers then do not use the views until every node has sent its
- *	feed rows. They also wait for a node that cannot be reached.
+ *	this node. If so, readers do not use the views until every node has sent
+ *	its feed rows, also nodes that cannot be reached at present.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -188,10 +191,10 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * Call take(arg), which writes what another node has sent, and mark its
- * changes, so that this node's worker does not decode them. The transaction
- * waits for locks only briefly. Its commit is flushed to disk, because the
- * sender does not send the rows again.
+ * Call take(arg), a function that writes what another node has sent. This
+ * node's worker does not decode these changes, because they are marked. The
+ * transaction waits for locks only briefly. Its commit is flushed to disk,
+ * because the sender will not send the rows again.
  */
 void
 nodes_take(void (*take) (void *arg), void *arg)
@@ -211,8 +214,8 @@ nodes_in_worker(void)
 }
 
 /*
- * Set in shared memory whether this node still has something to send to some
- * other node. As long as it has, wait_for_views() waits.
+ * Store in shared memory whether this node still has to send something to
+ * another node. While it has, wait_for_views() waits.
  */
 static void
 show_unsent(void)
@@ -224,7 +227,7 @@ show_unsent(void)
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
-/* Store in *other whether that node has all feed rows of this node's posts. */
+/* Note whether another node has all feed rows of this node's posts. */
 void
 node_got_feed(OtherNode *other, bool got)
 {
@@ -232,7 +235,7 @@ node_got_feed(OtherNode *other, bool got)
 	show_unsent();
 }
 
-/* Store in *other that the node lacks copies of this node's posts. */
+/* Note that another node lacks copies of this node's posts. */
 void
 node_lacks(OtherNode *other)
 {
@@ -241,9 +244,8 @@ node_lacks(OtherNode *other)
 }
 
 /*
- * Make the worker send all feed rows of this node to all nodes. In another
- * process than the worker, only set a flag in shared memory for the worker
- * (feed_ask_worker()).
+ * Make the worker send all feed rows of this node to all other nodes. A
+ * backend only sets a flag for the worker (feed_ask_worker()).
  */
 void
 nodes_unsure(void)
@@ -261,7 +263,7 @@ nodes_unsure(void)
 
 /*
  * Return a number that changes whenever all feed rows of this node have to be
- * sent again. What was computed before the last change is invalid.
+ * sent again. The caller compares it with an earlier result.
  */
 uint64
 nodes_stamp(void)
@@ -271,11 +273,10 @@ nodes_stamp(void)
 
 /*
  * Make all other nodes check their copies, because this node may have failed
- * to report the deletion of posts. nodes_look() tells each node as soon as the
- * node can be reached. Until all nodes are told, the worker does not confirm a
- * new position to its slot. If the worker is restarted meanwhile, it decodes
- * the same changes again, and calls this function again. Called in a
- * transaction.
+ * to report the deletion of posts. nodes_look() sends them the statement LOOK.
+ * Until all nodes have executed it, the worker does not confirm a new position
+ * to its slot. A restarted worker then decodes the same changes, and calls
+ * this function again. Called in a transaction.
  */
 void
 nodes_have_all_look(void)
@@ -302,8 +303,8 @@ has_shards(int group)
 }
 
 /*
- * Read the list of other nodes from Citus's catalogs. What is known of a node
- * that was in the list before is kept.
+ * Read the list of other nodes from Citus's catalogs. A node that stays in the
+ * list keeps its state.
  */
 static void
 look_at_nodes(void)
@@ -362,23 +363,22 @@ nodes_other(int group)
 }
 
 /*
- * Return whether a statement may be sent to a node now. It may if the last
- * attempt has reached the node, or if the pause after a failed attempt is
- * over.
+ * Return whether a statement may be sent to a node now. It may not during the
+ * pause after a failed attempt to reach the node.
  */
 bool
 node_may_answer(const OtherNode *other)
 {
 	TimestampTz now = GetCurrentTimestamp();
 
-	/* if it is earlier than the last failure, the clock was set back */
+	/* if "now" is before the last failed attempt, the clock was set back */
 	return now >= other->try_at || now < other->away_at;
 }
 
 /*
- * Note that an attempt to reach a node has failed. After each failure the
- * pause before the next attempt is longer. It also depends on how long the
- * attempt took.
+ * Note that an attempt to reach a node has failed. The pause before the next
+ * attempt is twice as long as the last pause (FIRST_PAUSE to LONGEST_PAUSE),
+ * and at least ten times as long as the failed attempt.
  *
  * since: when the attempt began
  */
@@ -395,9 +395,9 @@ note_away(OtherNode *other, TimestampTz since)
 
 /*
  * Run a statement on a node, as the containers' owner and in a transaction of
- * its own. Returns false if the statement failed, if the node could not be
- * reached, or if the pause after a failed attempt is not over. Called in a
- * transaction.
+ * its own. Returns false if the statement failed, or if the node could not be
+ * reached. Also returns false, without an attempt, in the pause after a failed
+ * one. Called in a transaction.
  */
 bool
 node_send(OtherNode *other, const char *sql)
@@ -412,8 +412,7 @@ node_send(OtherNode *other, const char *sql)
 	node.host = other->host;
 	done = cluster_send(&node, owner, sql);
 	/*
-	 * The statement may have failed although the connection works. Find that
-	 * out by another statement.
+	 * The statement may have failed although the connection works. PING tells.
 	 */
 	if (!done && (strcmp(sql, PING) == 0 || !cluster_send(&node, owner, PING)))
 	{
@@ -435,10 +434,12 @@ node_answers(OtherNode *other)
 }
 
 /*
- * Return whether the worker has to contact other nodes now. The reasons are:
- * this node needs all feed rows of the other nodes; another node needs all
- * feed rows of this node; a node that could not be reached has sent a report;
- * a backend has asked the worker to send all feed rows (feed_ask_worker()).
+ * Return whether the worker has to contact other nodes now. It has to if
+ *
+ *	-	this node needs all feed rows of the other nodes,
+ *	-	another node needs all feed rows of this node,
+ *	-	a node that could not be reached has sent a report since, or
+ *	-	a backend has called feed_ask_worker().
  */
 bool
 nodes_have_asked(void)
@@ -486,11 +487,10 @@ take_question(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * Note which other nodes have asked for all feed rows in their last reports.
- * Try again to reach nodes that could not be reached. Send the statement LOOK
- * to nodes that have to check their copies (OtherNode.must_look). Returns
- * whether some node lacks feed rows and can be reached. Called in a
- * transaction.
+ * Bring the state of the other nodes up to date. Read their last reports, and
+ * try to reach nodes that could not be reached. Send LOOK to nodes that have
+ * to check their copies (OtherNode.must_look). Returns whether a node that can
+ * be reached lacks feed rows. Called in a transaction.
  */
 bool
 nodes_look(void)
@@ -544,8 +544,7 @@ nodes_lacking(void)
  * Send a report to all other nodes, by calling tell_node() there. Called in a
  * transaction.
  *
- * kept: whether this node's worker has applied all changes of this node's
- *	posts to the views
+ * kept: whether the views on this node have all changes of this node's posts
  */
 void
 nodes_tell(bool kept)
@@ -568,12 +567,12 @@ nodes_tell(bool kept)
 
 /*
  * Return whether every other node that has shards has sent all its feed rows
- * and copies to this node, and continues to report that. For a node that
- * cannot be reached, its last report counts.
+ * and copies to this node, according to its last report. If a node can be
+ * reached, the report must be recent (BELIEVE_FOR).
  *
- * If the result is true, also set in shared memory the number of newest posts
- * that each node keeps in every feed. It is the smallest of
- * blogstore.feed_size and all OtherNode.keeps.
+ * If the result is true, also store the common feed size in shared memory. It
+ * is the smallest of blogstore.feed_size and OtherNode.keeps of each node. The
+ * feeds have at least this many of each node's newest posts.
  */
 bool
 nodes_confirm(void)
@@ -609,9 +608,9 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * The feed size has grown, and rows were added at the end of the feed
-		 * while readers used it. A reader with an older snapshot does not see
-		 * these rows, so it must not use the feed any more.
+		 * The feed has grown, while readers used it. A reader with an older
+		 * snapshot does not see the added rows. So readers must not use the
+		 * views until the worker sets "served" again.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

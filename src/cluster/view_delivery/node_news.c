@@ -3,10 +3,9 @@
  *		The last report of each other node of a cluster, in shared memory.
  *
  * The worker of each node sends a report to every other node every second, by
- * calling tell_node() there (node_contact.c says what it contains). The
- * backend that runs tell_node() stores the report in shared memory for the
- * worker of its database. A worker does not use reports that were stored for
- * an earlier worker.
+ * calling tell_node() there (node_contact.c). The backend that runs
+ * tell_node() stores the report in shared memory, for the worker of its
+ * database. If this worker is restarted, earlier reports become invalid.
  *
  * The set-up runs in the postmaster, the rest in the worker and in backends to
  * which other nodes have connected.
@@ -24,7 +23,10 @@
 /* the reports of other nodes, stored for the worker of one database */
 typedef struct NewsOfWorker
 {
-	/* The pid of that worker. Another worker ignores the reports. */
+	/*
+	 * The pid of that worker. A restarted worker has another pid, and ignores
+	 * the reports.
+	 */
 	int			pid;
 
 	/*
@@ -89,8 +91,8 @@ news_of(const WorkerEntry *entry)
 }
 
 /*
- * Return the element of news->node[] that has the report of a node group. If
- * there is no report, clear an element for it, and return that.
+ * Return the element of news->node[] for the reports of a node group. If the
+ * group has none yet, clear the element with the oldest report, and return it.
  */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
@@ -107,9 +109,9 @@ place_of(NewsOfWorker *news, int group)
 			oldest = place;
 	}
 	/*
-	 * Use the element whose report is oldest; an unused element counts as
-	 * oldest. If all elements are used, the node of the oldest report has
-	 * probably been removed from the cluster.
+	 * Unused elements have heard_at = 0, so they are taken first. If there is
+	 * none, the node of the oldest report has probably been removed from the
+	 * cluster.
 	 */
 	memset(oldest, 0, sizeof(*oldest));
 	oldest->used = true;

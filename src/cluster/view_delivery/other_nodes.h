@@ -13,7 +13,7 @@
 /* What this node's worker knows of another node (node_contact.c). */
 typedef struct OtherNode
 {
-	/* node.host is not used here; "host" contains the address. */
+	/* The address is in "host", and node.host is NULL. */
 	ClusterNode node;
 	char		host[256];
 	bool		has_shards;
@@ -30,8 +30,8 @@ typedef struct OtherNode
 	/*
 	 * lacks_copies: whether the table "unsent" has keys of copies that still
 	 *	have to be sent to the other node
-	 * unsent_group: the value of the column node_group in the rows with these
-	 *	keys
+	 * unsent_group: the node group in the rows with these keys; not node.group
+	 *	if the copies were for a node that was removed from the cluster
 	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
 	 *	sent in the order of their ids
 	 */
@@ -46,14 +46,14 @@ typedef struct OtherNode
 	bool		has_sent_all;
 
 	/*
-	 * The other node's newest posts are in the feed of every node; this is how
-	 * many they are, at least.
+	 * At least this many of the other node's newest posts are in the feed of
+	 * every node.
 	 */
 	int			keeps;
 
 	/*
-	 * NodeNews.asks of the other node's last report. When it changes, the
-	 * other node asks for all feed rows of this node.
+	 * NodeNews.asks of the other node's last report. With a new number, that
+	 * node asks for all feed rows of this node.
 	 */
 	int64		question;
 
@@ -67,10 +67,11 @@ typedef struct OtherNode
 	/*
 	 * Used while the other node cannot be reached.
 	 *
-	 * try_at: the time of the next attempt to reach it; 0 if the last attempt
-	 *	has succeeded
+	 * try_at: the earliest time of the next attempt to reach the node; 0 if
+	 *	the last attempt has succeeded
 	 * away_at: the time of the last failed attempt
-	 * pause: the last pause between two attempts, in ms
+	 * pause: the last pause between two attempts, in ms; doubled after each
+	 *	failure
 	 */
 	TimestampTz try_at;
 	TimestampTz away_at;
@@ -102,10 +103,9 @@ extern bool nodes_confirm(void);
 #define MAX_OTHER_NODES 63
 
 /*
- * The last report that another node has sent to this one. A node that needs
- * all feed rows of the other nodes puts a new number into its reports
- * ("asks"). Another node sends its feed rows, and then returns that number in
- * its own report ("answers").
+ * The last report that another node has sent to this node. A node asks for all
+ * feed rows of another node by a new number in "asks". When the other node has
+ * sent these rows, it returns the number in "answers" of its own reports.
  */
 typedef struct NodeNews
 {
@@ -113,8 +113,8 @@ typedef struct NodeNews
 	int			group;			/* the node group of the reporting node */
 
 	/*
-	 * The number in this node's own "asks", if the reporting node has sent all
-	 * its feed rows since; otherwise 0.
+	 * the number in "asks" of this node's last report to the reporting node,
+	 * if that has sent all its feed rows since; otherwise 0
 	 */
 	int64		answers;
 
@@ -122,9 +122,9 @@ typedef struct NodeNews
 	int64		asks;
 
 	/*
-	 * The reporting node has sent at least this many of its newest posts to
-	 * the feed of every node. 0 if this node lacks feed rows, or copies, of
-	 * the reporting node's posts.
+	 * At least this many of the reporting node's newest posts are in the feed
+	 * of every node. 0 if this node lacks feed rows or copies of the reporting
+	 * node's posts.
 	 */
 	int			keeps;
 

@@ -3,11 +3,12 @@
  *		Copies of posts that could not be sent to another node of a cluster.
  *		Their keys are in the table blogstore.unsent.
  *
- * The transaction that should have sent a copy inserts its key. A later
- * transaction deletes the key and sends the copy again (copies_send_unsent()).
- * It makes the copy from the current post, and sends it to the node that has
- * the author's shard at that time. If the post's shard has been moved to
- * another node, it sends only the key, to that node, which refreshes the copy.
+ * If a transaction cannot send a copy, it inserts the copy's key into the
+ * table. A later transaction deletes the key and sends the copy again
+ * (copies_send_unsent()). It makes the copy from the current post, and sends
+ * it to the node that now has the author's shard. If the post's shard has been
+ * moved to another node, the transaction sends only the key to that node. That
+ * node then refreshes the copy.
  *
  * Runs in the worker.
  */
@@ -45,7 +46,7 @@ static KeptPlan take_plan = {
 };
 
 /*
- * Store in the table "unsent" the key of a copy that could not be sent to a
+ * Insert into the table "unsent" the key of a copy that could not be sent to a
  * node group.
  */
 void
@@ -87,10 +88,10 @@ unsent_look(OtherNode *others, int n)
 		int			at = 0;
 
 		/*
-		 * The node of a node group may have been removed from the cluster. Its
-		 * shards are then on other nodes. In this case, mark any other node as
-		 * lacking the copies. copies_send_unsent() sends them to the nodes
-		 * where they belong.
+		 * If no node has this node group, its node was removed from the
+		 * cluster. In this case, mark the last node in the list as lacking the
+		 * copies. copies_send_unsent() sends each copy to the node where it
+		 * belongs.
 		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
@@ -103,8 +104,8 @@ unsent_look(OtherNode *others, int n)
 }
 
 /*
- * Return the keys of some copies that a node lacks, and delete these keys from
- * the table "unsent". The next call returns the next keys.
+ * Return the keys of up to SENT_AT_ONCE copies that a node lacks, and delete
+ * these keys from the table "unsent". The next call returns the next keys.
  *
  * n: set to the number of keys
  */

@@ -3,8 +3,8 @@
  *		Delivery of the views on a cluster. The node that has a post sends the
  *		post's copy and feed row to the nodes that show them.
  *
- * storage/layout/cluster_calls.h describes those functions that the core calls
- * through ClusterCalls.
+ * Functions that are called through ClusterCalls are described in
+ * storage/layout/cluster_calls.h.
  */
 #ifndef BLOGSTORE_VIEW_DELIVERY_H
 #define BLOGSTORE_VIEW_DELIVERY_H

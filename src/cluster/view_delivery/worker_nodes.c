@@ -54,8 +54,9 @@ send_what_lacks(void)
 }
 
 /*
- * told_at: when this worker has sent its last report to the other nodes
- * told_kept: whether this node's views were up to date then
+ * told_at: the time of this worker's last report to the other nodes; 0 to send
+ *	the next report at once
+ * told_kept: the argument "kept" of that report
  */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
@@ -63,7 +64,7 @@ static bool told_kept = false;
 /*
  * Send a report to the other nodes.
  *
- * kept: whether this node's posts are up to date in the views
+ * kept: whether the views on this node have all changes of this node's posts
  */
 static void
 tell(bool kept)
@@ -78,11 +79,11 @@ tell(bool kept)
 }
 
 /*
- * Do in one round of the worker's main loop what concerns the other nodes. If
- * something is new or SEE_TO_NODES ms have passed, send them feed rows, copies
- * and a report. Then let readers use this node's views, or stop that,
- * depending on the reports of the other nodes. Returns whether the worker has
- * more to send and should begin its next round at once.
+ * Do one round's work for the other nodes. If something is new, or
+ * SEE_TO_NODES ms have passed, send them feed rows, copies and a report. If
+ * the other nodes have reported that they have sent everything, let readers
+ * use this node's views; otherwise stop readers from using them. Returns true
+ * if more has to be sent, so that the worker begins its next round at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -109,12 +110,12 @@ nodes_turn(Worker *worker)
 }
 
 /*
- * Queue jobs that check the names of authors in all items on this node. The
- * worker may have missed renames and deletions of users, because its
- * replication slot was lost.
+ * Queue jobs that check the names of authors in all items on this node. This
+ * is necessary if the worker has lost its replication slot, because it may
+ * have missed renames and deletions of users.
  *
- * first: true if there was no slot before: treat all users as renamed. False:
- *	treat all shards as just moved to this node.
+ * first: true if the slot was not lost, but never existed. Then all users are
+ *	treated as renamed; otherwise all shards are treated as just moved here.
  */
 static void
 look_at_all_names(bool first)
@@ -130,8 +131,8 @@ look_at_all_names(bool first)
 }
 
 /*
- * Call rebuild_views() on all nodes. It checks whether the posts of each
- * node's copies exist (copies_look_elsewhere()). The worker may have missed
+ * Call rebuild_views() on all nodes. On each node, that deletes copies whose
+ * posts no longer exist (copies_look_elsewhere()). The worker may have missed
  * deletions of posts, because its replication slot was lost. Errors: 08006 if
  * a node cannot be reached.
  */
@@ -150,9 +151,9 @@ have_all_look(void)
 
 /*
  * Make up for changes that the worker has missed, because its replication slot
- * was lost.
+ * was lost or did not exist.
  *
- * first: true if there was no slot before
+ * first: true if the slot did not exist before
  */
 void
 nodes_changes_lost(bool first)
@@ -163,8 +164,8 @@ nodes_changes_lost(bool first)
 }
 
 /*
- * Return whether this node was added to the cluster, and has no copy of the
- * reference table "user_items" yet.
+ * Return whether this node was added to the cluster and still waits for its
+ * copy of the reference table "user_items".
  */
 static bool
 users_are_to_come(void)
@@ -177,9 +178,9 @@ users_are_to_come(void)
 }
 
 /*
- * Check that the table "unsent" is undamaged. Returns false if this node was
- * just added to the cluster and does not have the user items yet. Errors:
- * 55000 if "unsent" is damaged.
+ * Check the tables that the worker needs. Returns false if this node was added
+ * to the cluster and does not have the user items yet. Errors: 55000 if the
+ * table "unsent" is damaged.
  */
 bool
 nodes_check_tables(void)
