@@ -3,9 +3,9 @@
  *		blogstore.create_containers(): creating the containers (the tables of
  *		items), the bookkeeping tables, and the view posts_with_counts.
  *
- * The function creates the tables that are missing. An existing table must
- * belong to the given role and have the expected columns; it is then left as
- * it is.
+ * The function creates the tables that are missing, and leaves existing tables
+ * unchanged. An existing table must belong to the role that the argument
+ * "owner" names, and must have the expected columns.
  *
  * The tables do not depend on the extension, so pg_dump dumps them and DROP
  * EXTENSION leaves them. Their columns have built-in types only.
@@ -55,9 +55,9 @@ owner_of(Oid relid)
 }
 
 /*
- * Check whether a container exists, and set creation->container[container] to
- * true if it is missing. Errors: 42P07 if the container belongs to another
- * role than creation->owner or does not have the expected columns. Locks:
+ * Set creation->container[container] to true if the container does not exist.
+ * Errors: 42P07 if an existing container belongs to another role than
+ * creation->owner, or does not have the expected columns. Locks:
  * ShareUpdateExclusiveLock on the root table of an existing container.
  */
 void
@@ -82,9 +82,9 @@ create_look_at_container(Creation *creation, Container container)
 }
 
 /*
- * Check whether a bookkeeping table exists, and set creation->table[table] to
- * true if it is missing. Errors: 42P07 if the table belongs to another role
- * than creation->owner or does not have the expected columns. Locks:
+ * Set creation->table[table] to true if the bookkeeping table does not exist.
+ * Errors: 42P07 if an existing table belongs to another role than
+ * creation->owner, or does not have the expected columns. Locks:
  * ShareUpdateExclusiveLock on an existing table.
  */
 void
@@ -163,7 +163,7 @@ create_container(const Creation *creation, Container container)
 
 /*
  * Return whether all tables exist, and only the view posts_with_counts is
- * missing. Then the contents of the tables need no change.
+ * missing. In this case the contents of the tables need no change.
  */
 static bool
 view_alone(const Creation *creation)
@@ -174,8 +174,7 @@ view_alone(const Creation *creation)
 /*
  * Raise a NOTICE for each table or view that was created although other tables
  * existed already. If the container users or posts was created, also raise a
- * WARNING: items of other containers may refer to items that were in the old
- * table of this name.
+ * WARNING: other containers may have items that refer to the lost items.
  */
 static void
 tell_made(const Creation *creation)
@@ -235,8 +234,8 @@ as_owner_end(AsOwner *as)
 }
 
 /*
- * Return whether this call has created both containers users and posts, so
- * that the store has no items.
+ * Return whether this call has created both containers users and posts. If so,
+ * no users, posts, comments or likes exist.
  */
 static bool
 all_is_new(const Creation *creation)
@@ -284,8 +283,8 @@ create_join_parts(const Creation *creation)
 	if (all_is_new(creation))
 	{
 		/*
-		 * the bookkeeping tables are older than users and posts, so their rows
-		 * refer to items that no longer exist
+		 * the rows of existing bookkeeping tables refer to items that no
+		 * longer exist
 		 */
 		for (int t = 0; t < N_BOOKKEEPING; t++)
 			if (!creation->table[t] && t != BOOK_VIEW_STATE &&
@@ -304,9 +303,9 @@ create_join_parts(const Creation *creation)
 			register_names();
 
 		/*
-		 * Queue a rebuild of the views. If the table jobs is new, an old one
-		 * may have been dropped with unfinished renames. So also queue a job
-		 * that writes the current usernames into all items.
+		 * Queue a rebuild of the views. If the table jobs is new, also queue a
+		 * job that writes the current usernames into all items: unfinished
+		 * renames may have been lost with an old table.
 		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
@@ -388,9 +387,8 @@ warn_of_superuser(Oid owner)
 }
 
 /*
- * Warn about each function without a SET search_path clause that a trigger,
- * index, constraint or the like of a container calls. Requests that would call
- * such a function fail.
+ * Warn about each function in the containers' attached code that has no SET
+ * search_path clause. Requests that would call such a function fail.
  */
 static void
 warn_of_unpinned(void)
@@ -429,8 +427,7 @@ warn_of_obstacle(void)
  *
  * Locks: AccessExclusiveLock on created tables, ShareUpdateExclusiveLock on
  * existing ones. Errors: 22004, 22023, 25006, 42501, 42704, 42P07, 55000;
- * 54000 if the databases of the server already have as many workers as it
- * allows.
+ * 54000 if MAX_DATABASES other databases of the server already use blogstore.
  */
 static Datum
 create_containers(PG_FUNCTION_ARGS)

@@ -1,7 +1,7 @@
 /*
  * create_containers.h
  *		Creating the tables of blogstore. Only src/admin and src/cluster
- *		include this header; src/cluster creates distributed tables with the
+ *		include this header. src/cluster creates distributed tables with the
  *		same columns.
  */
 #ifndef BLOGSTORE_CREATE_CONTAINERS_H
@@ -49,7 +49,7 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
  *
  * post: "NOT NULL" if post_id must not be null, else ""
  * user: "NOT NULL" if user_id and creation_date must not be null, else ""
- * names: definitions of the columns for usernames
+ * names: definitions of the columns that contain usernames
  * added: definitions of columns that only this container has
  */
 #define PROPERTY_COLUMNS(post, user, names, added) \

@@ -43,8 +43,8 @@
  *
  * count: "comment_count" or "like_count"
  * type: "comment" or "like"
- * shown: condition on the subtracted items, because hidden comments are not in
- * the count; "" for likes
+ * shown: for comments, " AND" and a condition that leaves out hidden comments,
+ * which are not in the count; for likes, ""
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \

@@ -87,10 +87,10 @@ static const char *const posts_partition_sql[] = {
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
 
 	/*
-	 * The WAL of a DELETE contains the columns of the replica identity. With
-	 * this index as the replica identity of posts, these columns are also the
-	 * key of the post's copy, which has to be deleted. The index is UNIQUE
-	 * only because a replica identity must be.
+	 * This index is the replica identity of posts, so the WAL of a DELETE
+	 * contains the index's columns. They are the key of the post's copy, which
+	 * the worker then deletes. The index is UNIQUE only because a replica
+	 * identity must be.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
@@ -153,8 +153,8 @@ static const char *const usernames_sql[] = {
 
 /*
  * The tables jobs and view_state have no CHECK constraints. Each session opens
- * both at its first request, and would read their constraints from
- * pg_constraint, which takes 27 buffer accesses.
+ * both tables at its first request. Reading their constraints from
+ * pg_constraint would take 27 buffer accesses.
  */
 static const char *const jobs_sql[] = {
 	"CREATE TABLE " JOBS_SQL " ("

@@ -37,8 +37,9 @@ SQL_FUNCTION(export_documents);
  * FROM and WHERE clauses that return the comments or likes (i) with their
  * authors (a). The current username comes from the author's row in the
  * container users. As in the results of requests, comments and likes by users
- * who are being deleted are left out (these users have no row in the container
- * users any more), and so are comments and likes on posts by such users.
+ * who are being deleted are left out. These users no longer have a row in the
+ * container users. Comments and likes on posts by such users are left out,
+ * too.
  */
 #define HANGS_ON(type) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \
@@ -79,7 +80,7 @@ HANGS_ON("like"),
 	0, {0}, NULL
 };
 
-/* A DestReceiver that counts the rows, and passes them to another one. */
+/* A DestReceiver that counts rows, and passes them to the DestReceiver "to". */
 typedef struct CountingReceiver
 {
 	DestReceiver pub;

@@ -9,7 +9,8 @@
 /*
  * Makes the first part of an item's JSON document: the contents of the item's
  * column properties. The caller appends an object with the columns that every
- * item of the type has. If both have a key, the column's value is used.
+ * item of the type has. If a key is in this object and in properties, the
+ * value of this object is used.
  *
  * item: alias of the item in FROM
  * added: expressions that append columns which not every item has
@@ -37,9 +38,9 @@
 	" 'creationDate', a.creation_date)"
 
 /*
- * The document of a post. FROM also has d, the sums of the post's deltas, and
- * n, the numbers of comments and likes on the post by users who are being
- * deleted.
+ * The document of a post. FROM also has two rows: d, with the sums of the
+ * post's deltas; and n, with the numbers of comments and likes on the post by
+ * users who are being deleted.
  */
 #define POST_DOCUMENT_SQL \
 	BESIDE("p", HIDDEN_OR_EDITED("p")) \

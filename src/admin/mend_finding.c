@@ -78,8 +78,8 @@ static KeptPlan username_plan = {
 };
 
 /*
- * Sets those counts of a post or delta that are null to zero. mend_count()
- * then corrects the counts of the post.
+ * Sets the null counts of a post or delta to zero. mend_count() then corrects
+ * the counts of the post.
  */
 static KeptPlan count_plan = {
 	ON_POSTS,
@@ -201,9 +201,9 @@ warn_invalid(const Finding *f, int64 n)
  * possible. Called before all other repairs, which would fail on null values.
  *
  * Returns how many findings were repaired. This includes findings about rows
- * of views, which drop_invalid_copies() deletes later. *left becomes the
- * number of findings that cannot be repaired, because the value cannot be
- * computed. A warning names each of the first MAX_WARNINGS of them.
+ * of views; drop_invalid_copies() deletes such rows later. *left becomes the
+ * number of findings whose value cannot be computed. The first MAX_WARNINGS of
+ * these raise a warning each.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)
@@ -245,8 +245,8 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 }
 
 /*
- * Called for a finding about a post's counts. If it says that a count is null,
- * set the post's null counts to zero.
+ * Called for a finding about a post's counts. If the count in the finding is
+ * null, set the post's null counts to zero.
  */
 void
 mend_missing_count(const Finding *f)

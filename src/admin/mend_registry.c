@@ -4,11 +4,12 @@
  *
  * The table has a row for each user, with the key of the user's name: the
  * case-folded name, which is the same for names that differ only in case.
- * There are two kinds of findings. If the column "actual" of a finding is not
- * null, a row of the table has a key that is not that of its user's name. If
- * the column is null, no row has the key of the user's name. Wrong rows are
- * deleted before missing rows are inserted, because a missing row may have the
- * same key as a wrong one.
+ *
+ * A finding is about a wrong or a missing row. If its column "actual" is not
+ * null, this is the key in a wrong row, whose user has another name or does
+ * not exist. If the column is null, the user has no row with the key of the
+ * current name. Wrong rows are deleted before missing rows are inserted,
+ * because a missing row may have the same key as a wrong one.
  *
  * The names of two users can have the same key, for example if the owner has
  * written them directly. It is not known which user should keep the name. In
@@ -26,8 +27,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * A user without a row in the table usernames that has the user's case-folded
- * name (key).
+ * A user whose row is missing in the table usernames. "key" is the user's
+ * case-folded name.
  */
 typedef struct Unregistered
 {

@@ -4,10 +4,10 @@
  *		deltas (adding them to the posts' counters).
  *
  * The containers may change between verify() and the repair. So the findings
- * tell only where to look, and no value is taken from them. Comments and likes
- * are counted again, after a row lock on the post item (FOR NO KEY UPDATE).
- * Usernames and views are written from the current items, while views_lock()
- * keeps the worker from writing the views.
+ * tell only where to look, and no value is taken from them. repair() locks the
+ * row of a post (FOR NO KEY UPDATE) before it counts the post's comments and
+ * likes again. Usernames and views are written from the current items, while
+ * views_lock() keeps the worker from writing the views.
  *
  * If an item lacks a required value, repair() writes the value if it can be
  * computed. If it cannot, repair() raises a warning and ends without any other
@@ -75,7 +75,8 @@ mend(const Finding *f)
 }
 
 /*
- * Refresh the feed and all copies that the findings are about, from the posts.
+ * Refresh the copies that the findings are about, and the whole feed. All
+ * values are read from the posts.
  */
 static void
 mend_views(const Finding *findings, uint64 n)
@@ -86,7 +87,7 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/* the key of a copy is that of its post; other items have no copies */
+		/* a copy has the same key as its post; only posts have copies */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;

@@ -18,7 +18,7 @@
 /*
  * A finding of verify(), read from a row of the result of verify_run(). If a
  * text was null, its field is an empty string; if an id was null, its field is
- * all zeros. The fields has_... tell whether the value was not null.
+ * all zeros. For a null value, the field has_... is false.
  */
 typedef struct Finding
 {
@@ -33,8 +33,8 @@ typedef struct Finding
 	bool		has_id;
 	bool		has_post_id;
 	bool		has_user_id;
-	bool		has_keys;		/* whether post_id, user_id and creation_date
-								 * are not null */
+	bool		has_keys;		/* true if none of post_id, user_id and
+								 * creation_date was null */
 	bool		has_actual;
 	TimestampTz creation_date;
 } Finding;

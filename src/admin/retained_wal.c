@@ -5,8 +5,8 @@
  *
  * Logical decoding reads each transaction as a whole. So a slot retains all
  * WAL since the beginning of the oldest open transaction that has written, in
- * any database of the server. A new slot is not complete until the
- * transactions that were open have ended.
+ * any database of the server. The creation of a slot waits for the end of all
+ * transactions that were open when the creation began.
  *
  * The queries read the server's views. Runs in backends.
  */
@@ -43,8 +43,8 @@
 	" ORDER BY age(xid) DESC LIMIT 1"
 
 /*
- * Return the first row of a query on the server's views, or false if the query
- * has no rows.
+ * Run a query on the server's views, and store its first row in value and
+ * isnull. Returns false if the query has no rows.
  *
  * The query runs as a superuser, because the server shows the transactions of
  * other roles only to members of pg_read_all_stats. A caller of the view
@@ -88,8 +88,8 @@ read_server_view(const char *sql, const char *argument, int n, Datum *value,
 }
 
 /*
- * Read three values of a slot: how many bytes of WAL it retains (NULL if it
- * has lost WAL), and the columns wal_status and safe_wal_size of
+ * Read three values of a slot: how many bytes of WAL it retains (NULL if the
+ * slot has lost WAL), and the columns wal_status and safe_wal_size of
  * pg_replication_slots. Changes nothing if the slot does not exist.
  *
  * value, isnull: receive the N_SLOT_WAL values

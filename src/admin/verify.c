@@ -54,8 +54,8 @@ SQL_FUNCTION(verify);
 
 /*
  * SHOWN_COLUMNS_SQL is a list of the columns that a post has in common with
- * its copy and its row of the feed. SHOWN_SQL makes one row value of them, by
- * which a post is compared with the other two.
+ * its copy and its row of the feed. SHOWN_SQL makes one row value of these
+ * columns, to compare a post with its copy and with its row of the feed.
  */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
@@ -85,7 +85,7 @@ SQL_FUNCTION(verify);
 	"num_nulls(id, post_id, user_id, user_username, title, content," \
 	" comment_count, like_count, creation_date)"
 
-/* Replaces null in a join by an id that may be null. */
+/* Stands for a null id in joins, because null does not equal null. */
 #define NO_UUID_SQL "'00000000-0000-0000-0000-000000000000'::uuid"
 
 /*
@@ -93,7 +93,7 @@ SQL_FUNCTION(verify);
  *
  * container, type, id, post_id, user_id, date: expressions for these columns
  * of the finding
- * source: the FROM item, with alias i
+ * source: the relation in FROM, with the alias i
  * properties: the columns that must not be null, a list of MISSING() and
  * MISSING_IF()
  */
@@ -109,8 +109,8 @@ SQL_FUNCTION(verify);
 
 /*
  * Part of a UNION that compares the rows of a view with the rows that the view
- * should have. Posts and rows of the view that lack a required value are not
- * compared, because INVALID_SQL() reports them.
+ * should have. If a post or a row of the view lacks a required value, it is
+ * not compared: INVALID_SQL() reports it.
  *
  * container: "users" or "feed"
  * wanted: the CTE of the rows that the view should have
@@ -257,8 +257,9 @@ static const char verify_sql[] =
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
 	/*
-	 * Items whose username is not that of their author. An item is left out if
-	 * a queued rename job will correct it, unless its username is null.
+	 * Items whose username is not that of their author. If a queued rename job
+	 * will correct the username of an item, the item is reported only if this
+	 * username is null.
 	 */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
@@ -334,8 +335,8 @@ static KeptPlan registry_plan = {
 };
 
 /*
- * What differs in verify_sql between the settings of
- * blogstore.short_form_format: fill_in() replaces {content} by "content", and
+ * The parts of verify_sql that depend on the setting
+ * blogstore.short_form_format. fill_in() replaces {content} by "content", and
  * {joined} by "joined".
  */
 typedef struct Verifier
@@ -599,9 +600,9 @@ findings_of_verify(uint64 *n, bool with_views)
 }
 
 /*
- * Add a finding to the result of verify() for each function without a SET
- * search_path clause that a trigger, index, constraint or the like of a
- * container calls. Returns whether there is such a function.
+ * Add a finding to the result of verify() for each function in a container's
+ * attached code that has no SET search_path clause. Returns whether there is
+ * such a function.
  */
 static bool
 put_unpinned(ReturnSetInfo *info, Container container)
@@ -688,11 +689,11 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 /*
  * blogstore.verify(): return one row for each discrepancy.
  *
- * If a trigger, index or constraint of a container calls a function without a
- * SET search_path clause, only such functions are reported, because planning
- * the statements could call them. Otherwise the statements run with a new
- * snapshot, whatever the isolation level. Errors: 55000. Locks:
- * AccessShareLock on the containers.
+ * Planning the statements of the comparison could call functions in the
+ * attached code of a container. If such a function has no SET search_path
+ * clause, verify() reports only such functions, and does not run the
+ * statements. The statements run with a new snapshot, whatever the isolation
+ * level. Errors: 55000. Locks: AccessShareLock on the containers.
  */
 static Datum
 verify(PG_FUNCTION_ARGS)

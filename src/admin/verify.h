@@ -47,8 +47,8 @@ typedef enum FindingColumn
 
 /*
  * A query for the users in a table, with their names. It is run with the
- * DestReceiver that keyed_names_begin() returns, which adds the key of each
- * name (the case-folded name) to the result rows.
+ * DestReceiver that keyed_names_begin() returns. This receiver adds the key of
+ * each name (the case-folded name) to the result rows.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
@@ -104,8 +104,9 @@ typedef struct VerifySource
 } VerifySource;
 
 /*
- * Whether it is known which findings about the views are settled. A finding is
- * settled if it is not caused by a change that the worker has not applied yet.
+ * Whether verify() knows which findings about the views are settled. A finding
+ * is not settled if its cause may be a change that the worker has yet to
+ * apply.
  */
 typedef enum ViewsKnown
 {
@@ -118,9 +119,9 @@ typedef enum ViewsKnown
 
 /*
  * State of one comparison of the views (verify_settled.c). entry and pid
- * identify the worker that ran when the comparison began. The views then
- * showed the changes of all rounds of the worker's main loop up to number
- * "applied".
+ * identify the worker that ran when the comparison began. At that time the
+ * views showed the changes of all rounds of the worker's main loop up to
+ * number "applied".
  */
 typedef struct ViewsLook
 {
@@ -130,9 +131,10 @@ typedef struct ViewsLook
 	ViewsKnown	known;
 
 	/*
-	 * On a cluster: for each node, the last round of its worker's main loop
-	 * whose changes its views showed, as the text of a jsonb. NULL on a server
-	 * that is not part of a cluster.
+	 * On a cluster: the text of a jsonb that has a number for each node. It is
+	 * the number of a round of the main loop of the node's worker. When the
+	 * comparison began, the node's views showed the changes of all rounds up
+	 * to this one. NULL on a server that is not part of a cluster.
 	 */
 	char	   *nodes;
 

@@ -22,8 +22,8 @@
  * was created or deleted. Such a finding is settled only if all changes that
  * were decoded after round A were changes of counts.
  *
- * On a cluster, each node finds out which findings are settled by its own
- * worker (cluster/operations/cluster_settled.c).
+ * On a cluster, each node takes these steps with its own worker
+ * (cluster/operations/cluster_settled.c).
  *
  * verify() does not return a finding that is not settled. Either the worker
  * corrects the rows in its next rounds, or the next call of verify() finds
@@ -52,11 +52,13 @@
 #include "utils/uuid.h"
 
 /*
- * Timeouts in ms. Before the comparison, verify() waits for the worker, at
- * most FIRST_WAIT; at most FIRST_WAIT_OF_WRITER if its own transaction has
- * written, and may therefore block the worker. After the comparison, it waits
- * for the worker again, at most LONGEST_WAIT. While it waits, it looks every
- * LOOK_AGAIN ms how far the worker is.
+ * Times in ms.
+ *
+ * FIRST_WAIT: longest wait for the worker before the comparison
+ * FIRST_WAIT_OF_WRITER: the same, if the current transaction has written and
+ *     may therefore block the worker
+ * LONGEST_WAIT: longest wait for the worker after the comparison
+ * LOOK_AGAIN: longest sleep between two checks of how far the worker is
  */
 #define FIRST_WAIT 5000
 #define FIRST_WAIT_OF_WRITER 1500
@@ -108,10 +110,11 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Store this server's worker in *look. Returns false if it will be impossible
- * to find out which findings about the views the worker is about to correct:
- * on a standby, without a worker, in the worker itself, and in a transaction
- * that has written posts (the worker sees them only after the commit).
+ * Store this server's worker in *look. Returns false if this process cannot
+ * find out which rows of the views the worker is about to correct. This is the
+ * case on a standby, if no worker runs, in the worker itself, and in a
+ * transaction that has written posts. The worker decodes these posts only
+ * after the commit.
  */
 bool
 views_look_here(ViewsLook *look)
@@ -129,8 +132,8 @@ views_look_here(ViewsLook *look)
 
 /*
  * Wait until this server's worker has applied all WAL written by now, or a
- * timeout has passed. Then set look->applied to the last round of the worker's
- * main loop whose changes are in the views.
+ * timeout has passed. Then set look->applied to a number of a round of the
+ * worker's main loop: the views show the changes of all rounds up to this one.
  */
 void
 views_note_turn(ViewsLook *look)
@@ -142,9 +145,8 @@ views_note_turn(ViewsLook *look)
 
 /*
  * Begin a comparison of the views. The caller takes the snapshot for the
- * comparison afterwards. Returns false if it will be impossible to find out
- * which findings about the views are settled, which means: not caused by a
- * change that the worker has yet to apply.
+ * comparison afterwards. Returns false if verify() cannot find out which rows
+ * of the views the worker is about to correct.
  */
 bool
 views_look_begin(ViewsLook *look)
@@ -161,9 +163,10 @@ views_look_begin(ViewsLook *look)
 
 /*
  * Return whether the views were built with the settings that this process has
- * (size of the feed, short form). After a change of the settings, the worker
- * or this process may not have reloaded the configuration yet. Reads
- * view_state with the active snapshot.
+ * (size of the feed, short form). After a change of these settings the result
+ * is false until the worker and this process have both reloaded the
+ * configuration, and the worker has rebuilt the views. Reads view_state with
+ * the active snapshot.
  */
 bool
 views_fit_settings(void)
@@ -252,11 +255,11 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * Find out which findings about the views are settled, which means: not caused
- * by a change that the worker has yet to apply. The first call waits for the
- * worker, or asks the nodes of the cluster; later calls return the result of
- * the first one. Returns false if it could not be found out; no finding counts
- * as settled then.
+ * Find out which findings about the views are settled. A finding is not
+ * settled if its cause may be a change that the worker has yet to apply. The
+ * first call waits for the worker, or asks the nodes of the cluster. Later
+ * calls return the result of the first call. Returns false if the first call
+ * failed. In this case no finding counts as settled.
  *
  * results: all findings, as a list of SPITupleTable
  *
@@ -344,9 +347,9 @@ finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
 }
 
 /*
- * Return whether a finding is settled, which means: not caused by a change
- * that the worker has yet to apply. The caller has called views_look_end(),
- * which has returned true.
+ * Return whether a finding is settled. A finding is not settled if its cause
+ * may be a change that the worker has yet to apply. The caller has called
+ * views_look_end(), which has returned true.
  */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)
