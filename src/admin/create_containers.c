@@ -5,7 +5,7 @@
  *
  * The function creates the tables that are missing, and leaves existing tables
  * unchanged. An existing table must belong to the role that the argument
- * "owner" names, and must have the expected columns.
+ * "owner" names (by default the caller), and must have the expected columns.
  *
  * The tables do not depend on the extension, so pg_dump dumps them and DROP
  * EXTENSION leaves them. Their columns have built-in types only.

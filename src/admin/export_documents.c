@@ -80,7 +80,7 @@ HANGS_ON("like"),
 	0, {0}, NULL
 };
 
-/* A DestReceiver that counts rows, and passes them to the DestReceiver "to". */
+/* A DestReceiver that counts rows and passes them to the DestReceiver "to" */
 typedef struct CountingReceiver
 {
 	DestReceiver pub;

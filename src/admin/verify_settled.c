@@ -165,8 +165,8 @@ views_look_begin(ViewsLook *look)
  * Return whether the views were built with the settings that this process has
  * (size of the feed, short form). After a change of these settings the result
  * is false until the worker and this process have both reloaded the
- * configuration, and the worker has rebuilt the views. Reads view_state with
- * the active snapshot.
+ * configuration, and the worker has changed the views accordingly. Reads
+ * view_state with the active snapshot.
  */
 bool
 views_fit_settings(void)

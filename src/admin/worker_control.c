@@ -41,8 +41,8 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 
 /*
  * Check that this database has a worker or can get one. Errors: 55000 if no
- * worker can run on this server; 54000 if the databases of the server already
- * have as many workers as it allows.
+ * worker can run on this server; 54000 if MAX_DATABASES other databases of the
+ * server already use blogstore.
  */
 static void
 need_possible_worker(void)
@@ -232,10 +232,9 @@ typedef struct Wait
 } Wait;
 
 /*
- * Write a logical message to the WAL, and set wait->position to its end. When
- * the worker decodes the message, it has decoded everything before it. Later,
- * mark_passed() returns true when the views show all changes before this
- * position.
+ * Write a logical message to the WAL, set wait->position to the end of the
+ * message, and wake the worker. mark_passed() returns true once the views show
+ * all changes before this position.
  */
 static void
 wait_mark(Wait *wait)
@@ -267,9 +266,10 @@ mark_passed(const Wait *wait)
 }
 
 /*
- * Set wait->position to the end of what the worker's jobs have written to the
- * WAL. Returns false if the worker is committing such writes, so that the end
- * is not known yet.
+ * Do the step WAIT_COMMITTED: set wait->position to the end of what the
+ * worker's jobs have written to the WAL. Returns false, without waiting, if
+ * the worker is committing such writes. In this case the position is not known
+ * yet.
  */
 static bool
 wait_for_written(Wait *wait)
@@ -291,8 +291,8 @@ wait_for_written(Wait *wait)
  *
  * The ids of queued jobs are read only when the views show all earlier
  * commits, because applying a commit can queue a job (a rename, if the owner
- * has updated a username directly). After the jobs are done, the views must
- * still apply what the jobs have written.
+ * has updated a username directly). After the jobs are done, the worker must
+ * still apply to the views what the jobs have written.
  */
 static bool
 wait_advance(void *arg)
@@ -377,7 +377,8 @@ typedef struct PostsWait
 
 /*
  * Initialize *wait: read from shared memory where the last commit that wrote
- * items ends, and the number of the current round of the worker's main loop.
+ * items ends, and the number of the current or last round of the worker's main
+ * loop.
  */
 static void
 posts_wait_begin(PostsWait *wait)
@@ -397,8 +398,8 @@ posts_wait_begin(PostsWait *wait)
  * has applied them to the views. While readers may not use the views, the
  * lists are read from the container posts, and show the posts at once.
  *
- * But at the end of a round of its main loop, the worker may allow readers to
- * use the views. If the round began before the wait, the views may lack the
+ * But the worker may allow readers to use the views at the end of a round of
+ * its main loop. If the round began before the wait, the views may lack the
  * posts. So while readers may not use the views, the function waits for the
  * end of the round that was in progress when the wait began.
  *
@@ -519,7 +520,8 @@ set_enabled(bool enabled)
 /*
  * Delete the WAL position up to which the worker has applied changes (table
  * change_feed). Called when the slot was dropped while the worker was stopped.
- * Otherwise the next worker would report that the slot was lost.
+ * If the position were kept, the next worker would report that the slot was
+ * lost.
  */
 static void
 forget_position(void)
@@ -569,8 +571,8 @@ size_text(int64 bytes)
 }
 
 /*
- * blogstore.stop_worker(drop_slot): stop the worker, and do not start it again
- * until start_worker() is called.
+ * blogstore.stop_worker(drop_slot): stop the worker until start_worker() is
+ * called.
  *
  * The function stops the worker before it writes to view_state. Otherwise the
  * worker could wait for a lock on view_state, while this function waits for
@@ -578,8 +580,8 @@ size_text(int64 bytes)
  *
  * If the containers were dropped or altered, or the library is no longer
  * preloaded, the slot still retains WAL. So drop_slot works in these cases,
- * too. The function then does not write to view_state, and the next worker
- * finds out itself whether it is needed.
+ * too, but the function does not write to view_state. A later worker checks
+ * itself whether this database needs a worker.
  *
  * Errors: 22004, 25001, 25006; 55000 if drop_slot is false and no worker can
  * run; 55006 if a process that is no worker uses the slot. Locks: the

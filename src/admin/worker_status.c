@@ -289,11 +289,12 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker. If the database has no entry in shared
- * memory and none is free, the hint does not say to start the worker. The
- * worker of another database is shown only if it has an entry.
+ * Return the hint for a stopped worker. If this database has no entry in
+ * shared memory, and no entry is free, the worker cannot be started, and the
+ * hint does not say to start it. This is not tested for another database,
+ * because its worker has an entry.
  *
- * kept: bytes of WAL that its slot retains
+ * kept: bytes of WAL that the worker's slot retains
  */
 static const char *
 stopped_hint(const Status *status, int64 kept)
@@ -387,8 +388,8 @@ stopped_by_row(void)
 }
 
 /*
- * Return whether the worker is stopped. If it has not started yet, view_state
- * tells whether it will be stopped.
+ * Return whether the worker is stopped. If the worker has not started yet,
+ * return whether stop_worker() has disabled it in view_state.
  *
  * entry: a copy of the worker's entry, or NULL if the database has none
  */

@@ -1,8 +1,10 @@
 /*
  * wrapper_user.c
- *		The user for whom a wrapper acts. A wrapper is an SQL function that
- *		clients of a site call in place of a request, without the argument
- *		that names the acting user. The wrapper passes this user.
+ *		The user for whom a wrapper acts.
+ *
+ * A wrapper is an SQL function that clients of a site call in place of a
+ * request. It does not have the request's argument that names the acting user.
+ * The wrapper passes the result of current_user_id() as this argument.
  *
  * Runs in backends and parallel workers.
  */

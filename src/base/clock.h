@@ -6,8 +6,8 @@
  * After an administrator has set the clock back, a recorded start time may lie
  * in the future, and the time that remains of a timeout may be longer than the
  * timeout itself. The functions in this file treat such a timeout as expired.
- * Otherwise a process would wait for as long as the clock was set back. Runs
- * in any process.
+ * Otherwise, after the clock was set back by an hour, a process could wait an
+ * hour longer. Runs in any process.
  */
 #ifndef BLOGSTORE_CLOCK_H
 #define BLOGSTORE_CLOCK_H

@@ -348,10 +348,10 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 /*
  * Create a logical replication slot with RS_EPHEMERAL: the server drops the
  * slot on an error, unless the caller has made it persistent. From PostgreSQL
- * 17 on, the slot is a failover slot: a standby that synchronizes slots still
- * has it after a promotion. On PostgreSQL 19, this also enables logical
- * decoding, which wal_level = replica leaves disabled until a logical slot
- * exists.
+ * 17 on, the slot is a failover slot: a standby that synchronizes slots keeps
+ * the slot when it is promoted. On PostgreSQL 19, the function also enables
+ * logical decoding. If wal_level is "replica", the server keeps logical
+ * decoding disabled until a logical slot exists.
  */
 static inline void
 compat_slot_create(const char *name)
@@ -385,8 +385,8 @@ compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
 
 /*
  * CompatOrigin is the type of a replication origin's id. COMPAT_NO_ORIGIN
- * means "no origin". The server writes the origin in compat_write_origin to
- * the WAL records of the current transaction.
+ * means "no origin". compat_write_origin is the variable with the origin that
+ * the server writes to the WAL records of the current transaction.
  */
 #if PG_VERSION_NUM >= 190000
 typedef ReplOriginId CompatOrigin;

@@ -1,6 +1,7 @@
 /*
  * error_fields.c
- *		Sets the fields of errors by which client programs recognize an error.
+ *		Sets the schema, table, column and constraint of errors. Client
+ *		programs recognize an error by these fields.
  *
  * Runs in any process.
  */

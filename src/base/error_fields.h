@@ -17,14 +17,16 @@
 #define RULE_NOT_NULL "not_null"
 #define RULE_NOT_EMPTY "not_empty"
 #define RULE_MAX_LENGTH "max_length"
-#define RULE_CHARACTERS "characters"	/* only allowed characters */
+/* a text must consist of allowed characters */
+#define RULE_CHARACTERS "characters"
 #define RULE_FINITE "finite"
 #define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-/* an argument does not belong to the order in which a list is asked for */
+/* an argument must fit the order in which a list is requested */
 #define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
-#define RULE_KEYS "keys"	/* keys that are not allowed in a JSON object */
+/* a JSON object must not have a key that blogstore uses for a column */
+#define RULE_KEYS "keys"
 /* replies to comments must not form a circle */
 #define RULE_NO_CIRCLE "no_circle"
 
@@ -38,7 +40,7 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-/* import() without "rejects" accepts no invalid row */
+/* without the argument "rejects", import() must be able to take all items */
 #define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */
@@ -47,12 +49,14 @@
 #define RULE_OWN_ITEM "own_item"
 #define RULE_READ_WRITE "read_write"
 #define RULE_PRIMARY "primary"	/* the server must not be a standby */
-/* needs this isolation level */
+/* the isolation level must be READ COMMITTED */
 #define RULE_READ_COMMITTED "read_committed"
-/* the transaction must not have written yet */
+/* the transaction's writes must be committed before the call */
 #define RULE_COMMITTED "committed"
-#define RULE_LEADER "leader"	/* must not run in a parallel worker */
-#define RULE_ONE_PHASE "one_phase"	/* PREPARE TRANSACTION not allowed */
+/* the function must not run in a parallel worker */
+#define RULE_LEADER "leader"
+/* the transaction must not end with PREPARE TRANSACTION */
+#define RULE_ONE_PHASE "one_phase"
 
 /* Rules for the server and the tables of blogstore. */
 #define RULE_PRELOADED "preloaded"

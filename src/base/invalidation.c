@@ -2,9 +2,9 @@
  * invalidation.c
  *		Passes relcache and syscache invalidations to the caches of blogstore.
  *
- * A process has room for ten relcache callbacks of the server and all
- * libraries together (MAX_RELCACHE_CALLBACKS) and for 64 syscache callbacks;
- * registering one more ends the process with a FATAL error. blogstore
+ * In one process, the server and all libraries together can register ten
+ * relcache callbacks (MAX_RELCACHE_CALLBACKS) and 64 syscache callbacks.
+ * Registering one more ends the process with a FATAL error. blogstore
  * therefore registers a single relcache callback, and a single callback for
  * each syscache. They call the listeners that other files have registered
  * here. No other file calls CacheRegisterRelcacheCallback() or
@@ -34,8 +34,8 @@ tell_listeners(Datum arg, Oid relid)
 /*
  * Suppress calls of the listeners for relcache invalidations (spare = true),
  * or allow these calls again (spare = false). The decoder of WAL suppresses
- * them while it resets all system caches, which calls every relcache callback
- * though no relation has changed.
+ * them while it resets all system caches. The reset calls every relcache
+ * callback, although no relation has changed.
  */
 void
 invalidation_spare(bool spare)

@@ -2,9 +2,9 @@
  * progress.c
  *		NOTICEs by which long calls tell their client how far they are.
  *
- * A call names each of its steps, and counts the rows of the step. A NOTICE is
- * sent if none was sent for PROGRESS_PAUSE since the client's statement began.
- * Short calls therefore send none.
+ * A call names each of its steps, and counts the rows of the step. The first
+ * NOTICE is sent when the client's statement has run for PROGRESS_PAUSE. The
+ * next ones follow at this interval. Short calls send none.
  *
  * Runs in backends.
  */
@@ -15,14 +15,14 @@
 
 #include "access/xact.h"
 
-/* Shortest interval between two NOTICEs, in ms. */
+/* Time before the first NOTICE of a statement, and between NOTICEs, in ms. */
 #define PROGRESS_PAUSE 10000
 
 static char current[200];		/* the step, for example "blogstore.import():
 								 * writing 1000 posts" */
 static int64 done = 0;			/* rows of this step */
 
-/* Send a NOTICE if it is time. */
+/* Send a NOTICE, if PROGRESS_PAUSE has passed. */
 static void
 tell(void)
 {

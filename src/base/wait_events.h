@@ -8,14 +8,15 @@
 
 typedef enum WaitPlace
 {
-	WAIT_LAUNCHER_MAIN,			/* the launcher, between two looks */
-	WAIT_WORKER_MAIN,			/* the worker, between two rounds */
+	WAIT_LAUNCHER_MAIN,			/* the launcher, when it has nothing to do */
+	WAIT_WORKER_MAIN,			/* the worker, between two rounds of its main
+								 * loop */
 	WAIT_WORKER_PAUSE,			/* the worker of a busy site, while commits
 								 * gather */
 	WAIT_WORKER_TABLES,			/* the worker, until its tables exist and are
 								 * not damaged */
-	WAIT_WORKER_SLOT,			/* the worker, for WAL from which it can create
-								 * its slot */
+	WAIT_WORKER_SLOT,			/* the worker, creating its slot, until the
+								 * WAL that it has to read is flushed */
 	WAIT_WORKER_END,			/* a backend, until the worker has ended */
 	WAIT_FOR_VIEWS,				/* a backend, in wait_for_views() or
 								 * wait_for_posts() */

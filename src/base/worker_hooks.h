@@ -6,8 +6,8 @@
  * The worker is a background process of each database that maintains the
  * views: the copies of posts in the table users, and the table feed.
  * views/launcher/ starts and wakes the worker. Files in storage/ and model/
- * must not include headers of views/launcher/, so they call it through the
- * struct WorkerHooks.
+ * must not include headers of views/launcher/, so they call its functions
+ * through the struct WorkerHooks.
  */
 #ifndef BLOGSTORE_WORKER_HOOKS_H
 #define BLOGSTORE_WORKER_HOOKS_H

@@ -42,7 +42,7 @@ typedef struct Shard
 	/*
 	 * The full xid of the transaction that placed the shard on its node group;
 	 * 0 if every snapshot sees that transaction. A snapshot that does not see
-	 * it may lack rows of the shard.
+	 * that transaction may lack rows of the shard.
 	 */
 	uint64		by;
 

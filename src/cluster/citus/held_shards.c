@@ -146,8 +146,8 @@ container_is_spread(Container container)
 }
 
 /*
- * Return the list of a container's shards on all nodes; it is empty if the
- * container is not distributed. It is valid until the next relcache
+ * Return the list of a container's shards on all nodes. The list is empty if
+ * the container is not distributed. The list is valid until the next relcache
  * invalidation.
  */
 const ShardMap *
