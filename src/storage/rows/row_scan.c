@@ -81,8 +81,8 @@ scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
 
 /*
  * Set scan->keys[n] to the condition (creation_date, id) < cursor for a
- * backward scan, or > for a forward scan. These are the index columns n + 1
- * and n + 2.
+ * backward scan, or > for a forward scan. creation_date and id are the index
+ * columns n + 1 and n + 2.
  */
 static void
 scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
@@ -237,8 +237,8 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 /*
  * Make *scan read the items that match "query". In all calls for one *scan,
  * only the key in the query may differ. If the new key is in the same
- * partition, the scan is restarted. If not, it is ended, and another scan
- * begun. *scan is NULL before the first call.
+ * partition, the scan is restarted. Otherwise the scan is ended, and another
+ * one is begun. *scan is NULL before the first call.
  */
 void
 item_scan_look(ItemScan **scan, const ItemQuery *query)
@@ -261,8 +261,8 @@ item_scan_look(ItemScan **scan, const ItemQuery *query)
 }
 
 /*
- * Begin a scan of a leaf that the caller has opened, and closes after the
- * scan. Locks: AccessShareLock on the index, until the transaction ends.
+ * Begin a scan of an open leaf. The caller closes the leaf after the scan.
+ * Locks: AccessShareLock on the index, until the transaction ends.
  */
 ItemScan *
 leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query)

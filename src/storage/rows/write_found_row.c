@@ -144,9 +144,9 @@ update_version(ItemWriter *writer, const BlogItem *item)
  *						found it
  *
  * If another transaction locks the row after this function has checked the
- * row, heap_update() waits for that transaction. A caller that must not wait
- * holds a lock that excludes other writers. Errors: those of constraints and
- * triggers.
+ * row, heap_update() waits for that transaction. So a caller that may not wait
+ * must hold a lock that excludes other writers. Errors: those of constraints
+ * and triggers.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,

@@ -58,13 +58,13 @@ typedef struct CountedPost
 	/*
 	 * Number of deltas that were inserted for the post, not counting stripes
 	 * (deltas that one process updates again and again). If there are many,
-	 * the worker adds them to the post's counter sooner (folding.c).
+	 * the worker folds them sooner (folding.c).
 	 */
 	int64		deltas;
 
 	/*
-	 * Whether a delta other than the counter was written. The worker then adds
-	 * it to the counter and deletes it (folding.c).
+	 * Whether a delta besides the counter was written. The worker then folds
+	 * the deltas of the post (folding.c).
 	 */
 	bool		beside;
 } CountedPost;
@@ -81,7 +81,7 @@ typedef struct ToldPosts
 	pg_atomic_uint64 turn;		/* number of the current round of the worker's
 								 * main loop; between two rounds, number of the
 								 * last one */
-	pg_atomic_uint64 ended;
+	pg_atomic_uint64 ended;		/* number of the last round that has ended */
 	pg_atomic_uint64 complete;	/* number of the last round of the worker's
 								 * main loop that decoded all WAL flushed
 								 * before the round */

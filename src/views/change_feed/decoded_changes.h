@@ -47,7 +47,7 @@ typedef struct Change
 	 * The worker corrects such a write after a delay (deferred_refresh.c).
 	 */
 	bool		later;
-	bool		message;
+	bool		message;		/* whether the change is a logical message */
 
 	/*
 	 * For CHANGE_COUNTS: whether a delta was inserted that is neither the
@@ -84,10 +84,10 @@ extern void dirty_destroy(DirtySet *dirty);
 extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 							   XLogRecPtr lsn);
 
-/* decoded_tables.c */
+/* decoded_tables.c: what a relation is used for */
 typedef enum RelationRole
 {
-	ROLE_NONE,
+	ROLE_NONE,					/* nothing that the plugin reports */
 	ROLE_POSTS,
 	ROLE_DELTAS,
 	ROLE_COPIES,				/* copies of posts */

@@ -8,11 +8,11 @@
  * worker. The decoder adds the keys of changed posts and users to dirty sets
  * (dirty_set.c), from which the worker updates the views.
  *
- * Decoding fills the catalog caches with rows that historic snapshots see. So
- * the caches are reset before and after decoding. Filling them again takes
- * longer than all other work of a small round of the worker's main loop. So
- * they are kept if current and historic snapshots see the same rows
- * (caches_agree()).
+ * Decoding reads the catalogs with historic snapshots, and so can leave old
+ * rows in the catalog caches. So the caches are reset before and after
+ * decoding. They are not reset if current and historic snapshots see the same
+ * rows (caches_agree()), because refilling them takes longer than all other
+ * work of a small round of the worker's main loop.
  *
  * Runs in the worker, outside of transactions.
  */
@@ -57,9 +57,9 @@ struct Decoder
 								 * note_invalidations() last ran */
 
 	/*
-	 * End of WAL when note_invalidations() last ran. The catalog changes of
-	 * which invalidation messages had told this process by then were committed
-	 * before this position.
+	 * End of WAL when note_invalidations() last ran. By then, this process had
+	 * received invalidation messages for some catalog changes. All of these
+	 * changes were committed before this position.
 	 */
 	XLogRecPtr	invalidated;
 };
@@ -208,15 +208,15 @@ forget_catalogs(void)
  * transactions that are decoded next see the same catalog rows. If so, the
  * catalog caches need not be reset.
  *
- * They see the same rows if all these transactions began after the last
- * catalog change. If another catalog change follows, its invalidation message
- * removes the old rows from the caches. But if a transaction began before the
- * last catalog change, its historic snapshot may put older rows into the
- * caches. These would stay there, because the message of that change has
- * already been processed.
+ * The snapshots see the same rows if all these transactions began after the
+ * last catalog change. If another catalog change follows, its invalidation
+ * message removes the old rows from the caches. But if a transaction began
+ * before the last catalog change, its historic snapshot may put older rows
+ * into the caches. These would stay there, because the message of that change
+ * has already been processed.
  *
  * The commit record of a catalog change is written before its invalidation
- * messages are sent. So it lies before the end of WAL that
+ * messages are sent. So the commit record is before the end of WAL that
  * note_invalidations() reads after the messages have arrived. In-place updates
  * of catalogs have no commit record, but all snapshots see them.
  */
@@ -309,11 +309,12 @@ decoder_at_end(const Decoder *decoder)
  * Return how many bytes of WAL the server could remove if the slot were
  * confirmed up to lsn. The worker confirms the slot if that is worthwhile.
  *
- * While decoding certain records, such as checkpoints, the server finds a new
- * restart point for the slot. It keeps the first one found until the slot is
- * confirmed past it; see LogicalIncreaseRestartDecodingForSlot(). The fields
- * of the slot are read without the slot's spinlock, because only this process
- * writes them.
+ * While decoding certain records, such as checkpoints, the server finds a
+ * later restart point for the slot, candidate_restart_lsn. The slot gets this
+ * restart point when it is confirmed up to candidate_restart_valid. Until
+ * then, the server keeps no other candidate (see
+ * LogicalIncreaseRestartDecodingForSlot()). The fields of the slot are read
+ * without the slot's spinlock, because only this process writes them.
  */
 uint64
 decoder_could_release(XLogRecPtr lsn)

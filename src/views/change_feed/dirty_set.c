@@ -7,9 +7,9 @@
  * All changes of a post share one key. A set that gets more than MAX_KEYS
  * posts, as it can after one very large transaction, drops their keys and sets
  * "anything". The worker then rebuilds the views. The keys of posts that were
- * deleted or moved to another node are also in the table "gone", which is kept
- * if the other keys are dropped, because a rebuild does not tell other nodes
- * of a cluster about these posts.
+ * deleted or moved to another node are also in the hash table "gone", which is
+ * kept if the other keys are dropped, because a rebuild does not tell other
+ * nodes of a cluster about these posts.
  *
  * Runs in the worker.
  */
@@ -317,8 +317,8 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 }
 
 /*
- * Remove the posts whose deltas have changed from the set "dirty", and add
- * them to the set "counts".
+ * Move all CountedPosts (posts whose deltas have changed) from the set "dirty"
+ * to the set "counts".
  */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
@@ -340,9 +340,9 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Remove up to "limit" posts whose deltas have changed from the set "counts",
- * and add them to the set "dirty". If no such posts are left in "counts", move
- * the other contents of "counts", too.
+ * Move up to "limit" CountedPosts from the set "counts" to the set "dirty". If
+ * no CountedPosts are left in "counts" then, move the other contents of
+ * "counts", too.
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
@@ -368,9 +368,10 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * A set counts the changes of all its posts together. So count one change
-	 * for each post moved here. If there were more changes, dirty_merge()
-	 * moves the remaining number when it moves the last posts of "counts".
+	 * A set counts the changes of all its posts together, so the number of
+	 * changes of the moved posts is not known. Count one change for each of
+	 * them. The other changes are counted when dirty_merge() moves the last
+	 * posts of "counts".
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;

@@ -15,8 +15,8 @@
  *
  * A process may see such a transaction end and then call wait_for_views(). The
  * worker answers the call in a round of its main loop that begins after the
- * call. In that round it finds that the transaction has ended, and applies its
- * changes before it answers.
+ * call. In that round, the worker finds that the transaction has ended. It
+ * applies the changes of the transaction, and then answers the call.
  *
  * Runs in the worker.
  */

@@ -1,8 +1,8 @@
 /*
  * output_plugin.c
- *		The output plugin: reports for each decoded change which posts or users
- *		it may make out of date in the views (the copies of posts in users, and
- *		the feed).
+ *		The output plugin. For each decoded change, the plugin reports the post
+ *		or user that may now be out of date in the views (the copies of posts
+ *		in users, and the feed).
  *
  * The plugin reports new jobs, and changes of posts and deltas, which the
  * copies show. It also reports writes of sessions other than the worker to
@@ -105,8 +105,8 @@ id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
 /*
  * Report that a post or copy was written.
  *
- * whole: the tuple is the new version, with all columns. Otherwise it is the
- * old version, which may have only the columns of the replica identity.
+ * whole: true if the tuple is the new version, with all columns; false if it
+ * is the old version, which may have only the columns of the replica identity
  */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
@@ -136,8 +136,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	change.later = role->role == ROLE_COPIES;
 
 	/*
-	 * "gone" also means that the post may be on another node, as the post of a
-	 * changed copy may be.
+	 * The post of a changed copy may be on another node. It is then reported
+	 * like a post that was moved to that node.
 	 */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
@@ -460,10 +460,10 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Report the logical messages of wait_for_views(), and those of
- * touch_copies(), which carry the key of a post. Any user can write such
- * messages with pg_logical_emit_message(). So the worker never trusts a
- * message: it only compares the copy of that post with the post.
+ * Report the logical messages of wait_for_views() and touch_copies(). Those of
+ * touch_copies() carry the key of a post. Any user can write such messages
+ * with pg_logical_emit_message(). So the worker never trusts a key in a
+ * message. It only compares the post that has this key with the post's copy.
  */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,

@@ -6,8 +6,8 @@
  * created in a transaction that has written, and its creation waits for all
  * running transactions, which would include the backend's own.
  *
- * Runs in the worker; slot_drop() also in a backend that runs stop_worker(),
- * slot_of_blogstore() in the launcher.
+ * Runs in the worker. slot_drop() also runs in a backend, for stop_worker().
+ * slot_of_blogstore() runs in the launcher.
  */
 #include "postgres.h"
 
@@ -134,12 +134,12 @@ invalidation_reason(CompatInvalidation invalidation, const char **hint)
 
 /*
  * Check that decoding can go on from a slot without losing a change that the
- * views lack. Returns NULL if so; otherwise a sentence for the log that says
- * why not.
+ * views lack. If it can, returns NULL. If it cannot, returns the reason, as a
+ * sentence for the log.
  *
  * position: the row of the table change_feed, which says how far the views are
  * up to date
- * *hint: if the slot was lost, receives how to avoid this in future
+ * *hint: receives advice that goes with the reason, or NULL
  *
  * After a promotion, a slot is usable only if the server has synchronized it
  * from the primary (a failover slot). Otherwise vacuum may have removed

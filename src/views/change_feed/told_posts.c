@@ -86,8 +86,9 @@ told_complete_turn(ToldPosts *told)
 
 /*
  * Record that the current round of the worker's main loop has ended. Also
- * called when a worker exits. Between this call and the next
- * told_begin_turn(), the worker does not begin to let requests read the views.
+ * called when a worker exits. If readers may not use the views at the time of
+ * this call, the worker does not let them do so before its next
+ * told_begin_turn() (see posts_shown()).
  */
 void
 told_end_turn(ToldPosts *told)

@@ -3,8 +3,8 @@
  *		The copies of each user's posts, in short form, in the container users.
  *
  * copies_refresh() compares copies with their posts, and writes the copies
- * that differ. copies_put() writes the copy of a post that another node of a
- * cluster has sent.
+ * that differ. copies_put() writes the copy of a post that is on another node
+ * of a cluster. That node has sent the post.
  *
  * Runs in the worker, and in a backend for repair(). The caller has called
  * views_lock().
@@ -115,8 +115,9 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 	if (result == ITEM_OK)
 		return;
 	/*
-	 * Another session has written to the table directly: functions that write
-	 * copies have called views_lock(), and so cannot run at the same time.
+	 * This happens only if another session writes to the table directly.
+	 * Functions of blogstore that write copies hold views_lock(), and so
+	 * cannot run at the same time.
 	 */
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);

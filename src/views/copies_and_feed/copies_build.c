@@ -30,10 +30,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * A chunk has at most KEYS_PER_PARTITION keys for each partition of posts.
- * That many are worth the cost of opening all partitions. A chunk has at most
- * MAX_KEYS keys in all, because the worker applies no changes of posts during
- * a chunk.
+ * A chunk has at most KEYS_PER_PARTITION keys for each partition of posts. The
+ * cost of opening all partitions is small compared to that of reading these
+ * keys. In all, a chunk has at most MAX_KEYS keys, because the worker applies
+ * no changes of posts during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
@@ -64,7 +64,7 @@ typedef struct CopiesBuild
 	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */
 	int			n_differing;
-	PostKey    *alone;			/* keys of copies whose post is not on this
+	PostKey    *alone;			/* keys of copies without a post on this
 								 * node */
 	int			n_alone;
 } CopiesBuild;
@@ -169,9 +169,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	if (partition == NO_PARTITION)
 	{
 		/*
-		 * Refresh the copy individually instead. On a cluster, this sends the
-		 * copy to the node that has the partition. If there is no such
-		 * partition, it raises an error.
+		 * Refresh the copy individually instead. On a cluster, this refresh
+		 * sends the copy to the node that has the partition. If no node has
+		 * the partition, the refresh raises an error.
 		 */
 		add_differing(build, post);
 		return;
@@ -191,8 +191,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
  * Compare a post with its copy (NULL if there is none). If the copy is missing
  * or differs, add it to the copies that the chunk will write.
  *
- * In a post, id and post_id are equal, unless the tables' owner has written to
- * the table directly. If they differ, the copy is refreshed individually.
+ * In a post, id and post_id are equal, unless the owner has written to the
+ * table directly. If id and post_id differ, the copy is refreshed
+ * individually.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -215,8 +216,8 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 
 /*
  * Compare the post and the copy that have the next key, and move *place past
- * that key. Returns false if there is no next key. Adds to *done how many
- * items were read or will be inserted: 2 if there is a post, otherwise 1.
+ * that key. Returns false if there is no next key. If there is a post, adds 2
+ * to *done, for the post and its copy. Otherwise adds 1, for the copy.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -234,9 +235,9 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		key_of(&build->alone[build->n_alone++], copy);
 
 	/*
-	 * If another transaction is changing the copy, wait for its end. The scan
-	 * may have read the old version of the copy, so the copy is refreshed
-	 * individually.
+	 * If another transaction is changing the copy, wait until this transaction
+	 * has ended. The scan may have read the old version of the copy, so the
+	 * copy is refreshed individually.
 	 */
 	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
 		add_differing(build, copy);
@@ -287,7 +288,7 @@ write_missing(CopiesBuild *build)
  * Write what a chunk has found: refresh copies, and insert the missing ones.
  *
  * differing: function that refreshes the copies that differ from their posts
- * alone: function that refreshes the copies whose post is not on this node
+ * alone: function that refreshes the copies without a post on this node
  */
 static void
 build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
@@ -315,7 +316,7 @@ build_end(CopiesBuild *build)
  * are refreshed individually.
  *
  * differing: refreshes copies whose post is on this node
- * alone: refreshes copies whose post is not on this node
+ * alone: refreshes copies without a post on this node
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
