@@ -51,9 +51,9 @@ typedef struct ChildInsert
 								 * post lock */
 
 	/*
-	 * stamp: how often the list of users being deleted had changed before
-	 *		require_post() checked the post's author. If it changes again, the
-	 *		check must be repeated.
+	 * stamp: a number that changes with each change to the list of users being
+	 *		deleted. It was read before require_post() checked the post's
+	 *		author. If it changes later, the check must be repeated.
 	 * stamped: false if "stamp" could not be read, because a transaction that
 	 *		has changed the list was committing.
 	 */
@@ -91,8 +91,8 @@ get_now(const ItemQuery *query, BlogItem *item)
 
 /*
  * Return whether a post exists and the acting user ("author") may know of it.
- * Only its own author may know of a hidden post. If "author" is NULL, nothing
- * is checked, and the result is true.
+ * Only the post's author may know of a hidden post. If "author" is NULL,
+ * return true without looking for the post.
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -121,10 +121,11 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * Called if the post is hidden. Returns if the comment or like exists already:
- * the request then repeats an earlier one, which succeeded before the post was
- * hidden. Errors: 23503, as for a missing post, if the acting user may not
- * know of the post; 23514 if the comment or like does not exist.
+ * Called if the post is hidden. Throw an error unless the comment or like
+ * exists already. If it exists, the request repeats an earlier request, from
+ * before the post was hidden. Errors: 23503, as for a missing post, if the
+ * acting user may not know of the post; 23514 if the comment or like does not
+ * exist.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -192,8 +193,8 @@ try_insert(ChildInsert *insert)
  * Check the post, insert the comment or like, and take the post lock: steps 1
  * to 3 of child_insert(). Repeat this while a deleting transaction holds the
  * post lock. Returns false, with nothing written or locked, if the comment or
- * like exists already. Errors: 23503 if the post does not exist; 23514 or
- * 23503 if the post is hidden.
+ * like exists already. Errors: 23503 if the post does not exist; if the post
+ * is hidden, those of require_repetition().
  */
 static bool
 insert_and_lock(ChildInsert *insert)

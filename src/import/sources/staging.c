@@ -39,12 +39,16 @@ typedef struct StageReceiver
 	DestReceiver pub;
 	Import	   *import;
 
-	/* the type of the source's items; not used if the source has documents */
+	/* the type of the source's items; not used if "documents" is true */
 	ItemType	type;
 
-	bool		documents;
+	bool		documents;		/* whether each row of the source is one JSON
+								 * document, with the item's type in it */
 
-	/* true if the source has documents of type text, not json or jsonb */
+	/*
+	 * whether the documents are read as text and parsed later; false only for
+	 * documents of type jsonb
+	 */
 	bool		text_documents;
 
 	bool		json[N_READ];	/* for each column: is it JSON read as text? */
@@ -52,10 +56,15 @@ typedef struct StageReceiver
 	/* for each column: is it a date read as text? */
 	bool		date[N_READ];
 
-	/* whether a row's last column has the extra columns (extra_columns.c) */
+	/*
+	 * whether the source has extra columns; a row's last column then contains
+	 * them as one JSON object, as text (extra_columns.c)
+	 */
 	bool		extra;
 
-	SourceKeys	keys;			/* not used if the source has documents */
+	SourceKeys	keys;			/* for the columns that contain keys of the
+								 * source instead of UUIDs; not used if
+								 * "documents" is true */
 	TempWriter *row[N_IMPORTED];
 	TempWriter *rejected;		/* writes rejected documents */
 	MemoryContext context;		/* reset after each row */
@@ -132,8 +141,9 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the number of the partition for a row's item; on a cluster, it may be
- * on another node. Returns NO_PARTITION if there is none.
+ * Return the number of the partition that takes a row's item. On a cluster,
+ * the partition may be on another node. Returns NO_PARTITION if no partition
+ * takes the item.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
@@ -146,9 +156,10 @@ row_partition(ItemType type, const StagedRow *row)
 }
 
 /*
- * Set three columns of a user's row: the key of the username, the other name
- * that other_name() makes, and the key of that name. If the username is not
- * valid, replace it by the other name.
+ * Set the columns STAGED_NAME_KEY to STAGED_RENAMED of a user's row. They
+ * contain the key of the username, a substitute for the username
+ * (other_name()), and the key of the substitute. If the username is not valid,
+ * replace it by the substitute, and set STAGED_RENAMED to true.
  */
 static void
 name_user(StagedRow *row)
@@ -171,7 +182,7 @@ name_user(StagedRow *row)
  * Check the values of a row, and write the row to the temporary table of its
  * type.
  *
- * problem: why the row is already known to be invalid; NULL if it is not
+ * problem: why the row is invalid, if the caller has found that out; else NULL
  */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
@@ -202,10 +213,11 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 }
 
 /*
- * Write a malformed document, as it is, to the temporary table of rejected
+ * Write a malformed document, unchanged, to the temporary table of rejected
  * items.
  *
- * type: the type of item that the document names, or NULL
+ * type: the type of item that the document names; NULL if it names no valid
+ *		type
  */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
@@ -257,9 +269,10 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * If a post or comment has no author, make the guest its author. The guest is
- * the user whom the caller of import() has named for this purpose. If there is
- * no guest, return an error message; else NULL.
+ * Called for a row without an author. If the row is a post or comment, make
+ * the guest its author. The guest is the user whom the caller of import() has
+ * named for such rows. Returns an error message if the caller has named no
+ * guest; otherwise, and for other types of items, returns NULL.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -276,10 +289,10 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse those dates and JSON values of a row that are read as text. (If the
- * statement cast them, one invalid text would make the whole import fail.)
- * Returns what is wrong with the first invalid text; NULL if all are valid. An
- * invalid date becomes NULL.
+ * Parse the dates and JSON values that the statement has read as text. (With a
+ * cast in the statement, one invalid text would make the whole import fail.)
+ * Returns what is wrong with the first invalid text, or NULL if all texts are
+ * valid. An invalid date becomes NULL.
  */
 static const char *
 parse_texts(const StageReceiver *receiver, StagedRow *row)
@@ -410,10 +423,10 @@ stage_close(Import *import)
 }
 
 /*
- * Throw an error unless an optional column of a source has one of two types. A
- * column of another type may mean something else than the item's field. A
- * wrong guess about "hidden", for example, could publish hidden items. Errors:
- * 42804.
+ * Throw an error unless an optional column of a source has the type "wanted"
+ * or "other". A column of another type may have another meaning than the
+ * item's field. For example, a wrong guess about the column "hidden" could
+ * publish hidden items. Errors: 42804.
  */
 static void
 need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
@@ -471,10 +484,10 @@ date_is_text(Oid of)
 }
 
 /*
- * Return an SQL expression for a column of a source. In the statement that
- * contains the expression, the source has the alias s. If the column is read
- * as text and must be parsed later, set its element of receiver->json[] or
- * receiver->date[] to true.
+ * Return an SQL expression for a column of a source. The statement that
+ * contains the expression must give the source the alias s. If the expression
+ * reads the column as text, to be parsed later, set receiver->json[column] or
+ * receiver->date[column] to true.
  */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
@@ -540,12 +553,11 @@ stage_table(Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a column of the given type may contain documents.
+ * Return whether a column of the given type may contain documents. The type of
+ * a dropped column is InvalidOid.
  *
- * texts: if true, columns of type text and varchar may; if false, columns of
- *	type json and jsonb
- *
- * The type of a dropped column is InvalidOid.
+ * texts: true: documents are of type text or varchar; false: documents are of
+ *		type json or jsonb.
  */
 static bool
 is_of_documents(Oid type, bool texts)

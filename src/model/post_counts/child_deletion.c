@@ -41,8 +41,8 @@ typedef struct Child
 } Child;
 
 /*
- * Initialize a Child. The Child points to post_id, other and author, which
- * must live as long.
+ * Initialize a Child. It points to post_id, other and author, which must live
+ * as long as the Child.
  *
  * other: the id of the comment or delta, or the user of the like.
  */
@@ -154,10 +154,9 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
  * the item is deleted; the item's row, FOR UPDATE.
  *
  * While the function holds the post lock, it does not wait for the lock on the
- * item's row. This could be a deadlock: the transaction that has locked the
- * row may be waiting for the post lock, in order to delete the post. The
- * function releases the post lock instead, waits for the row, and begins
- * again.
+ * item's row. Waiting could be a deadlock: the transaction that has locked the
+ * row may be waiting for the post lock, in order to delete the post. Instead,
+ * the function releases the post lock, waits for the row, and begins again.
  */
 DeleteResult
 child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,

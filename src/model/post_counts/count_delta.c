@@ -9,10 +9,10 @@
  *
  *	- The counter. Each post has one. All processes update it, one at a time
  *	  (post_has_counter()).
- *	- A stripe. Each process has at most one on a post, and updates it again
- *	  and again while other processes use the counter. A post that many users
- *	  like at once has therefore at most one stripe for each process, and its
- *	  index range holds few dead entries for readers to step over.
+ *	- A stripe. Each process has at most one stripe on a post. It updates the
+ *	  stripe while other processes use the counter. So a post that many users
+ *	  like at once has at most one stripe for each process. Readers of the post
+ *	  then find few dead index entries.
  *	- A delta with a new id. A transaction inserts one if updating the counter
  *	  or the stripe would mean waiting, or would fail.
  *
@@ -87,15 +87,15 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 
 /*
  * A process remembers at most this many posts whose counter another process
- * was using. It does not try the counters of these posts, but adds to its own
- * stripes at once.
+ * was using. For these posts it adds to its own stripe, without trying the
+ * counter first.
  */
 #define STRIPED_POSTS 16
 
 /*
  * For how many milliseconds a process remembers that another process was using
- * a post's counter. The worker waits as long before it folds the post's
- * stripes (FOLD_AFTER in folding.c).
+ * a post's counter. The worker lets the same time pass before it folds the
+ * post's stripes (FOLD_AFTER in folding.c).
  */
 #define STRIPED_FOR 1000
 
@@ -133,9 +133,9 @@ delta_striped(const pg_uuid_t *post_id)
 
 /*
  * Remember a post whose counter another process was using. Called after this
- * process has added counts to its own stripe instead. Does nothing if the
- * counts are zero, because post_keep() adds zeros to the stripe even if the
- * counter is free.
+ * process has added counts to its own stripe. If the counts are zero, nothing
+ * is remembered: post_keep() adds zeros to the stripe even if no other process
+ * uses the counter.
  */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)
@@ -357,7 +357,7 @@ delta_any(const pg_uuid_t *post_id)
  * counter. Skips deltas that another transaction is writing or deleting.
  * Returns the number of deleted deltas.
  *
- * limit: the most deltas to delete.
+ * limit: the largest number of deltas to delete.
  * counts: the function adds the amounts of the deleted deltas to it.
  * left: set to true if deltas other than the counter still exist afterwards.
  */

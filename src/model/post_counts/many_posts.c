@@ -3,9 +3,9 @@
  *		Reading many posts and their counts by key, in any order.
  *
  * For each partition, a ManyPosts keeps one scan of posts and one scan of
- * deltas open, and restarts them with the key of the next post. This saves
- * opening the leaf and its index for each post, as item_get() and
- * post_add_up() do. At most MAX_OPEN scans of posts and as many of deltas are
+ * deltas open. It restarts these scans with the key of the next post. (In
+ * contrast, item_get() and post_add_up() open the leaf and its index for each
+ * post.) At most MAX_OPEN scans of posts and MAX_OPEN scans of deltas are
  * open. If there are more partitions, opening a scan of one partition closes
  * the scan of another.
  *
@@ -96,8 +96,8 @@ many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
 }
 
 /*
- * Add the amounts of a post's deltas to its counts. The post was read by
- * many_posts_find().
+ * Add the amounts of a post's deltas to the counts in *post, which
+ * many_posts_find() has read.
  */
 void
 many_posts_add_up(ManyPosts *many, BlogItem *post)

@@ -22,7 +22,7 @@
  * one delta.
  *
  * A delta is a row of its own, so inserting one does not lock the post item
- * against deletion. The post lock closes that gap. It is a heavyweight lock
+ * against deletion. Therefore there is the post lock. It is a heavyweight lock
  * named by the post's key (key_lock.c). The counting transaction takes the
  * post lock in share mode before other transactions can find its comment or
  * like, and releases it when they can find its delta, or the new version of
@@ -42,15 +42,17 @@
  *	----------------------+------------------------------------------------
  *	no				no	  | no lock; other transactions can delete the post
  *	share mode		no	  | locked to count; a deletion that began earlier
- *						  | may be under way, so look at the post item first
- *	share mode		yes	  | locked to count, and seen to exist since then
+ *						  | may be under way, so check the post item first
+ *	share mode		yes	  | locked to count; after locking, the transaction
+ *						  | has checked that the post item exists
  *	exclusive mode	yes	  | locked to delete; the post item's row is locked
  *						  | too
  *	no				yes	  | this transaction has written a delta or locked
  *						  | the post item; a deletion waits for its end
  *
- * The steps of a counting transaction: what it has locked or written so far,
- * how a deleting transaction then treats it, and what its abort leaves:
+ * The steps of a counting transaction: what the transaction has locked or
+ * written so far, what a deleting transaction does meanwhile, and what is left
+ * if the counting transaction aborts:
  *
  *	counting transaction	| deleting transaction		| after abort
  *	------------------------+---------------------------+----------------------
@@ -68,8 +70,9 @@
  *	or the counter, and		| counter, and waits for	|
  *	released the post lock	| the transaction's end		|
  *
- * The steps of a deleting transaction: what it has locked or written so far,
- * how a counting transaction then treats it, and what its abort leads to:
+ * The steps of a deleting transaction: what the transaction has locked or
+ * written so far, what a counting transaction does meanwhile, and what follows
+ * if the deleting transaction aborts:
  *
  *	deleting transaction	| counting transaction		| after abort
  *	------------------------+---------------------------+----------------------
@@ -77,12 +80,12 @@
  *	for the transactions	|							|
  *	that have counted, up	|							|
  *	to ten times			|							|
- *	holds the post lock in	| continues if the post is	| the post lock is
- *	exclusive mode; if ten	| safe for it; else it		| released; the
- *	waits were in vain,		| removes the comment or	| counting transaction
- *	waits for transactions	| like, waits for the post	| continues
- *	that have counted		| lock, and begins again	|
- *	holds the post lock in	| the same					| the post lock is
+ *	holds the post lock in	| continues if it finds		| the post lock is
+ *	exclusive mode; after	| "safe" true; else undoes	| released; the
+ *	ten waits, still waits	| its insert, waits for the	| counting transaction
+ *	for transactions that	| post lock, and begins		| continues
+ *	have counted			| again						|
+ *	holds the post lock in	| as one line above			| the post lock is
  *	exclusive mode; deletes	|							| released, the post
  *	the post item			|							| exists; the counting
  *							|							| transaction continues
@@ -93,10 +96,11 @@
  *							| deleting transaction		|
  *
  * A transaction that has counted on a post before has a delta on it (the last
- * line of the first table). If it counts on the post again while a deleting
- * transaction holds the post lock, it must not wait for that lock: the
- * deleting transaction waits for the counting transaction to end, so this
- * would be a deadlock. The transaction then counts without the lock.
+ * line in the table of counting transactions). If it counts on the post again
+ * while a deleting transaction holds the post lock, it must not wait for that
+ * lock. The deleting transaction waits for the counting transaction to end, so
+ * this would be a deadlock. The counting transaction then counts without the
+ * lock.
  *
  * Runs in backends and in the worker.
  */
@@ -233,11 +237,11 @@ lock_key_shared(PostLock *lock)
 }
 
 /*
- * Take the post lock in share mode without waiting, whether the post exists or
- * not. Returns false if a deleting transaction holds the post lock in
- * exclusive mode. If the result is true, no other transaction can delete the
- * post before post_unlock(). A transaction that deletes the post later finds
- * the deltas that this transaction has written, and waits for its end.
+ * Take the post lock in share mode without waiting. The post need not exist.
+ * Returns false if a deleting transaction holds the post lock in exclusive
+ * mode. If the result is true, no other transaction can delete the post before
+ * post_unlock(). A transaction that deletes the post after that finds the
+ * deltas of this transaction, and waits until this transaction ends.
  *
  * If this transaction has written a delta of the post before, a deleting
  * transaction that holds the post lock waits for this transaction to end. This
@@ -268,8 +272,8 @@ post_await_unlock(const PostLock *lock)
 
 /*
  * Return whether the post exists and no other transaction can delete it
- * (lock->safe). If this transaction holds the post lock, but has not checked
- * since then that the post item exists, check it now.
+ * (lock->safe). If this transaction holds the post lock and lock->safe is
+ * false, check now whether the post item exists.
  */
 static bool
 make_safe(PostLock *lock)
@@ -343,8 +347,7 @@ post_has_counter(const PostLock *lock)
 }
 
 /*
- * Release the post lock, if this transaction holds it, before the transaction
- * ends.
+ * Release the post lock, if this transaction holds it.
  */
 void
 post_unlock(PostLock *lock)
@@ -398,15 +401,15 @@ count_beside(const PostLock *lock, PostCounts counts)
 
 /*
  * Add to the counts of a post, for comments and likes that this transaction
- * writes or deletes. The caller holds the post lock, or lock->safe is true: no
- * other transaction can delete the post.
+ * writes or deletes. The caller holds the post lock, or lock->safe is true, so
+ * no other transaction can begin to delete the post.
  *
  * counts: the amounts to add, negative for deleted comments and likes.
  *
- * Returns POST_COUNTED, or POST_UNSURE if another transaction may be deleting
- * the post. After POST_UNSURE the caller calls post_unlock() and
- * post_count_after_deletion(). Errors: 40001 under SERIALIZABLE if a
- * concurrent transaction has read the counts.
+ * Returns POST_COUNTED if the amounts were added. Returns POST_UNSURE if
+ * another transaction may be deleting the post. The caller must then call
+ * post_unlock() and post_count_after_deletion(). Errors: 40001 under
+ * SERIALIZABLE if a concurrent transaction has read the counts.
  */
 PostCountResult
 post_count(PostLock *lock, PostCounts counts)

@@ -44,8 +44,9 @@ child_counts(ItemType type, int64 n)
 /*
  * post_count.c: taking the post lock, and adding to the counts of a post.
  *
- * A PostLock is a local variable of the function that takes the post lock. The
- * head of post_count.c has a table of its states.
+ * A PostLock describes what a transaction has locked of a post. It is a local
+ * variable of the function that takes the post lock. The head of post_count.c
+ * has a table of its states.
  */
 typedef struct PostLock
 {
@@ -58,9 +59,9 @@ typedef struct PostLock
 								 * undefined unless locked */
 
 	/*
-	 * Whether the post exists and no other transaction can delete it.
-	 * Guaranteed until post_unlock() if locked is true, otherwise until the
-	 * end of this transaction.
+	 * Whether the post exists and no other transaction can delete it. This
+	 * holds until post_unlock() if locked is true, and otherwise until this
+	 * transaction ends.
 	 */
 	bool		safe;
 	bool		hidden;			/* whether the post was hidden when this
