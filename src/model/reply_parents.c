@@ -30,9 +30,9 @@ typedef enum ParentState
 	PARENT_IS_REPLY,			/* the parent is a reply to the new comment,
 								 * directly or through other comments */
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* the parent is hidden, and its author is not
-								 * the acting user, for whom it must look
-								 * absent */
+	PARENT_WITHHELD,			/* the parent is hidden, and the acting user is
+								 * not its author; this user must not learn
+								 * that the parent exists */
 	PARENT_GONE					/* the parent does not exist, or its author is
 								 * being deleted */
 } ParentState;
@@ -303,8 +303,8 @@ has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 /*
  * Return whether a new comment would reply to itself, directly or through
  * other comments. A client that goes from reply to parent would then never
- * come to an end. This is possible only if the client has chosen the id of a
- * deleted comment that has replies.
+ * come to an end. For this, the client must have chosen the comment's id:
+ * either the parent's id, or the id of a deleted comment that has replies.
  */
 static bool
 replies_to_itself(const BlogItem *comment)
@@ -325,7 +325,7 @@ replies_to_itself(const BlogItem *comment)
 
 /*
  * Raise the error for a reply that must not be written, because its parent is
- * absent, hidden, or a reply to the new comment.
+ * gone, hidden, or a reply to the new comment.
  */
 static COMPAT_NORETURN void
 refuse_reply(const BlogItem *reply, ParentState state)
@@ -431,8 +431,9 @@ look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_i
  * many replies calls this function for each reply. Neighbouring replies often
  * have the same parent, so the last CACHED_PARENTS results are cached.
  *
- * cache: NULL before the first call; to be freed with parent_cache_free(). All
- *		calls for one cache must use the same memory context.
+ * cache: *cache is NULL before the first call. The caller frees it with
+ *		parent_cache_free(). All calls for one cache must use the same memory
+ *		context.
  * deleted: the users who are being deleted, as the active snapshot shows them.
  */
 bool

@@ -85,7 +85,7 @@
  *	ten waits, still waits	| its insert, waits for the	| counting transaction
  *	for transactions that	| post lock, and begins		| continues
  *	have counted			| again						|
- *	holds the post lock in	| as one line above			| the post lock is
+ *	holds the post lock in	| as in the line above		| the post lock is
  *	exclusive mode; deletes	|							| released, the post
  *	the post item			|							| exists; the counting
  *							|							| transaction continues

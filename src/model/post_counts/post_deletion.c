@@ -33,8 +33,8 @@
 
 /*
  * How many times lock_exclusive() waits for other transactions without holding
- * the post lock. After that it waits while it holds the lock, so that no
- * further transaction can get in its way.
+ * the post lock. After that it holds the lock while it waits, so that no
+ * further transaction can add to the post's counts.
  */
 #define TRIES_TO_LOCK 10
 
@@ -92,8 +92,8 @@ await_nobody_counting(const PostLock *lock)
  *		counts, or have locked the row.
  *
  * Returns ITEM_LOCKED, with nothing locked, if the function would have to wait
- * but the caller does not allow it. Returns ITEM_NOT_FOUND if the post does
- * not exist.
+ * but key_wait or item_wait forbids it. Returns ITEM_NOT_FOUND if the post
+ * does not exist.
  */
 static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
@@ -134,8 +134,8 @@ await_quiet(const pg_uuid_t *post_id)
 /*
  * Take the post lock in exclusive mode, and lock the row of the post item.
  * This succeeds only when no other transaction in progress has added to the
- * post's counts. With LockWaitBlock, wait for such transactions. Up to
- * TRIES_TO_LOCK times, the function waits without the post lock, so that other
+ * post's counts. With LockWaitBlock, the function waits for such transactions.
+ * The first TRIES_TO_LOCK times it waits without the post lock, so that other
  * transactions can still add to the counts. After that, it holds the post lock
  * while it waits.
  *
@@ -224,7 +224,7 @@ check_shown(ItemScan *scan)
  * Delete the comments, likes or deltas of a post. Returns the number of
  * deleted items.
  *
- * limit: the most items to delete; 0: all.
+ * limit: the largest number of items to delete; 0: all.
  * busy: set to true if an item was left because another transaction has locked
  *		its row.
  */
@@ -346,7 +346,7 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
  * counts. The caller holds the post lock in exclusive mode. Returns the number
  * of deleted items.
  *
- * limit: the most items to delete; 0: all.
+ * limit: the largest number of items to delete; 0: all.
  * busy: set to true if an item was left because another transaction has locked
  *		its row.
  */

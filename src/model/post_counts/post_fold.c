@@ -76,11 +76,11 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 /*
  * Fold deltas of a post. The caller holds the post lock. Returns ITEM_LOCKED
  * if the mode of the post lock does not allow changing the counter, or another
- * transaction is using the counter. The deltas then stay, or are merged into
- * one delta. Called under READ COMMITTED only.
+ * transaction is using the counter. Called under READ COMMITTED only.
  *
- * limit: the most deltas to fold.
- * merge: when the counter cannot be changed, replace the deltas by one delta.
+ * limit: the largest number of deltas to fold.
+ * merge: whether to replace the deltas by one delta if the counter cannot be
+ *		changed; if false, the deltas then stay.
  * taken: the function adds the number of deleted deltas to it.
  * left: set to true if deltas other than the counter still exist afterwards.
  */
@@ -118,9 +118,9 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
  * Fold deltas of a post into its counter. Waits for no lock. Called under READ
  * COMMITTED only.
  *
- * limit: the most deltas to fold.
- * merge: when another transaction is using the counter, replace the deltas by
- *		one delta instead of leaving them.
+ * limit: the largest number of deltas to fold.
+ * merge: whether to replace the deltas by one delta if another transaction is
+ *		using the counter; if false, the deltas then stay.
  * taken: set to the number of deleted deltas.
  * left: set to whether deltas other than the counter still exist afterwards.
  *

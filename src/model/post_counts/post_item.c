@@ -107,8 +107,8 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 }
 
 /*
- * Callback of posts_add_up() for each post: the scan finds the post's deltas;
- * add their sum to the post's counts.
+ * Callback of posts_add_up() for each post. The scan finds the post's deltas;
+ * the function adds their sum to the post's counts.
  */
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
@@ -119,9 +119,8 @@ take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 }
 
 /*
- * Add to the counts of each post in "posts" the sum of the post's deltas. The
- * caller has read the posts with the same snapshot. Errors are those of
- * post_deltas().
+ * Add the sum of each post's deltas to the post's counts. The caller has read
+ * the posts with the same snapshot. Errors are those of post_deltas().
  */
 void
 posts_add_up(ManyItems *posts, Snapshot snapshot)

@@ -58,8 +58,8 @@ delta_is_empty(const BlogItem *delta)
 }
 
 /*
- * Lock the row of a post item FOR NO KEY UPDATE, and read the item into *post,
- * which is valid until the writer is closed.
+ * Lock the row of a post item FOR NO KEY UPDATE, and read the item into *post.
+ * The values in *post are valid until the writer is closed.
  */
 static inline ItemResult
 post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
@@ -82,8 +82,8 @@ post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 /*
  * post_item.c: finding and locking a post item, comment, like or delta.
  *
- * A PostPartAct is the callback of post_part_lock(), which calls it once the
- * item's row is locked and returns its result.
+ * A PostPartAct is the callback of post_part_lock(). That function locks the
+ * item's row, calls the callback, and returns the callback's result.
  */
 typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
 								   void *arg);
@@ -97,8 +97,8 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 
 /*
  * count_delta.c: writing and deleting deltas. The caller has made sure that no
- * other transaction can delete the post (the field safe of its PostLock is
- * true).
+ * other transaction can delete the post: the field "safe" of the caller's
+ * PostLock is true.
  *
  * DeltaKind names the two deltas of a post that are updated in place: the
  * counter, which all processes update, and the stripe, which only this process

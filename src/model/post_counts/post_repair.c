@@ -140,9 +140,9 @@ lock_counter(ItemWriter *writer, const PostLock *lock,
  * actual: receives the number of comments and likes on the post.
  * rest: receives the sum of the post's deltas other than the counter.
  *
- * Transactions that commit later change "actual" and "rest" by the same
- * amounts, because they add to a delta what they write. The difference between
- * the two therefore stays valid.
+ * The caller uses only the difference between "actual" and "rest".
+ * Transactions that commit later do not change this difference: when they
+ * write or delete comments or likes, they add the same number to a delta.
  */
 static void
 count_post(const pg_uuid_t *post_id, const BlogItem *counter,
@@ -158,12 +158,12 @@ count_post(const pg_uuid_t *post_id, const BlogItem *counter,
 }
 
 /*
- * Check the counts of a post, and correct them. The correction is written to
- * the counter, or to a new delta if another transaction is using the counter.
- * Returns whether the counts were wrong.
+ * Check the counts of a post, and correct them by changing the counter. If
+ * another transaction is using the counter, insert a new delta with the
+ * correction instead. Returns whether the counts were wrong.
  *
  * The caller has locked the row of the post item. If the result is true, the
- * deltas alone sum up to the right counts, and the caller must set the counts
+ * deltas alone add up to the right counts. The caller must then set the counts
  * in the post item to zero.
  */
 static bool

@@ -29,9 +29,8 @@
 #include "utils/memutils.h"
 
 /*
- * How many bytes of an HTML value the first slice has, and how many the
- * longest slice can have. Both depend on the number of characters of the
- * excerpt.
+ * The length of the first slice of an HTML value, and the largest length of a
+ * slice, in bytes. Both depend on the number of characters of the excerpt.
  */
 #define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
 #define MOST_BYTES(characters) \
@@ -182,7 +181,7 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 	add_text(excerpt, plain, strlen(plain));
 }
 
-/* Add to an excerpt the UTF-8 text of a character reference. */
+/* Add the UTF-8 text of a character reference to an excerpt. */
 static void
 add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 {
@@ -226,9 +225,9 @@ read_html(Excerpt *excerpt, const char *source, int bytes, bool cut)
 /*
  * Return the beginning of the text in an HTML value, with at most the given
  * number of characters. Runs of white space become single blanks; white space
- * at both ends is removed. The result is allocated in the current memory
- * context. It does not depend on whether the value is compressed or stored out
- * of line.
+ * at both ends is removed. The excerpt is the same whether or not the value is
+ * compressed or stored out of line. It is allocated in the current memory
+ * context.
  */
 text *
 excerpt_of_html(Datum html, int characters)

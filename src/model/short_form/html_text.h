@@ -24,8 +24,8 @@ typedef enum HtmlToken
 } HtmlToken;
 
 /*
- * State of reading an HTML source. The caller sets the fields at, end and cut,
- * and all other fields to zero.
+ * State of reading an HTML source. The caller sets the fields "at", "end" and
+ * "cut", and initializes all other fields to zero.
  */
 typedef struct HtmlText
 {
@@ -34,12 +34,13 @@ typedef struct HtmlText
 								 * source */
 	bool		cut;			/* whether the source is only the beginning of
 								 * a longer value */
-	const char *text;			/* the characters of the last token, if it is
-								 * an HTML_TEXT (a part of the source) or an
-								 * HTML_REFERENCE (in UTF-8) */
+	const char *text;			/* the characters of the last HTML_TEXT, which
+								 * are a part of the source, or of the last
+								 * HTML_REFERENCE, in UTF-8 */
 	size_t		bytes;
 	char		character[4];	/* the character of the last numeric
-								 * reference, to which the field text points */
+								 * reference; the field "text" then points
+								 * to this array */
 	const char *next_open;		/* position of the next "<"; NULL: not searched
 								 * yet */
 	const char *next_ampersand; /* position of the next "&"; NULL: not searched

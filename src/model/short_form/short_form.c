@@ -32,9 +32,9 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/*
-	 * Fetch bytes for two more characters than needed. If the end of the slice
-	 * cuts off a character, it is then one that characters_clip() does not
-	 * read.
+	 * Fetch bytes for two more characters than needed. The end of the slice
+	 * may cut off a part of a character, but characters_clip() does not read
+	 * that far.
 	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)
@@ -73,9 +73,9 @@ shorten_properties(BlogItem *item)
 		return;
 	object = DatumGetJsonbP(item->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))
-		return;					/* The value is not a JSON object, which only a
+		return;					/* The value is not a JSON object. Only a
 								 * statement of the owner on the table itself
-								 * can store. */
+								 * can store such a value. */
 	compat_push_jsonb(&state, WJB_BEGIN_OBJECT, NULL);
 	it = JsonbIteratorInit(&object->root);
 	(void) JsonbIteratorNext(&it, &jv, true);

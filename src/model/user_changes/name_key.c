@@ -3,14 +3,19 @@
  *		The key by which usernames are compared.
  *
  * Two names are the same if their keys are equal. The key is Unicode's
- * toNFKC_Casefold, which is made for comparing identifiers: canonical
- * decomposition, then case folding, removal of default-ignorable code points,
- * and NFKC, repeated until nothing changes. Then each run of white space
- * becomes one blank, and white space at both ends is removed. Case folding and
- * the set of ignorable code points come from unicode_table.h. NFKC is computed
- * by the server. For the code points in unicode_table.h, all supported server
- * versions return the same result. The key therefore depends neither on the
- * locale nor on ICU.
+ * toNFKC_Casefold, which is made for comparing identifiers:
+ *
+ *	1. Decompose the name canonically (NFD).
+ *	2. Fold the case, remove default-ignorable code points, and apply NFKC.
+ *	   Repeat this step until it changes nothing.
+ *
+ * Then each run of white space becomes one blank, and white space at both ends
+ * is removed.
+ *
+ * Case folding and the set of ignorable code points come from unicode_table.h.
+ * NFKC is computed by the server. For the code points in unicode_table.h, all
+ * supported server versions return the same result. The key therefore depends
+ * neither on the locale nor on ICU.
  *
  * Decomposition comes before case folding because it puts combining marks into
  * canonical order. Case folding turns the mark U+0345 into a letter, and
@@ -156,10 +161,10 @@ has_name_key(Datum text)
 /*
  * Return the key of a username, or of another text that is compared with
  * usernames. The key is a text in the database's encoding, to be compared byte
- * by byte. If the text is a key already, the result equals it.
+ * by byte. The key of a key is the key itself.
  *
- * The caller has checked has_name_key(). Working memory stays allocated in the
- * current memory context.
+ * The caller has checked has_name_key(). The function does not free the memory
+ * that it allocates in the current memory context.
  */
 Datum
 name_key(Datum text)

@@ -47,10 +47,10 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Raise 40001 if the transaction's snapshot shows an earlier user with the
- * same id, who is being deleted. Otherwise, requests of this transaction would
- * not show what the transaction writes for the new user. The error occurs only
- * under REPEATABLE READ and SERIALIZABLE.
+ * Raise 40001 if the transaction's snapshot shows that an earlier user with
+ * the same id is being deleted. Without this error, the transaction could
+ * write items of the new user that its own requests do not show. The error
+ * occurs only under REPEATABLE READ and SERIALIZABLE.
  *
  * user: the new user's item, read with a newer snapshot.
  */

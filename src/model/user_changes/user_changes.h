@@ -70,8 +70,8 @@ extern void check_not_recreated(const BlogItem *user);
  */
 typedef struct UserWriter
 {
-	const ClusterCalls *cluster;	/* functions that write the item on all
-									 * nodes of a cluster; NULL: there is no
+	const ClusterCalls *cluster;	/* the cluster's functions, which write the
+									 * item on all nodes; NULL if there is no
 									 * cluster */
 	ItemWriter *items;			/* NULL on a cluster; otherwise the writer with
 								 * which the item's row was locked */

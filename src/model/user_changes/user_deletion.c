@@ -6,11 +6,11 @@
  * delete_user() deletes some of the user's items, queues a job
  * (deletion_begin()), and deletes the user's own item. From the commit of this
  * transaction on, and as long as the job exists, no request shows items of the
- * user (users_being_deleted.c). A concurrent transaction that has found the
- * user still existing may commit a post, comment or like of the user later.
- * The worker therefore goes over the user's items until none is left.
- * user_items_sweep.c describes the phases. The worker keeps the job until the
- * views no longer contain copies of the user's posts.
+ * user (users_being_deleted.c). A concurrent transaction may have read the
+ * user's item before, and commit a post, comment or like of the user later.
+ * The worker therefore sweeps over the user's items until no such transaction
+ * is left. user_items_sweep.c describes the phases. The worker keeps the job
+ * until the views no longer contain copies of the user's posts.
  *
  * If a user with the same id is created before the job is done,
  * deletion_revive() deletes the remaining items and turns the job into a
@@ -127,8 +127,8 @@ deletion_chunk(Job *job, Sweep *sweep)
 
 /*
  * Return whether the worker has removed the copies of the deleted posts from
- * the views. Only then may the job end: as long as it exists, requests leave
- * out these copies.
+ * the views. The job must not end earlier, because requests leave out these
+ * copies only while the job exists.
  *
  * shown: the WAL position up to which the worker has applied all committed
  *		changes to the views.
@@ -139,13 +139,13 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 	if (sweep->committed == InvalidXLogRecPtr)
 	{
 		/*
-		 * The last commit of this process was that of the step that deleted
-		 * the last items.
+		 * The transaction that this process committed last is the step that
+		 * deleted the last items.
 		 */
 		sweep->committed = XactLastCommitEnd;
 		/*
-		 * Flush the WAL. The commits of this process are asynchronous, but the
-		 * views follow only flushed WAL.
+		 * Flush the WAL, because the commits of this process are asynchronous.
+		 * The worker applies only flushed WAL to the views.
 		 */
 		XLogFlush(sweep->committed);
 	}

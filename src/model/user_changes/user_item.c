@@ -29,8 +29,9 @@ is_being_deleted(const pg_uuid_t *user_id)
 
 	/*
 	 * The insert of the new user may have waited for the transaction that
-	 * deletes the earlier one. Process the invalidation message of that
-	 * transaction, so that deleted_users() reads its job.
+	 * deletes the earlier user. That transaction has queued a job. Process the
+	 * transaction's invalidation message, so that deleted_users() reads the
+	 * job.
 	 */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());
@@ -52,9 +53,9 @@ is_being_deleted(const pg_uuid_t *user_id)
  * own_id: whether the client has chosen the id. Otherwise the id is new, and
  *		no earlier user can have had it.
  *
- * If an earlier user with this id is being deleted, the function deletes that
- * user's remaining items. It deletes them after the insert, because the insert
- * may wait for the transaction that deletes the earlier user. It deletes them
+ * If an earlier user with this id is being deleted, the function also deletes
+ * the earlier user's remaining items. This must come after the insert, which
+ * may wait for the transaction that deletes the earlier user. It must come
  * before AFTER triggers fire, because these may write items of the new user.
  *
  * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the

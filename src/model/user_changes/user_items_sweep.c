@@ -4,13 +4,16 @@
  *		is left that a concurrent transaction has written.
  *
  * A transaction that was in progress when the user was renamed may have read
- * the old name, and commit an item with it later. A transaction that was in
- * progress when the user was deleted may commit a further item. Each such
- * transaction holds a lock on the leaf that it writes to, and took this lock
- * before it read the user's item (need_user()). The worker therefore notes
- * which transactions hold such locks, changes the items, waits for the noted
- * transactions to end, and changes the items that have appeared since. One
- * pass over all leaves is made before the wait, and one after it.
+ * the old name, and commit an item with the old name later. A transaction that
+ * was in progress when the user was deleted may commit a further item. Each
+ * such transaction holds a lock on the leaf that it writes to, and took this
+ * lock before it read the user's item (need_user()). The worker therefore
+ * makes one pass over all leaves, waits, and makes another pass:
+ *
+ *	1. Note which transactions hold such locks.
+ *	2. Change the items.
+ *	3. Wait for the noted transactions to end.
+ *	4. Change the items that have appeared since.
  *
  * The worker sweeps in steps. Each step is a transaction that holds a lock on
  * the job's row. There are three kinds of jobs that sweep: a rename, a
@@ -23,31 +26,32 @@
  *	QUEUED	 nothing				the end of older jobs	FIRST
  *	FIRST	 changes the items,		nothing; it skips		WAIT if it has
  *			 leaf by leaf			locked items			skipped items or
- *															noted transactions;
- *															else VIEWS for a
- *															deletion or an
- *															arrival; else the
- *															job is done
+ *															noted transactions.
+ *															Otherwise a rename
+ *															is done; a deletion
+ *															or an arrival
+ *															enters VIEWS
  *	WAIT	 nothing				the end of the noted	RECHECK
  *									transactions, and a
  *									pause if items were
  *									skipped
- *	RECHECK	 the same as in FIRST,	after a long pause, the	the same as after
- *			 from the first leaf	locks of items, else	FIRST
- *			 on						nothing
+ *	RECHECK	 changes the items,		locked items, if the	as after FIRST
+ *			 leaf by leaf, from		last pause was long
+ *			 the first leaf on		(PATIENT_PAUSE); else
+ *									nothing
  *	VIEWS	 for an arrival: makes	for a deletion: the		none; the job is
- *			 the copies of the		views must no longer	done
- *			 posts in the views		contain the items
+ *			 the copies of the		removal of the copies	done
+ *			 posts in the views		from the views
  *	PARKED	 nothing				a pause, after a step	FIRST
  *									failed (job_steps.c)
  *
- * After a crash the job's row is as the last step has saved it. The new worker
- * process does not know which transactions were noted, nor which items were
- * skipped. In phase FIRST, sweep_resume() continues the pass. In any later
- * phase it goes back to WAIT. In both cases it notes all transactions that are
- * writing by then. These include the transactions noted before the crash that
- * are still in progress. An error rolls a step back, and the worker repeats
- * the step.
+ * After a crash, the job's row has the phase and the leaf that the last
+ * committed step has stored. The new worker process does not know which
+ * transactions were noted, nor which items were skipped. sweep_resume()
+ * therefore notes all transactions that are writing by then. These include the
+ * transactions noted before the crash that are still in progress. In phase
+ * FIRST, the sweep then continues the pass. In any later phase, it goes back
+ * to WAIT. An error rolls a step back, and the worker repeats the step.
  *
  * If no worker is running, the job waits until one starts. Runs in the worker.
  */
@@ -77,8 +81,9 @@
 
 /*
  * After a pause of at least this length (in ms), a step of the sweep changes
- * only one item, and waits for it if it is locked. Otherwise the worker might
- * never find a busy post unlocked, which many users like all the time.
+ * only one item. If the item is locked, the step waits for it. Otherwise the
+ * worker might never change a post that many users like all the time, because
+ * it might always find the post locked.
  */
 #define PATIENT_PAUSE 400
 
@@ -148,8 +153,8 @@ add_writer(Sweep *sweep, VirtualTransactionId writer)
 }
 
 /*
- * Add to sweep->writers the transactions that hold a lock on a leaf with which
- * they can write items.
+ * Add the transactions that can write items of a leaf to sweep->writers. Each
+ * of these transactions holds a lock on the leaf.
  */
 static void
 note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
@@ -379,9 +384,9 @@ sweep_ready(const Job *job)
 
 /*
  * Do one step of a job's sweep, in any phase before VIEWS. The transaction has
- * locked the job's row. After SWEEP_IS_OVER the caller finishes the job, or
- * sets its phase to VIEWS to finish it later. The caller that finishes the job
- * calls sweep_end().
+ * locked the job's row. Returns SWEEP_IS_OVER after the last pass. The caller
+ * then finishes the job and calls sweep_end(), or sets the phase to VIEWS and
+ * does this later.
  *
  * chunk: a callback that changes a limited number of items.
  */

@@ -3,10 +3,11 @@
  *		Walking through the items in one leaf of posts, in steps, to write a
  *		user's name on them or to delete them.
  *
- * A step ends after it has changed as many items as the caller allows, or has
- * looked at LOOKS_PER_CHANGE times as many. It stores the place in the leaf at
- * which the next step continues. It can skip items that other transactions
- * have locked. The caller then goes through the leaf again.
+ * A step ends after it has changed as many items as the caller allows. It also
+ * ends after it has looked at LOOKS_PER_CHANGE times that many items. It
+ * stores the place in the leaf at which the next step continues. A step can
+ * skip items that other transactions have locked. The caller then goes through
+ * the leaf again.
  *
  * Runs in the worker, and in backends if all is done in one step.
  */
@@ -29,8 +30,10 @@
 /*
  * What a callback that visits an item has done with it.
  *
- *	- VISIT_BUSY: nothing, because another transaction has locked the item's
- *	  row.
+ *	- VISIT_UNCHANGED: nothing, because nothing had to be done.
+ *	- VISIT_CHANGED: all of the work.
+ *	- VISIT_BUSY: nothing, because another transaction is using the item. The
+ *	  walk has to visit the item again later.
  *	- VISIT_AGAIN: a part of the work. The step ends, and the next step visits
  *	  the same item again.
  */
@@ -75,9 +78,9 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	ItemScan   *scan;
 
 	/*
-	 * The snapshot must show this transaction's own changes. If another
-	 * transaction attaches a partition meanwhile, the numbers of other
-	 * partitions change, and the caller may visit a leaf twice.
+	 * The snapshot must show this transaction's own changes, because the
+	 * caller may visit a leaf twice. This happens if another transaction
+	 * attaches a partition, which changes the numbers of other partitions.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin(&(ItemQuery) {
@@ -122,7 +125,7 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
  * the current name of the item's author. Returns false if the author does not
  * exist.
  *
- * wanted: the function sets its field PROP_USER_USERNAME to the name.
+ * wanted: receives the name, in its field PROP_USER_USERNAME
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
@@ -316,8 +319,8 @@ delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
 }
 
 /*
- * Delete the copies of a user's posts that the scan finds in a view, and close
- * the scan and the writer.
+ * Delete the copies of a user's posts that the scan finds in a view. Closes
+ * the scan and the writer, which the caller has opened.
  */
 static void
 delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
@@ -380,8 +383,8 @@ delete_user_copies(const pg_uuid_t *user_id)
  *		have locked. 0: delete all items, and wait for locks.
  *
  * If another transaction attaches or detaches a partition meanwhile, the
- * numbers of other partitions change, and the loop may miss a leaf. If limit
- * is 0, the function then visits all leaves again.
+ * numbers of other partitions change, and the function may miss a leaf. If
+ * limit is 0, it then visits all leaves again.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)
