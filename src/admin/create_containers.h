@@ -21,14 +21,14 @@ typedef struct Statements
 
 /*
  * Which tables a call of create_containers() has to create, and for which
- * owner.
+ * owner. An element of "container" or "table" is true if that container or
+ * bookkeeping table is missing.
  */
 typedef struct Creation
 {
 	Oid			owner;
 	int			partitions;
-	bool		container[N_CONTAINERS];	/* for each container: whether it
-											 * is missing */
+	bool		container[N_CONTAINERS];
 	bool		table[N_BOOKKEEPING];
 	bool		counts_view;	/* whether the view posts_with_counts is
 								 * missing */

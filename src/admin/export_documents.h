@@ -13,7 +13,7 @@
  * value of this object is used.
  *
  * item: alias of the item in FROM
- * added: expressions that append columns which not every item has
+ * added: expressions that append the columns that only some items have
  */
 #define BESIDE(item, added) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object' THEN " item ".properties" \

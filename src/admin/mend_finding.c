@@ -25,8 +25,8 @@
 
 /*
  * Repair an orphan, that is, an item whose author or post does not exist:
- * delete the item, unless the author or post exists by now. Returns whether
- * the item was deleted.
+ * delete the item, unless the missing author or post exists by now. Returns
+ * whether the item was deleted.
  */
 bool
 mend_orphan(const Finding *f)

@@ -195,8 +195,8 @@ note_pairs(RegistryRepair *repair)
 
 /*
  * Find users who lack a row in the table usernames because another user's row
- * has their case-folded name. If this really is the other user's current name,
- * both users have the same name: set "meets", and raise a warning.
+ * has their case-folded name. If the other user really has this name now, set
+ * "meets", and raise a warning.
  */
 static void
 note_holders(RegistryRepair *repair)

@@ -77,6 +77,7 @@ SQL_FUNCTION(verify);
 /*
  * True if a queued rename job will write the name of an item's author into the
  * item. The caller left-joins the CTE renaming, as r, by the author's user_id.
+ * A row of this CTE with a null user_id is a rename job for all items.
  */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
@@ -480,9 +481,9 @@ source_here(VerifySource *source)
 
 /*
  * Compare the table usernames with the names of users, and return the
- * findings. This comparison is not a part of verify_sql, because on a cluster
- * the planner cannot plan a query that joins distributed tables with the
- * relation of keys of names that C code has computed.
+ * findings. This comparison is not a part of verify_sql: C code computes the
+ * keys of names, and on a cluster the planner cannot join distributed tables
+ * with the relation of these keys.
  */
 static SPITupleTable *
 compare_registry(const VerifySource *source)

@@ -12,8 +12,8 @@
  *		changes that were decoded in this round and before.
  *	2	The comparison takes its snapshot, which sees these views.
  *	3	views_look_end() waits for the end of a round that began after the
- *		snapshot. At this end the worker has decoded all changes that the
- *		snapshot sees.
+ *		snapshot. At the end of this round the worker has decoded all changes
+ *		that the snapshot sees.
  *	4	If the worker has decoded no change of a finding's post after round A,
  *		the views show all changes of that post that the snapshot sees. The
  *		finding is settled.
@@ -164,9 +164,9 @@ views_look_begin(ViewsLook *look)
 /*
  * Return whether the views were built with the settings that this process has
  * (size of the feed, short form). After a change of these settings the result
- * is false until the worker and this process have both reloaded the
- * configuration, and the worker has changed the views accordingly. Reads
- * view_state with the active snapshot.
+ * is false for a while: the worker and this process reload the configuration
+ * at different times, and the worker then changes the views. Reads view_state
+ * with the active snapshot.
  */
 bool
 views_fit_settings(void)
@@ -314,9 +314,9 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether, after the round look->applied of its main loop, the worker
- * has decoded a change that may add a post to the feed or remove one. Every
- * change except a change of counts may do so.
+ * Return whether the worker has decoded a change that may add a post to the
+ * feed or remove one, after round look->applied of its main loop. Every change
+ * except a change of counts may do so.
  */
 static bool
 told_of_list(const ViewsLook *look)

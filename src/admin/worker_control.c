@@ -290,9 +290,9 @@ wait_for_written(Wait *wait)
  * return whether the last step is done.
  *
  * The ids of queued jobs are read only when the views show all earlier
- * commits, because applying a commit can queue a job (a rename, if the owner
- * has updated a username directly). After the jobs are done, the worker must
- * still apply to the views what the jobs have written.
+ * commits. Applying a commit can queue a job: a rename, if the owner has
+ * updated a username directly. After the jobs are done, the worker must still
+ * apply to the views what the jobs have written.
  */
 static bool
 wait_advance(void *arg)

@@ -289,9 +289,9 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker. If this database has no entry in
- * shared memory, and no entry is free, the worker cannot be started, and the
- * hint does not say to start it. This is not tested for another database,
+ * Return the hint for a stopped worker. The worker cannot be started if this
+ * database has no entry in shared memory, and no entry is free. The hint then
+ * does not say to start the worker. This is not tested for another database,
  * because its worker has an entry.
  *
  * kept: bytes of WAL that the worker's slot retains
@@ -333,11 +333,12 @@ read_position(AppliedPosition *position)
 
 /*
  * Set applied_lsn and lag_time for a stopped worker of this database. lag_time
- * is the time since which the views have not been updated.
+ * is how long the views have not been updated.
  *
- * caught_up: when the views last showed all WAL, as a result of
- * clock_elapsed(). 0 if no worker has run since the server started; lag_time
- * is then computed from the time at which the worker stored its position.
+ * caught_up: when the views last showed all WAL, in the time of
+ * clock_elapsed(). 0 if no worker has run since the server started. In this
+ * case lag_time is computed from the time at which the worker stored its
+ * position.
  */
 static void
 status_since(Status *status, int64 caught_up)
@@ -514,8 +515,8 @@ status_here(Status *status)
 /*
  * Set the columns for the worker of another database, whose tables this
  * process cannot read. Returns false if it is not known whether that database
- * has containers: after a start of the server, its first worker has not
- * checked this yet.
+ * has containers: after a start of the server, the database's first worker has
+ * yet to check this.
  */
 static bool
 status_elsewhere(Status *status)

@@ -1,11 +1,11 @@
 /*
  * clock.h
- *		Checks of timeouts that still expire if the system clock is set back, a
- *		clock that nobody sets, and a limit on the rate of log messages.
+ *		Functions for timeouts and for elapsed time, and a limit on the rate of
+ *		log messages.
  *
  * After an administrator has set the clock back, a recorded start time may lie
- * in the future, and the time that remains of a timeout may be longer than the
- * timeout itself. The functions in this file treat such a timeout as expired.
+ * in the future. The time that remains of a timeout may then be longer than
+ * the timeout. The functions in this file treat such a timeout as expired.
  * Otherwise, after the clock was set back by an hour, a process could wait an
  * hour longer. Runs in any process.
  */

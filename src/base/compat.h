@@ -367,8 +367,8 @@ compat_slot_create(const char *name)
 }
 
 /*
- * Create a decoding context for a new slot. The caller finds the slot's start
- * point with it (DecodingContextFindStartpoint()).
+ * Create a decoding context for a new slot. The caller passes the context to
+ * DecodingContextFindStartpoint().
  */
 static inline LogicalDecodingContext *
 compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
@@ -413,7 +413,7 @@ typedef enum CompatInvalidation
 {
 	COMPAT_SLOT_VALID,
 	COMPAT_WAL_REMOVED,
-	COMPAT_ROWS_REMOVED,
+	COMPAT_ROWS_REMOVED,		/* catalog rows that the slot needs */
 	COMPAT_WAL_LEVEL_LOWERED,
 	COMPAT_SLOT_IDLE
 } CompatInvalidation;

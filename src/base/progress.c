@@ -20,7 +20,7 @@
 
 static char current[200];		/* the step, for example "blogstore.import():
 								 * writing 1000 posts" */
-static int64 done = 0;			/* rows of this step */
+static int64 done = 0;			/* rows of this step so far */
 
 /* Send a NOTICE, if PROGRESS_PAUSE has passed. */
 static void

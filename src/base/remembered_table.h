@@ -8,8 +8,8 @@
 
 /*
  * The state of a cache that is valid until a table changes. The file that has
- * the cache declares a static variable of this type, with all fields zero, and
- * keeps the cached information in variables of its own. Use:
+ * the cache declares a static variable of this type, with all fields zero. It
+ * keeps the cached information in its own variables. Use:
  *
  *		if (!memory.valid)
  *		{

@@ -11,8 +11,8 @@ typedef enum WaitPlace
 	WAIT_LAUNCHER_MAIN,			/* the launcher, when it has nothing to do */
 	WAIT_WORKER_MAIN,			/* the worker, between two rounds of its main
 								 * loop */
-	WAIT_WORKER_PAUSE,			/* the worker of a busy site, while commits
-								 * gather */
+	WAIT_WORKER_PAUSE,			/* the worker, in a pause on a busy site, to
+								 * apply several commits together */
 	WAIT_WORKER_TABLES,			/* the worker, until its tables exist and are
 								 * not damaged */
 	WAIT_WORKER_SLOT,			/* the worker, creating its slot, until the
