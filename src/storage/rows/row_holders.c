@@ -121,8 +121,8 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
  * was not found.
  *
  * Follows t_ctid from version to version, because the index may lack the
- * newest version: without HOT, a new version gets its index entry only after
- * t_ctid points to it.
+ * newest version. Without HOT, a new version gets its index entry only after
+ * t_ctid points to the version.
  *
  * If an update was rolled back, t_ctid may point to a place that VACUUM has
  * given to another item. So the version at t_ctid is accepted only if its xmin

@@ -45,9 +45,9 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 }
 
 /*
- * Return whether the row version that the scan "found" has returned is
- * settled: it is the newest version of the item, and no running transaction
- * has inserted, updated or deleted it.
+ * Return whether the current row version of the scan "found" is settled: this
+ * version is the newest one of the item, and no running transaction has
+ * inserted, updated or deleted the item.
  */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
@@ -172,8 +172,8 @@ prepare_arbiters(ItemWriter *writer)
  *
  * An arbiter that is not a key_arbiter can conflict although no row has this
  * key. For example, an arbiter for posts may have the column "id" instead of
- * "post_id", and another program may have written a row in which the two
- * differ. In such a case *arbiters is set to writer->key_arbiters, so that the
+ * "post_id". Another program may have written a row in which the two differ.
+ * In such a case, *arbiters is set to writer->key_arbiters, so that the
  * insertion raises a unique violation.
  */
 static bool

@@ -72,37 +72,33 @@ typedef struct CountedPost
 #define TOLD_PLACES 1024
 
 /*
- * Tells verify() in which round of the worker's main loop the change feed last
- * reported a change of a post. The rounds are numbered. Each worker has a
- * ToldPosts in shared memory. See told_posts.c.
+ * Tells verify() in which round the change feed last reported a change of a
+ * post. A round is one pass of the worker's main loop; rounds are numbered.
+ * Each worker has a ToldPosts in shared memory. See told_posts.c.
  */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* number of the current round of the worker's
-								 * main loop; between two rounds, number of the
-								 * last one */
+	pg_atomic_uint64 turn;		/* number of the current round; between two
+								 * rounds, number of the last one */
 	pg_atomic_uint64 ended;		/* number of the last round that has ended */
-	pg_atomic_uint64 complete;	/* number of the last round of the worker's
-								 * main loop that decoded all WAL flushed
-								 * before the round */
+	pg_atomic_uint64 complete;	/* number of the last round that decoded all
+								 * WAL flushed before the round */
 
 	/*
-	 * The views show all changes that the change feed has reported up to and
-	 * including the round of the worker's main loop with this number.
+	 * The views show all changes that the change feed has reported up to the
+	 * end of the round with this number.
 	 */
 	pg_atomic_uint64 applied;
 
 	/*
-	 * Number of the last round of the worker's main loop in which the change
-	 * feed reported a change that can add a post to a list of posts, remove it
-	 * or move it.
+	 * Number of the last round in which the change feed reported a change that
+	 * can add, remove or move a post in a list of posts.
 	 */
 	pg_atomic_uint64 listed;
 
 	/*
-	 * For each hash value of a post_id: number of the last round of the
-	 * worker's main loop in which the change feed reported a change to a post
-	 * with this hash value.
+	 * For each hash value of a post_id: number of the last round in which the
+	 * change feed reported a change to a post with this hash value.
 	 */
 	pg_atomic_uint64 post[TOLD_PLACES];
 } ToldPosts;

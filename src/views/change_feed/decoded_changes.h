@@ -1,9 +1,9 @@
 /*
  * decoded_changes.h
- *		struct Change, which the output plugin passes to the decoder for each
- *		change that it finds in WAL, and RelationRole, which tells what a
- *		changed table is used for. The decoder adds each struct Change to a
- *		dirty set (dirty_set.c).
+ *		The output plugin passes a struct Change to the decoder for each change
+ *		that it finds in WAL. The decoder adds each struct Change to a dirty
+ *		set (dirty_set.c). A RelationRole tells what a changed table is used
+ *		for.
  *
  * Only files of views/change_feed/ include this header.
  */

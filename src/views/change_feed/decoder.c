@@ -8,11 +8,11 @@
  * worker. The decoder adds the keys of changed posts and users to dirty sets
  * (dirty_set.c), from which the worker updates the views.
  *
- * Decoding reads the catalogs with historic snapshots, and so can leave old
- * rows in the catalog caches. So the caches are reset before and after
- * decoding. They are not reset if current and historic snapshots see the same
- * rows (caches_agree()), because refilling them takes longer than all other
- * work of a small round of the worker's main loop.
+ * Decoding reads the catalogs with historic snapshots, and can leave old rows
+ * in the catalog caches. So the caches are reset before and after decoding.
+ * But refilling them takes longer than all other work of a small round of the
+ * worker's main loop. So the caches are kept if current and historic snapshots
+ * see the same rows (caches_agree()).
  *
  * Runs in the worker, outside of transactions.
  */
@@ -99,10 +99,11 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * plugin reports to a dirty set.
  *
  * If the change's transaction still appears as running to other processes, the
- * change is held back (held_back.c). Only few transactions are held back:
- * changes are decoded when their commit record is decoded, and a backend ends
- * its transaction soon after it has written this record. A logical message is
- * not held back, because it does not depend on the end of a transaction.
+ * change is held back (held_back.c). The changes of a transaction are decoded
+ * together with its commit record. A backend ends its transaction soon after
+ * it has written this record, so only few transactions are held back. A
+ * logical message is not held back, because it does not depend on the end of a
+ * transaction.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
@@ -264,7 +265,7 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 
 	/*
 	 * Let write_change() choose the set for the next change anew, even if the
-	 * change belongs to the last transaction: the worker may have freed the
+	 * change belongs to the last transaction. The worker may have freed the
 	 * last set.
 	 */
 	decoder->last_xid = InvalidTransactionId;

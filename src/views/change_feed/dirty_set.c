@@ -7,9 +7,9 @@
  * All changes of a post share one key. A set that gets more than MAX_KEYS
  * posts, as it can after one very large transaction, drops their keys and sets
  * "anything". The worker then rebuilds the views. The keys of posts that were
- * deleted or moved to another node are also in the hash table "gone", which is
- * kept if the other keys are dropped, because a rebuild does not tell other
- * nodes of a cluster about these posts.
+ * deleted or moved to another node are also in the hash table "gone". This
+ * table is kept if the other keys are dropped, because a rebuild does not tell
+ * other nodes of a cluster about these posts.
  *
  * Runs in the worker.
  */
@@ -132,8 +132,8 @@ add_anything(DirtySet *dirty)
 }
 
 /*
- * Note that posts may have been deleted or moved to another node, and that
- * their keys are unknown or too many for the table "gone".
+ * Note that posts may have been deleted or moved to another node. Called if
+ * their keys are unknown, or too many for the hash table "gone".
  */
 static void
 add_any_gone(DirtySet *dirty)
@@ -413,8 +413,8 @@ dirty_writes(const DirtySet *dirty)
 }
 
 /*
- * Return whether the worker has to look for queued jobs: the set notes that
- * jobs were queued, or applying it to the views will queue rename jobs.
+ * Return whether the worker has to look for queued jobs. It has to if the set
+ * notes that jobs were queued, or if applying the set will queue rename jobs.
  */
 bool
 dirty_jobs(const DirtySet *dirty)

@@ -7,7 +7,7 @@
  * the running ones (RecordTransactionCommit() and ProcArrayEndTransaction() in
  * CommitTransaction()). With synchronous replication, the time between may be
  * long. If the worker decodes the commit in that time, the worker's snapshot
- * does not see the transaction, and a refresh of a copy would write the old
+ * does not see the transaction. A refresh of a copy would then write the old
  * state of the post. So the worker holds back the keys of such a transaction
  * until the transaction has ended, and applies other changes meanwhile. The
  * slot is not confirmed past the transaction, so that the next worker decodes
@@ -79,8 +79,8 @@ held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)
 
 /*
  * Release the transactions that have ended: move their keys to the set
- * "dirty", and record in "told" that their posts have changed in the current
- * round of the worker's main loop.
+ * "dirty". Record in "told" that their posts have changed in the current round
+ * of the worker's main loop.
  */
 void
 held_back_release(HeldBack *held, DirtySet *dirty, ToldPosts *told)

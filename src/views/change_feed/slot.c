@@ -2,9 +2,9 @@
  * slot.c
  *		Creates, checks and drops the worker's replication slot.
  *
- * The worker creates the slot, because a backend could not: a slot cannot be
- * created in a transaction that has written, and its creation waits for all
- * running transactions, which would include the backend's own.
+ * The worker creates the slot, because a backend could not. A slot cannot be
+ * created in a transaction that has written. And the creation waits for the
+ * end of all running transactions, which would include the backend's own.
  *
  * Runs in the worker. slot_drop() also runs in a backend, for stop_worker().
  * slot_of_blogstore() runs in the launcher.

@@ -5,16 +5,15 @@
  *		the worker still has changes of a post to apply
  *		(admin/verify_settled.c).
  *
- * The rounds are numbered; functions and fields call such a number a turn. An
- * array has TOLD_PLACES of these numbers, and a hash of the post_id chooses
- * the element. Posts with the same hash share an element, which has the latest
+ * The rounds are numbered. Functions and fields call such a number a turn. An
+ * array has TOLD_PLACES of these numbers. A hash of the post_id chooses the
+ * element. Posts with the same hash share an element, which has the latest
  * round of all of them. So the recorded round may be too late for a post, but
  * never too early.
  *
  * The worker records a post in the round that decodes a change of the post. If
- * the transaction is held back because it is not visible to other processes
- * yet (held_back.c), the worker records the post a second time in the round
- * that releases the transaction.
+ * the transaction of the change is held back (held_back.c), the worker records
+ * the post a second time in the round that releases the transaction.
  *
  * The data are in shared memory. Only the worker writes them; any process
  * reads them without a lock.
@@ -86,9 +85,9 @@ told_complete_turn(ToldPosts *told)
 
 /*
  * Record that the current round of the worker's main loop has ended. Also
- * called when a worker exits. If readers may not use the views at the time of
- * this call, the worker does not let them do so before its next
- * told_begin_turn() (see posts_shown()).
+ * called when a worker exits. If readers may not use the views now, the worker
+ * does not let them do so before the next told_begin_turn() (see
+ * posts_shown()).
  */
 void
 told_end_turn(ToldPosts *told)
@@ -112,8 +111,8 @@ told_applied(ToldPosts *told, uint64 turn)
 
 /*
  * Return whether the change feed has reported a change to a post after the
- * round of the worker's main loop with the number "turn". The result may also
- * be true because another post has the same hash value.
+ * round with the number "turn". The result may also be true because another
+ * post has the same hash value.
  */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
@@ -122,9 +121,8 @@ told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 }
 
 /*
- * Return whether, after the round of the worker's main loop with the number
- * "turn", the change feed has reported a change that can add a post to a list,
- * remove it or move it.
+ * Return whether, after the round with the number "turn", the change feed has
+ * reported a change that can add, remove or move a post in a list.
  */
 bool
 told_list_since(ToldPosts *told, uint64 turn)

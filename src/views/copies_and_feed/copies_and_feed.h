@@ -10,10 +10,9 @@
  *
  * A process that writes a view first takes the views' lock (views_lock()),
  * which it holds until its transaction ends. These processes are the worker
- * and backends in repair(), hide_post() and create_user(). create_user()
- * writes a view if an earlier user with the same id is still being deleted: it
- * deletes the copies of the earlier user's posts
- * (model/user_changes/user_deletion.c).
+ * and backends in repair(), hide_post() and create_user(). If an earlier user
+ * with the same id is still being deleted, create_user() deletes the copies of
+ * the earlier user's posts (model/user_changes/user_deletion.c).
  */
 #ifndef BLOGSTORE_COPIES_AND_FEED_H
 #define BLOGSTORE_COPIES_AND_FEED_H
