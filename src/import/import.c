@@ -4,19 +4,20 @@
  *
  * The sources are read with the rights of the role that calls import()
  * (import/sources/staging.c). Everything else is done as the containers'
- * owner, by a few statements over whole sets (import_sql.c):
+ * owner, by a few statements that each handle all rows of a type
+ * (import_sql.c):
  *
  *	1.	check and write users
  *	2.	check posts, comments and likes
  *	3.	count the new comments and likes of each post, and take row locks (FOR
  *		KEY SHARE) on posts that already existed
  *	4.	write posts with their counts, then comments and likes
- *	5.	for posts that already existed, write the counts as deltas, rows that
- *		are added to a post's counts (model/post_counts/count_delta.c)
+ *	5.	for posts that already existed, write the counts as deltas
+ *		(model/post_counts/count_delta.c)
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
- * The checks read committed items. If another transaction writes the same key
- * meanwhile, the import fails (40001), so that no row is lost.
+ * The checks read committed items. If another transaction meanwhile writes an
+ * item with the same key, the import fails (40001).
  *
  * Runs in backends.
  */
@@ -52,7 +53,7 @@
 
 /*
  * Show the import's current step in pg_stat_activity, for example "writing
- * 1000 posts", and to a client that has waited for long.
+ * 1000 posts". If the import takes long, also tell it to the client.
  */
 static void
 show_step(const Import *import, const char *step, int64 rows, const char *what)
@@ -66,12 +67,12 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Insert the rejected items into the table that the caller of import() passed
- * for them. They are read from a temporary table. Runs with the rights of the
- * role that has called import().
+ * Copy the rejected items from the temporary table @rejected to the table that
+ * the caller of import() has passed for them. Runs with the rights of the role
+ * that has called import().
  *
- * rehearse: insert no row. If that role has no right to insert, the statement
- *	raises an error all the same. The import begins with this test.
+ * rehearse: insert no rows, but check the rights of that role. The import
+ *	begins with this, so that it does not fail at the end.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -228,10 +229,9 @@ write_items(const Import *import, ItemType type)
 }
 
 /*
- * Throw an error if the guest does not exist, the user whom the caller of
- * import() has named as the author of items without an author. Called after
- * the users were imported, because the guest may be one of them. Errors:
- * 23503.
+ * Throw an error if the guest does not exist. The guest is the author of items
+ * without an author, and is named by the caller of import(). Called after the
+ * users were imported, because the guest may be one of them. Errors: 23503.
  */
 static void
 need_guest(const Import *import)
@@ -281,11 +281,10 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * After the import has checked its users, another transaction may have
-	 * created a user with the same id as one of them, and deleted that user.
-	 * Items of that user may still exist, so throw an error. From now on no
-	 * other transaction can create such a user, because this one has inserted
-	 * its users.
+	 * Since the users were checked, another transaction may have created and
+	 * deleted a user with the id of a new user. Items of the deleted user may
+	 * still exist, so throw an error. This cannot happen later, because the
+	 * new users have been inserted now.
 	 */
 	if (n == 0)
 		return;
@@ -316,8 +315,8 @@ edit_items(Import *import, ItemType type)
 /*
  * Count the new comments and likes of each post. Lock (FOR KEY SHARE) the rows
  * of existing posts that get comments or likes, or whose comments are edited.
- * Returns how many existing posts get visible comments or likes; each of these
- * needs a delta.
+ * Returns the number of existing posts that need a delta, because they get
+ * visible comments or likes.
  */
 static int64
 lock_others(const Import *import)
@@ -369,7 +368,7 @@ import_staged(Import *import)
 
 	import_phase_begin(&phase);
 	/*
-	 * Triggers and other code of the containers' owner can run from here to
+	 * Triggers and other code of the containers' owner can run until
 	 * guard_leave(). The guard keeps this code from harming the caller of
 	 * import().
 	 */
@@ -405,12 +404,12 @@ import_staged(Import *import)
 }
 
 /*
- * Append to the result of import() or import_documents() a row that says how
+ * Append a row to the result of import() or import_documents(). It says how
  * many items of a type were read, written, present, rejected and updated. The
  * result of import_documents() has no columns "updated" and "left_out".
  *
  * left_out: an array of the names of the source's columns that were not
- *	imported; 0 for NULL
+ *	imported; 0 to return NULL
  */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,

@@ -24,9 +24,8 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Finds existing comments or likes by primary key. The caller must look up the
- * keys in this order: by partition, then by post, then by the other half of
- * the key.
+ * Finds existing comments or likes by primary key. The caller must pass keys
+ * sorted by partition, then by post, then by "other".
  */
 typedef struct ItemLookup
 {
@@ -34,8 +33,7 @@ typedef struct ItemLookup
 	 * Return whether the item with the given key exists. If it does, store it
 	 * in *item, where it is valid until the next call.
 	 *
-	 * other: the second half of the key: a comment's id, or the id of the user
-	 *	who likes the post
+	 * other: a comment's id, or the id of the user who likes the post
 	 */
 	bool		(*find) (struct ItemLookup *lookup, const pg_uuid_t *post_id,
 						 const pg_uuid_t *other, BlogItem *item);
@@ -43,28 +41,21 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * Says which table ImportTarget.learn() must make readable for the next
- * statements. The statements in import_sql.c name these tables with #, for
- * example #posts, because on a cluster they read copies of the tables.
+ * What ImportTarget.learn() makes readable for the next statements. #posts and
+ * #deleting are names in these statements (import_sql.c). On a cluster, they
+ * stand for local copies of tables.
  */
 typedef enum ImportLearn
 {
-	/*
-	 * Make the table #deleting readable: the ids of the users who are being
-	 * deleted.
-	 */
+	/* #deleting: the ids of the users who are being deleted */
 	LEARN_DELETING,
 
-	/*
-	 * Make the table #posts readable, with the existing posts whose ids are in
-	 * the source of posts.
-	 */
+	/* #posts, with the existing posts that the source of posts names */
 	LEARN_POSTS,
 
 	/*
-	 * Make the table #posts readable, with the existing posts whose ids are in
-	 * the source of posts, and those to which comments and likes in the
-	 * sources belong.
+	 * #posts, with the existing posts that the sources of posts, comments and
+	 * likes name
 	 */
 	LEARN_PARENTS
 } ImportLearn;
@@ -84,18 +75,17 @@ typedef struct ImportTarget
 
 	/*
 	 * Lock the tables of the containers that the import writes
-	 * (RowExclusiveLock). Throw an error if a table is missing in which the
-	 * import looks for existing items. Called after the sources were read.
-	 * Errors: 55000.
+	 * (RowExclusiveLock). Check that all tables exist in which the import
+	 * looks for existing items. Called after the sources were read. Errors:
+	 * 55000 if a table is missing.
 	 */
 	void		(*lock) (Import *import);
 
 	/*
-	 * Make a table readable for the next statements. On a cluster, this copies
-	 * rows from the other nodes into a local table. On one machine, it does
-	 * nothing, because statements read the containers themselves.
-	 *
-	 * what: says which table
+	 * Make a table readable for the next statements. On a cluster, this
+	 * function copies rows from the other nodes into a local table. On one
+	 * machine, it does nothing, because statements read the containers
+	 * themselves.
 	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
@@ -105,13 +95,14 @@ typedef struct ImportTarget
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
 	/*
-	 * Lock (FOR KEY SHARE) the row of each existing post that gets comments or
-	 * likes, so that none of these posts is deleted before the import commits.
-	 * The temporary table of sums (@count in import_sql.c) has their ids.
+	 * Lock (FOR KEY SHARE) the rows of existing posts that get comments or
+	 * likes, or whose comments are edited. So no such post is deleted before
+	 * the import commits. The temporary table @count (import_sql.c) has their
+	 * ids.
 	 *
 	 * posts: the number of these posts
 	 *
-	 * Errors: 40001 if one was deleted.
+	 * Errors: 40001 if one of these posts was deleted.
 	 */
 	void		(*keep_posts) (const Import *import, int64 posts);
 
@@ -135,7 +126,7 @@ typedef struct ImportTarget
 
 	/*
 	 * Finish after everything is written. Called after guard_leave(), because
-	 * DDL is refused before. Errors: 40001.
+	 * the guard refuses DDL. Errors: 40001.
 	 */
 	void		(*end) (const Import *import);
 } ImportTarget;
@@ -161,9 +152,13 @@ extern void import_end(Import *import, FunctionCallInfo fcinfo);
 /* import_known.c */
 typedef struct KnownItems KnownItems;
 
-/* How a source row of a comment or like compares with existing items. */
+/*
+ * How an accepted source row of a comment or like compares with existing
+ * items.
+ */
 typedef enum KnownState
 {
+	/* no item with the same key exists */
 	KNOWN_NEW,
 	/* an item with the same key and the same values exists */
 	KNOWN_PRESENT,

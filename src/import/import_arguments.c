@@ -26,9 +26,9 @@ SQL_FUNCTION(import_documents);
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
 /*
- * Throw an error unless the transaction may write and is READ COMMITTED, and
- * "rejects" is a table with the columns for rejected items. Errors: 25001,
- * 25006, 42703, 42809, 42P01.
+ * Throw an error if the transaction is read-only or not READ COMMITTED. Also
+ * throw an error if "rejects" is not a table with the columns for rejected
+ * items. Errors: 25001, 25006, 42703, 42809, 42P01.
  */
 static void
 check_call(const char *command, Oid rejects)
@@ -58,9 +58,9 @@ enum
 };
 
 /*
- * Read the sources that arguments 0 to 3 of import() name, import them, and
- * return the result. The caller has stored the arguments after "rejects" in
- * *import.
+ * Read the sources in arguments 0 to 3 of import(), import them, and return
+ * the result. The caller has stored the other arguments in *import, except
+ * "rejects".
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)

@@ -1,19 +1,18 @@
 /*
  * import_check.c
- *		Bulk import: checks the rows that were read against existing items.
+ *		Bulk import: compares the rows that were read with existing items.
  *
- * Users and posts are checked by statements, which write each row with its
- * result to a temporary table. Rows of posts, comments and likes are then
- * checked against these tables.
+ * Users and posts are checked by statements. They write each row, with the
+ * result of its check, to a temporary table (@checked_user or @checked_post).
  *
- * Comments and likes are far more numerous. A query joins their rows with
- * authors and posts, and a receiver checks each row that the query returns. It
- * keeps the new ones in a tuplestore, in the order in which they will be
- * written, and counts them for their posts.
+ * Comments and likes are far more numerous than users and posts. A query joins
+ * their rows with authors and posts, and passes each row to a DestReceiver,
+ * which checks it. New comments and likes are stored in a tuplestore, in the
+ * order in which they will be written.
  *
- * The counts are written to the temporary table of counts (@part in
- * import_sql.c). It has one or more rows for each post, and a statement of
- * import_sql.c adds them up.
+ * The receiver also counts new comments and likes for each post, and writes
+ * the counts to the temporary table @part. @part has one or more rows for each
+ * post. A statement of import_sql.c adds them up.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -49,8 +48,8 @@ typedef struct CheckReceiver
 	TempWriter *refused;
 	TempWriter *part;			/* writes to the temporary table of counts */
 	/*
-	 * How many new comments or likes of one post were counted. They are
-	 * written to the temporary table of counts when the next post begins.
+	 * The count of new comments or likes of the current post. It is written to
+	 * the table @part when the next post begins.
 	 *
 	 * counted: the post's id, if n > 0
 	 * fresh: whether the import creates the post
@@ -62,9 +61,9 @@ typedef struct CheckReceiver
 	int64		n;
 
 	/*
-	 * The last post that note_uncounted() has written to the temporary table
-	 * of counts, if "noted" is true. The rows of one post arrive together, and
-	 * one row in that table is enough.
+	 * The last post that note_uncounted() has written to the table @part;
+	 * valid if "noted" is true. The rows of one post arrive together, and
+	 * @part needs only one row of this kind for a post.
 	 */
 	pg_uuid_t	uncounted;
 
@@ -131,8 +130,8 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 
 /*
  * Make the import lock the row of a post that gets a hidden comment, or whose
- * comment is edited. Write the post, with the count 0, to the temporary table
- * of counts. The import locks the existing posts in that table.
+ * comment is edited: write the post, with the count 0, to the table @part. The
+ * import locks the existing posts in @part.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -165,9 +164,9 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 }
 
 /*
- * Compare a valid row with the existing item of the same key, and count the
- * row as rejected, present, updated or new. If the item is new, store the row
- * in import->passed. If the item has to be edited, store the row in
+ * Compare a valid row with the existing item of the same key. Count the row as
+ * rejected, present, updated or new. A new row is stored in import->passed. A
+ * row by which an existing comment must be edited is stored in
  * import->changed.
  */
 static void
@@ -267,13 +266,13 @@ check_children(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Decide which users get a username that another user has now. A user gets
- * such a name only if that other user gets another name in the same import.
+ * Decide which users get a username that another user, the holder, has now. A
+ * user gets the name only if the holder gets another name in this import.
  *
- * Users who wait for each other's names form chains and rings. If the last
- * user of a chain cannot give up the name, all users of the chain are
- * rejected. Each pass over the checked users halves the lengths of the chains,
- * so log2(n) passes are enough.
+ * Users and holders form chains and rings. If the last user of a chain keeps
+ * its name, all other users of the chain are rejected. In a ring, all users
+ * get their new names. Each pass halves the lengths of the chains, so log2(n)
+ * passes are enough.
  */
 static void
 check_names(const Import *import)
@@ -288,7 +287,7 @@ check_names(const Import *import)
 }
 
 /*
- * Count the users who get another name than their source rows have. The counts
+ * Count the users who get another name than the one in the source. The counts
  * are in the result of import_tally_sql[ITEM_USER], which must be the last
  * statement that SPI has run.
  */
@@ -331,9 +330,8 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 
 /*
  * Check the rows of a type that were read from the source, and count them as
- * rejected, present, updated or new. Store the rejected ones in the temporary
- * table of rejected items. Errors: those of the statements and of
- * ItemLookup.find().
+ * rejected, present, updated or new. Rejected rows are stored in the temporary
+ * table @rejected. Errors: those of the statements and of ItemLookup.find().
  */
 void
 import_check(Import *import, ItemType type)

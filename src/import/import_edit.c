@@ -2,14 +2,13 @@
  * import_edit.c
  *		Bulk import: changes existing items that differ from the source.
  *
- * The checks have found these items by comparing the source's rows with
+ * import_check.c has found these items by comparing the source's rows with
  * committed items. This file locks each item, compares it again, and writes it
- * as edit_user(), edit_post() and edit_comment() do. Counts and names of
- * authors stay unchanged, and the worker updates the views. If another
- * transaction has changed or deleted an item after the checks, the import may
- * fail (40001).
+ * as edit_user(), edit_post() and edit_comment() do. The import may fail
+ * (40001) if another transaction has changed or deleted an item after the
+ * check.
  *
- * "wanted" is the item as the source has it, "found" the item in the
+ * "wanted" is the item as the source has it. "found" is the item in the
  * container.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
@@ -47,8 +46,8 @@ typedef struct EditReceiver
 	int64		edited;
 
 	/*
-	 * Set by edit_comment(): true if the comment must also be hidden or shown.
-	 * hide_comment() does that.
+	 * True if the current comment must also be hidden or shown. Set by
+	 * edit_comment(). hide_comment() then does it.
 	 */
 	bool		flips;
 
@@ -75,9 +74,9 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * USER_EDIT means an edit that keeps the username. Its row lock is enough
-	 * even if the username changes, because the import has already inserted
-	 * the new username into the table "usernames".
+	 * USER_EDIT takes the row lock of an edit that keeps the username. This
+	 * lock is enough even if the username changes, because the import has
+	 * already inserted the new username into the table "usernames".
 	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
@@ -175,7 +174,8 @@ static const Property user_columns[] = {
 
 /*
  * Called as receiver->edit_user(). Throw an error if the user was renamed
- * after the source was checked. The user is not changed. Errors: 40001.
+ * after the check. Returns false, because the user is not changed. Errors:
+ * 40001.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -299,13 +299,14 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * Called as receiver->edit(). Give a post the values of its source row. If
- * this shows a hidden post, the post also gets the row's creation date, if the
- * row has one. Returns false if the post no longer differs from the row.
+ * Called as receiver->edit(). Give a post the values of its source row. If the
+ * post was hidden and is shown now, it also gets the row's creation date, if
+ * the row has one. Returns false if the post no longer differs from the row.
  *
- * If the post becomes hidden, this function only adds it to receiver->hidden.
- * import_hide_posts() removes it from the views at the end of the import. It
- * takes the views' lock (views_lock()), and all posts must be locked before.
+ * If the post becomes hidden, add it to receiver->hidden. It stays in the
+ * views until import_hide_posts() is called at the end of the import. That
+ * function takes the views' lock (views_lock()), so all posts must be locked
+ * before.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -355,8 +356,8 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 }
 
 /*
- * Pass the rows in import->changed, source rows of comments, to a receiver.
- * They are sorted by leaf. Returns the number of rows.
+ * Pass the rows in import->changed to a receiver. They are source rows of
+ * comments, sorted by leaf. Returns the number of rows.
  */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
@@ -396,8 +397,9 @@ import_edited_properties(ItemType type, int *n)
 
 /*
  * Edit the posts or comments on this machine that differ from their source
- * rows. Returns how many items were changed, without those to which another
- * transaction has meanwhile made the same change. Errors: 40001.
+ * rows. Returns the number of changed items. If another transaction has
+ * meanwhile made the same change to an item, the item does not count. Errors:
+ * 40001.
  */
 int64
 import_edit_here(Import *import, ItemType type)

@@ -2,10 +2,9 @@
  * import_here.c
  *		Bulk import: writes to the tables of this machine.
  *
- * This is the ImportTarget (import.h) of a store that is not on a cluster:
- * statements read the containers themselves, and new items are written to the
- * leaves by bulk inserts. A leaf is the table of one type of item and one
- * partition.
+ * This is the ImportTarget (import.h) of a store that is not on a cluster.
+ * Statements read the containers themselves. New items are written to the
+ * leaves by bulk inserts.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,7 +21,10 @@
 #include "miscadmin.h"
 #include "utils/tuplestore.h"
 
-/* One machine has nothing to prepare, to copy or to clean up. */
+/*
+ * These three functions do nothing: only a cluster has something to prepare,
+ * to copy or to clean up.
+ */
 static void
 begin_here(Import *import)
 {
@@ -43,9 +45,10 @@ end_here(const Import *import)
  * ------------------------------------------------------------------------ */
 
 /*
- * Throw an error if a partition of a container has no leaf for a type of item.
- * Otherwise the import would find no existing items there, and would take all
- * rows for new items. Errors: 55000. Locks: RowExclusiveLock on the leaves.
+ * Throw an error if a leaf for a type of item is missing in a container.
+ * Without the leaf, the import would find no existing items, and would take
+ * all rows for new items. Errors: 55000. Locks: RowExclusiveLock on the
+ * leaves.
  */
 static void
 need_leaves(Container container, ItemType type)
@@ -74,8 +77,9 @@ need_all_leaves(const Import *import)
 
 /*
  * Lock all leaves of posts (RowExclusiveLock), and throw an error if a leaf is
- * missing. Called before the import reads users' names, because a rename waits
- * for transactions that hold these locks. Errors: 55000.
+ * missing. Called before the import reads users' names. When a user is
+ * renamed, the worker waits for transactions with these locks, and corrects
+ * the names in their items. Errors: 55000.
  */
 static void
 lock_here(Import *import)
@@ -108,8 +112,8 @@ lookup_here(const Import *import, ItemType type)
  * ------------------------------------------------------------------------ */
 
 /*
- * The ids of the posts that the import has written. After all posts, it writes
- * the counter of each: the delta that always stays.
+ * A list of the posts that the import has written. When all posts are written,
+ * the import writes the counter of each post.
  */
 typedef struct PostCounters
 {
@@ -158,9 +162,9 @@ next_counted(PostCounters *counters, pg_uuid_t *post_id)
 }
 
 /*
- * Delete counters that already exist for the ids of new posts. Such a counter
- * is left if the owner has deleted a post with SQL. The ids are sorted by
- * leaf, so each leaf is opened once.
+ * Delete counters that already exist for the ids of new posts. If the owner
+ * has deleted a post by DELETE, its counter may still exist. The ids are
+ * sorted by leaf, so each leaf is opened once.
  */
 static void
 clear_counters(PostCounters *counters)
@@ -186,7 +190,7 @@ clear_counters(PostCounters *counters)
 	tuplestore_rescan(counters->posts);
 }
 
-/* Write a counter for each post, and free the list of posts. */
+/* Write a counter for each post in the list, and free the list. */
 static void
 write_counters(PostCounters *counters)
 {

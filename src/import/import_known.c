@@ -47,9 +47,9 @@ struct KnownItems
  * Begin to compare rows of comments or likes with existing items. Allocates in
  * the current memory context.
  *
- * update: true if the import edits existing items that differ from their rows,
+ * update: true if the import edits existing items that differ from their rows;
  *	false if it rejects the rows
- * lookup: finds the existing items; known_items_end() ends it
+ * lookup: finds the existing items; known_items_end() calls lookup->end()
  */
 KnownItems *
 known_items_begin(ItemType type, bool update, ItemLookup *lookup)
@@ -64,9 +64,9 @@ known_items_begin(ItemType type, bool update, ItemLookup *lookup)
 }
 
 /*
- * Return whether a row and the existing item have different values in a field
- * that must not be NULL. If the field of the item is NULL, because the owner
- * has altered the table, the result is false.
+ * Return whether a row and the existing item differ in a required field. The
+ * item's field can be NULL if the owner has altered the table. This does not
+ * count as a difference.
  */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
@@ -75,13 +75,12 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 }
 
 /*
- * Return whether a comment's row and the existing comment have different
- * content, parents or properties. NULL in the row never counts as a
- * difference.
+ * Return whether a comment's row and the existing comment differ in content,
+ * parent or properties. NULL in the row is no difference.
  *
- * If the import edits comments, "hidden" is compared, too. The properties {}
- * in a row then mean that the comment should have none. If the import rejects
- * rows that differ, {} in the row never counts as a difference.
+ * If the import edits comments, "hidden" is compared as well, and {} as the
+ * row's properties means that the comment should have none. If the import
+ * rejects rows that differ, {} in the row is no difference.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -151,9 +150,10 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason why a row is rejected; NULL if it is accepted. In that
- * case set *state to whether the item is new, present, or must be edited. The
- * row must be valid, and rows must be passed in the order of their keys.
+ * Return the reason for rejecting a row; NULL if it is accepted. For an
+ * accepted row, set *state to whether the item is new, present, or must be
+ * edited. The row must be valid, and rows must be passed in the order of their
+ * keys.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)

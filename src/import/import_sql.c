@@ -2,26 +2,28 @@
  * import_sql.c
  *		Bulk import: its SQL statements.
  *
- * The statements use these names and parameters:
+ * The statements contain these placeholders and parameters:
  *
- *	@name	stands for a temporary table of the import
- *	#name	stands for a container, the table "usernames", or (#deleting) the
- *			users who are being deleted; on a cluster, possibly for a
- *			temporary copy of their rows (ImportTarget.learn in import.h)
+ *	@name	a temporary table of the import
+ *	#name	a container, the table "usernames", or (#deleting) the users who
+ *			are being deleted. On a cluster, this can be a temporary copy
+ *			(ImportTarget.learn in import.h).
  *	$1		the current time
  *	$2		whether existing items are updated; the planner knows the value
  *
- * The tables @user, @post, @comment and @like hold the rows that were read
- * (import/sources/staging.c). Each check is one pass over such a table, which
- * joins the rows with existing items. It finds duplicates by sorting. (For
- * comments and likes, import_known.c finds them.) Accepted rows are stored
+ * The tables @user, @post, @comment and @like contain the rows that were read
+ * (import/sources/staging.c). Each check reads such a table once, and joins
+ * the rows with existing items. Users and posts that occur twice are found by
+ * sorting, comments and likes by import_known.c. Accepted rows are stored
  * together with the author's name.
  *
  * Before the names are read, the import locks all leaves of posts
  * (RowExclusiveLock). When the worker renames a user, it waits for the end of
- * transactions that have such a lock. It then corrects the items that they
- * have written with the old name (model/user_changes/user_items_sweep.c).
- * Comments and likes are sorted by leaf and post, and later written in this
+ * transactions that have such a lock. The worker then corrects items that
+ * these transactions have written with the old name
+ * (model/user_changes/user_items_sweep.c).
+ *
+ * Comments and likes are sorted by leaf and post, and are written in this
  * order.
  */
 #include "postgres.h"
@@ -62,11 +64,11 @@ const char *const import_tables_sql[] = {
 	 *	changed		true if the existing user has other values in "properties"
 	 *	holder		the id of another user who has the row's name now, but may
 	 *				get a new name in this import; else NULL
-	 *	own			true if the table "usernames" has the row's name for this
-	 *				user
+	 *	own			true if the name changes, and the table "usernames" already
+	 *				has the key of the new name for this user
 	 *	other_name	the name that the user gets if the row's name is taken
 	 *	other_key	the key of other_name in the table "usernames"
-	 *	renamed		true if the user gets, or already has, other_name
+	 *	renamed		true if the user gets other_name, or has it already
 	 */
 	"CREATE TEMP TABLE @checked_user (partition integer, user_id uuid,"
 	" username text, name_key text COLLATE \"C\", creation_date timestamptz,"
@@ -76,13 +78,14 @@ const char *const import_tables_sql[] = {
 	/*
 	 * The result of checking the source rows of posts.
 	 *
-	 * place: the ctid of the row in @post, where the title and content are
+	 * place: the ctid of the row in @post, by which the title and content are
+	 *	found
 	 * changed: true if the existing post has other values than the row
 	 */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
-	/* The existing posts to which comments and likes of the sources belong. */
+	/* The existing posts that the source rows of comments and likes name. */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/*
 	 * Rejected comments and likes.
@@ -132,9 +135,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
 /*
- * SQL: true if the import edits existing items and will show the existing post
- * i, which is hidden, because its source row s is not. The post then gets the
- * row's creation date.
+ * SQL: true if the import edits existing items, the existing post i is hidden,
+ * and its source row s is not. The post is then shown, and gets the row's
+ * creation date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
@@ -189,10 +192,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
 /*
- * SQL: numbers the valid rows that have the same key. All but number 1 are
- * duplicates.
+ * SQL: the number of a valid row among those with the same key. Rows with a
+ * number above 1 are duplicates.
  *
- * order: the columns by which such rows are sorted
+ * order: the columns by which rows with the same key are sorted
  */
 #define NTH(key, order) \
 	"row_number() OVER (PARTITION BY " key ", reason IS NULL" \
@@ -200,9 +203,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: selects source rows of comments or likes for import_known.c. The
- * columns are the fields in the order of item_properties(), the reason why the
- * row is rejected, and whether the import creates its post. The rows of a post
- * are adjacent, and so are the rows with the same key.
+ * columns are the fields in the order of item_properties(), then "reason" and
+ * "fresh". "reason" is why the row is rejected, or NULL. "fresh" is whether
+ * the import creates the row's post. The rows of a post are adjacent, and so
+ * are the rows with the same key.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -257,8 +261,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
  *
  * holder: the user who has the row's name now, according to the table
  *	"usernames"
- * own: true if the holder is the row's own user, whose old and new name have
- *	the same key
+ * own: true if the name changes, and the holder is the row's own user, because
+ *	the old and the new name have the same key
  * claimed: true if the holder is another user
  */
 #define USERS_WITH_HOLDERS \
@@ -272,10 +276,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 /*
  * For each type of item: the statement that checks the source rows.
  *
- * The row of a user is rejected if another user has the row's name now, or if
- * another row gets the name. But if that other user may get a new name in this
- * import, import_refuse_names_sql and import_pass_names_sql decide later
- * whether the row is rejected.
+ * The row of a user is rejected if another row gets the name, or if another
+ * user has the name now. But if existing items are edited, that other user may
+ * get a new name in this import. import_refuse_names_sql and
+ * import_pass_names_sql then decide about the row.
  */
 const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_USER] =
@@ -329,9 +333,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Inserts into @there the existing posts to which comments and likes in the
- * sources belong. In most imports all these posts are new, and the container
- * of posts (#posts) is not read.
+ * Inserts into @there the existing posts that source rows of comments and
+ * likes name. In most imports, these rows name only new posts, and the
+ * container of posts (#posts) is not read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -359,8 +363,7 @@ const char *const import_held_names_sql =
 
 /*
  * In a chain of users, each waits for the name of the next one, the holder of
- * the name. This statement is repeated until no user waits. For each user it
- * looks at the holder:
+ * the name. check_names() repeats this statement. It does for each user:
  *
  *	the holder					the user
  *	--------------------------	------------------------------------------
@@ -368,6 +371,8 @@ const char *const import_held_names_sql =
  *	waits for nobody			gets the name
  *	is rejected, because the	is rejected for the same reason
  *	holder's new name is taken
+ *
+ * Users who still wait at the end form a ring, and get their names.
  */
 const char *const import_pass_names_sql =
 "UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
@@ -376,10 +381,10 @@ const char *const import_pass_names_sql =
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /*
- * Gives users whose names are taken the name in the column other_name instead,
- * unless that is taken as well. This applies to new users, and to existing
- * users who got their other_name in an earlier import. If two rows have the
- * same other_name, the user with the lower id gets it.
+ * If a user's name is taken, gives the user the name in the column other_name,
+ * unless that name is taken, too. Only new users get it, and existing users
+ * who already have it from an earlier import. If two rows have the same
+ * other_name, the user with the lower id gets it.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -411,17 +416,17 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 };
 
 /*
- * SQL: the properties of a rejected row; {} if they are not a JSON object. The
- * operator || follows, by which more properties can be added.
+ * SQL: the properties of a rejected row; {} if they are not a JSON object.
+ * Ends with the operator ||, so that more properties can be appended.
  */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
 	" THEN " item ".properties ELSE '{}' END || "
 
 /*
- * SQL: for the JSON document of a rejected row, those members that the
- * documents in the article do not have. NULLs and hidden = false are left out.
- * The operator || follows, by which the other members are added.
+ * SQL: a JSON object for a rejected row, with the members that the article's
+ * documents do not have. NULLs and hidden = false are left out. Ends with the
+ * operator ||, so that the other members can be appended.
  */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
@@ -500,8 +505,9 @@ const char *const import_lock_posts_sql =
 
 /*
  * SQL: true for users whose names must be inserted into the table "usernames".
- * If another user has such a name now, that user's row in the table is deleted
- * first (import_released_names_sql).
+ * They are new users, and existing users for whom the table does not have the
+ * new name yet. If another user has the name now, import_released_names_sql
+ * deletes that user's row first.
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
@@ -534,14 +540,14 @@ const char *const import_changed_users_sql =
 " ORDER BY partition, user_id";
 
 /*
- * Selects the names to be deleted from the table "usernames". These are the
- * old names of existing users whose names change.
+ * Selects the names to be deleted from the table "usernames": the old names of
+ * existing users whose names change.
  *
- * The table can also have a wrong row for such a user, with a key that is not
- * that of the user's name. (repair() would delete the row.) If another user of
- * this import gets a name with this key, the wrong row must be deleted, too.
- * The query then returns that key in place of a name. The caller computes the
- * key of what the query returns, and the key of a key is the key itself.
+ * The table may also have a wrong row for such a user, with the key of another
+ * name. (repair() would delete the row.) If another user of this import gets
+ * that name, the wrong row must be deleted, too. For this row, the query
+ * returns the key instead of a name. The caller computes the key of each
+ * returned text, and the key of a key is the key itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"

@@ -104,9 +104,8 @@ import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
  *
  * rows: the number of rows that it must write
  *
- * Errors: 09000 if a trigger suppressed a row; 40001 instead of a duplicate
- * primary key, because another transaction has inserted the key after the row
- * was checked; those of write().
+ * Errors: 09000 if a trigger suppressed a row; 40001 if another transaction
+ * has inserted the same primary key after the check; those of write().
  */
 void
 import_write_rows(const Import *import, ImportWrite write, void *arg,

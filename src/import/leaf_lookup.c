@@ -3,14 +3,13 @@
  *		Bulk import: finds existing comments or likes by their keys, in the
  *		tables of this machine.
  *
- * The caller looks up keys sorted by partition and post. So each leaf (the
- * table of one type of item and one partition) is opened once. For each post,
- * one index scan finds out whether the post has any comments or likes. If it
- * has none, the keys of its comments or likes are not looked up.
+ * Keys arrive sorted by partition and post, so each leaf is opened once. For
+ * each post, an index scan finds out whether the post has any comments or
+ * likes. If it has none, no keys of this post are looked up.
  *
- * A join in SQL would either read all existing items, or plan an index scan of
- * all partitions for each key. An import into large containers would then cost
- * more than one into small containers.
+ * A join in SQL would either read all existing items, or search all partitions
+ * for each key. An import into large containers would then cost more than one
+ * into small containers.
  *
  * Runs in backends.
  */
@@ -52,10 +51,10 @@ close_leaf(LeafLookup *lookup)
 
 /*
  * Start or restart an index scan of the leaf that has the current post's
- * items. It finds the items whose first nkeys columns in the index equal
- * "key".
+ * items.
  *
  * path: the access path, which says which index is used
+ * key: the values that the first nkeys columns of the index must have
  */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
@@ -129,9 +128,9 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up existing comments or likes. The caller must use the
- * returned object always in the same memory context, because an index scan
- * allocates in the context in which it first reads (btgettuple() does).
+ * Begin to look up existing comments or likes. The caller must call find()
+ * always in the same memory context. An index scan allocates its memory in the
+ * context of its first read (btgettuple()), and uses it in later reads.
  * Errors: 55000.
  */
 ItemLookup *

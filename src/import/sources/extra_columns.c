@@ -94,8 +94,7 @@ extra_columns_need(const Import *import, const Oid *source)
 
 /*
  * Return whether a source's column becomes part of the JSON object
- * "properties". It does if "extra" names it, and if items of this type have
- * "properties".
+ * "properties": "extra" names it, and items of the type have "properties".
  */
 static bool
 is_extra(const Import *import, ItemType type, const char *name)
@@ -121,13 +120,14 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * Return an SQL expression that makes a JSON object, as text, of the extra
- * columns of a source. Returns NULL if the source has no extra columns. In the
+ * Return an SQL expression for the extra columns of a source, as the text of a
+ * JSON object. Returns NULL if the source has no extra columns. In the
  * statement that contains the expression, the source has the alias s.
  *
- * The expression contains e.* and not e, because e would mean a column of that
- * name if there is one. The result is text, which extra_columns_add() parses,
- * because a column of type json may contain values that jsonb does not accept.
+ * The expression contains e.* because e would mean an extra column of that
+ * name, if there is one. The result is text, because a column of type json may
+ * contain values that jsonb does not accept. extra_columns_add() parses the
+ * text.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)

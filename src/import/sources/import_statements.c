@@ -22,13 +22,13 @@
 #include "utils/guc.h"
 
 /*
- * Lock the tables of the import, and change settings for its statements until
- * import_phase_end().
+ * Lock the tables that the import uses, and change settings for its statements
+ * until import_phase_end(). Errors and locks: those of
+ * tables_lock_for_import().
  *
  * Sorts and hash tables get maintenance_work_mem. ANALYZE takes small samples,
- * which tell the planner enough about temporary tables. Parallel plans are
- * disabled, because the receivers of a query's rows write to tables while the
- * query runs. Errors and locks: those of tables_lock_for_import().
+ * which are enough for temporary tables. Parallel plans are disabled, because
+ * a DestReceiver may write to tables while its query runs.
  */
 void
 import_phase_settings(ImportPhase *phase)
@@ -62,10 +62,7 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/*
- * The names with # in the statements of import_sql.c. expand() replaces each
- * of them by the name of a table or copy, or by a query.
- */
+/* the placeholders in the statements of import_sql.c for what they read */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -74,8 +71,8 @@ static const char *const read_name[N_IMPORT_READS] = {
 };
 
 /*
- * What expand() puts in place of #users, #usernames, #posts and #deleting in a
- * statement. A cluster uses copies of these tables instead (import->reads[]).
+ * The table or query that expand() puts in place of each placeholder. On a
+ * cluster, import->reads[] can have the name of a copy instead.
  */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
@@ -85,10 +82,10 @@ static const char *const read_table[N_IMPORT_READS] = {
 };
 
 /*
- * Append to "out" what a name such as #users stands for: the name of a table,
- * or a query. Returns the length of the name.
+ * Append to "out" the table or query that a placeholder such as #users stands
+ * for. Returns the length of the placeholder.
  *
- * name: the rest of the statement, which begins with the name
+ * name: the rest of the statement, which begins with the placeholder
  */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
@@ -108,9 +105,9 @@ append_read(const Import *import, StringInfo out, const char *name)
 }
 
 /*
- * Replace two kinds of names in a statement, and return the result: @name by
- * the name of a temporary table of the import; #name by the name of one of
- * blogstore's tables, or of a copy of it.
+ * Return a statement with its placeholders replaced. @name becomes the name of
+ * a temporary table of the import. #name becomes the name of one of
+ * blogstore's tables, or of a copy of it, or a query.
  */
 static char *
 expand(const Import *import, const char *sql)
@@ -158,8 +155,8 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->rShutdown = shutdown;
 	receiver->rDestroy = receiver_destroy;
 	/*
-	 * SPI passes rows to this receiver only if it is neither DestNone nor
-	 * DestSPI
+	 * SPI passes rows to a receiver only if its mydest is neither DestNone nor
+	 * DestSPI.
 	 */
 	receiver->mydest = DestIntoRel;
 }
@@ -178,9 +175,9 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement in which expand() has already replaced names. Its rows go to
- * the receiver; if that is NULL, to SPI_tuptable. Returns the number of rows
- * processed.
+ * Run a statement in which expand() has already replaced the placeholders. Its
+ * rows go to the receiver, or to SPI_tuptable if the receiver is NULL. Returns
+ * the number of rows processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -267,7 +264,7 @@ import_run_number(const Import *import, const char *sql)
 }
 
 /*
- * Throw the error that another transaction has changed something after the
+ * Throw an error, because another transaction has changed something after the
  * import has checked it.
  *
  * what: what was changed, for example "a user was renamed"; the message adds

@@ -49,7 +49,7 @@ key_to_utf8(const char **key, int *length)
  * The uuid has the first 16 bytes of the SHA-256 of the type's name, a zero
  * byte, and the key, both in UTF-8. No text contains a zero byte, so different
  * pairs of type and key are hashed differently. Then the upper four bits of
- * byte 6 are set to 8, and the upper two bits of byte 8 to 10 (binary).
+ * byte 6 are set to 8, and the upper two bits of byte 8 to 2.
  *
  * The key must not be longer than MAX_TEXT_BYTES. Allocates in the current
  * memory context.

@@ -1,11 +1,11 @@
 /*
  * other_name.c
- *		Bulk import: makes another name for a user who cannot have the name in
+ *		Bulk import: makes another name for a user who cannot get the name in
  *		the source.
  *
- * A user cannot have a name that another user has, or that is not a valid
- * username. If such a user were rejected, all of the user's posts and comments
- * would be rejected, too. So the user gets another name, which is made from
+ * The name in the source may belong to another user, or may not be a valid
+ * username. If the import rejected the user, it would also reject all of the
+ * user's posts and comments. So the user gets another name, which is made from
  * the name in the source and the user's id. A repeated import makes the same
  * name, and so finds the user again.
  *

@@ -77,13 +77,16 @@ is_empty(Datum text)
 }
 
 /*
- * Return the reason for rejecting a row that has a text of the given length,
- * in bytes, in the given column; NULL if the text is not too long. Errors:
- * 54000 if the text exceeds the limit of all texts, and the caller of import()
- * has passed no table for rejected items.
+ * Return the reason for rejecting a row if a text in it is too long; NULL if
+ * it is not.
  *
- * A username may be longer than valid usernames, because row_cut_texts()
- * removes blanks at its ends later.
+ * bytes: the length of the text in the given column
+ *
+ * A username may have more characters than are valid, because row_cut_texts()
+ * will remove blanks at its ends.
+ *
+ * Errors: 54000 if the text is longer than MAX_TEXT_BYTES, and there is no
+ * table for rejected items.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -119,10 +122,10 @@ text_beginning(Datum value)
 }
 
 /*
- * Cut those texts of a row that are too long, and remove blanks at the ends of
- * a username. Returns the reason for rejecting the row if a text is too long;
- * else NULL. A user whose name is too long is not rejected, but gets another
- * name. Errors: 54000.
+ * Cut each text of a row that is too long, and remove blanks at the ends of a
+ * username. Returns the reason for rejecting the row, if a title or content is
+ * too long; else NULL. A user whose name is too long is not rejected, but gets
+ * another name. Errors: 54000.
  */
 const char *
 row_cut_texts(const Import *import, ItemType type, StagedRow *row)
@@ -171,11 +174,9 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 }
 
 /*
- * Return whether a row has another value for a field than the existing item.
- * If the row has NULL, the source says nothing about the field, and the result
- * is false.
- *
- * there: the existing item
+ * Return whether a row and the existing item "there" differ in a field. If the
+ * row has NULL, the source says nothing about the field, and the result is
+ * false.
  */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)

@@ -29,8 +29,8 @@ static const char *const property[STAGED_REASON] = {
 };
 
 /*
- * For each type of item: which of the members in property[] its documents
- * have.
+ * For each type of item and each StagedColumn: whether documents of the type
+ * have the member in property[].
  */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
@@ -199,9 +199,10 @@ read_type(Jsonb *document)
 }
 
 /*
- * Set the row's user_id from the id of a user's document without userId, or
- * the row's post_id from the id of a post's document without postId. If the
- * document has both ids and they differ, return an error message; else NULL.
+ * Make the id of a user or post the same in both columns of a row. A user's
+ * document may have "id" without "userId", and a post's document "id" without
+ * "postId". The row's user_id or post_id then becomes that id. If the document
+ * has both ids and they differ, return an error message; else NULL.
  *
  * key: STAGED_USER_ID for a user, STAGED_POST_ID for a post
  */

@@ -153,9 +153,9 @@ text_as_string(char *text)
  * Parse a text as jsonb, in the current memory context. Returns what is wrong
  * with the text; NULL if it is valid.
  *
- * An invalid text also sets *jsonb, for the table of rejected items: to the
- * text as changed by replace_escapes(), or, if that is invalid too, to a JSON
- * string that contains the text.
+ * For an invalid text, *jsonb becomes a value for the table of rejected items.
+ * If replace_escapes() makes the text valid, this is the resulting JSON;
+ * otherwise it is a JSON string that contains the text.
  */
 const char *
 source_json_parse(Datum json, Datum *jsonb)

@@ -3,14 +3,12 @@
  *		Bulk import: makes ids of items from the keys (numbers or texts) by
  *		which a source identifies them.
  *
- * An id column of a source contains either uuids or keys. The type of the
+ * An id column of a source contains either uuids or keys; the type of the
  * column tells which. The column's name tells which type of item the keys
  * identify: post_id identifies posts in every source. The statement that reads
- * the source casts keys to text, so that equal keys become equal texts.
- *
- * key_id_make() makes an id from a key. The statement does not call an SQL
- * function for this, so that no function has to be looked up by name, and keys
- * need not be stored.
+ * the source casts keys to text, so that equal keys become equal texts. The
+ * import makes an id from each text by key_id_make() while it reads the rows,
+ * so keys need not be stored.
  *
  * Runs in backends.
  */
@@ -132,12 +130,12 @@ referred_type(ItemType type, StagedColumn column)
 
 /*
  * Replace a key by the id that is made from it. Returns what is wrong with the
- * key; NULL if it is valid. For an invalid key, *isnull becomes true.
+ * key; NULL if it is valid. *value of an invalid key becomes NULL (*isnull is
+ * true).
  *
- * A key that looks like a uuid may be meant as the id itself, and an id made
- * from it would be wrong without notice. So such a key is rejected if the
- * caller of import() has passed no key_prefix. *value then becomes the uuid,
- * for the table of rejected items.
+ * A key that looks like a uuid may be meant as the id itself. If the caller of
+ * import() has passed no key_prefix, such a key is rejected. But *value then
+ * becomes the uuid, for the table of rejected items.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
@@ -187,8 +185,8 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 
 /*
  * Replace the keys in a row by ids, in the current memory context. Invalid
- * keys become NULL. Returns what is wrong with the first invalid key; NULL if
- * all are valid. Errors: 54000.
+ * keys become NULL, or a uuid if they look like one. Returns what is wrong
+ * with the first invalid key; NULL if all are valid. Errors: 54000.
  */
 const char *
 source_keys_map(const SourceKeys *keys, StagedRow *row)

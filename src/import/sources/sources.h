@@ -69,12 +69,9 @@ typedef enum StagedColumn
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-/* the number of columns of the temporary tables that a source can have */
+/* the number of columns that are read from a source, if it has them */
 #define N_READ STAGED_PARTITION
-/*
- * The number of columns that a source must have; the columns after these are
- * optional.
- */
+/* the number of columns that a source must have, the first ones */
 #define N_NEEDED STAGED_PROPERTIES
 
 /* a source row, with the values for the columns of a temporary table */
@@ -123,8 +120,8 @@ typedef struct Import
 	Oid			rejects;
 
 	/*
-	 * The argument key_prefix of import(). Ids are made from this prefix and a
-	 * key, so that two sites can have items with the same keys.
+	 * The argument key_prefix of import(). An id is made from this prefix and
+	 * a key, so that items of two sites get different ids from the same key.
 	 */
 	const char *key_prefix;
 	int			prefix_length;
@@ -145,7 +142,7 @@ typedef struct Import
 	const struct ImportTarget *target;
 
 	/*
-	 * For each ImportRead: the name of a copy that statements read in place of
+	 * For each ImportRead: the name of a copy that statements read instead of
 	 * the table itself; NULL to read the table. Only a cluster uses copies.
 	 */
 	const char *reads[N_IMPORT_READS];
@@ -193,8 +190,8 @@ typedef struct Import
 } Import;
 
 /*
- * A part of the import that runs as the containers' owner, with changed
- * settings, from import_phase_begin() to import_phase_end().
+ * What import_phase_begin() changes and import_phase_end() restores: the
+ * current user and settings.
  */
 typedef struct ImportPhase
 {
