@@ -42,9 +42,9 @@ typedef struct ChildInsert
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* the acting user, for whom a hidden post of
-								 * another user does not exist; NULL: the
-								 * caller may see all posts */
+	const pg_uuid_t *author;	/* the acting user, who may not know of hidden
+								 * posts of other users; NULL: the caller may
+								 * know of all posts */
 	PostLock	lock;
 	bool		locked_out;		/* whether try_insert() undid its insert,
 								 * because a deleting transaction holds the
@@ -253,8 +253,8 @@ count_and_unlock(ChildInsert *insert)
  * counts. Returns false, with nothing written, if the comment or like exists
  * already.
  *
- * author: the acting user, for whom a hidden post of another user does not
- *		exist. NULL: the caller may see all posts.
+ * author: the acting user, who may not know of hidden posts of other users.
+ *		NULL: the caller may know of all posts.
  *
  * Errors: 23503 if the post or the user does not exist; 23514 if the post is
  * hidden; 40001. Locks: the post lock, in share mode, until the comment or

@@ -8,7 +8,8 @@
  * therefore looks up the parent by key. The parent is gone if there is no such
  * comment, or the parent's author is being deleted.
  *
- * Commands run in backends; reading runs in parallel workers too.
+ * Functions for commands run in backends. Functions for reading run in
+ * parallel workers too.
  */
 #include "postgres.h"
 

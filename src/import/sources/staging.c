@@ -510,9 +510,9 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 }
 
 /*
- * Run the statement that reads a source. Parallel plans are disabled, because
- * parsing JSON uses subtransactions (source_json.c). extra_float_digits makes
- * floating-point numbers in "properties" keep all digits.
+ * Run the statement that reads a source. Disables parallel plans, because
+ * parsing JSON uses subtransactions (source_json.c). Sets extra_float_digits,
+ * so that floating-point numbers in "properties" keep all digits.
  */
 static void
 read_source(Import *import, const char *sql, StageReceiver *receiver)

@@ -71,7 +71,8 @@ temp_writer_put(TempWriter *writer)
 }
 
 /*
- * Insert a copy of a row. Its first columns must be the columns of the table.
+ * Insert a copy of a row. The row's first columns must be the columns of the
+ * table.
  */
 void
 temp_writer_copy(TempWriter *writer, TupleTableSlot *row)

@@ -17,10 +17,10 @@
  *	  or the stripe would mean waiting, or would fail.
  *
  * Folding deletes stripes and other deltas, and adds their amounts to the
- * counter or to one new delta, in the same transaction. Every snapshot
- * therefore shows the same sum before and after. A folding transaction adds
- * the amounts only of deltas that it has deleted itself, so no delta is folded
- * twice.
+ * counter or to one new delta, in the same transaction. Snapshots from before
+ * and after the folding therefore show the same sum. A folding transaction
+ * adds only the amounts of deltas that it has deleted itself, so no delta is
+ * folded twice.
  *
  * A transaction that deletes the post waits for the transactions that have
  * inserted deltas (post_count.c). A transaction writes a delta only while no
@@ -186,9 +186,10 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 }
 
 /*
- * Add counts to a post's counter, or to this process's stripe on the post. If
- * "kind" is the counter, the caller has checked that this process may change
- * it (post_has_counter()). Called under READ COMMITTED only.
+ * Add counts to a post's counter (DELTA_COUNTER) or to this process's stripe
+ * on the post (DELTA_STRIPE). Before a change of the counter, the caller has
+ * checked that this process may change it (post_has_counter()). Called under
+ * READ COMMITTED only.
  *
  * Returns ITEM_NOT_FOUND if the post has no counter or stripe. Returns
  * ITEM_LOCKED, with nothing added, if another transaction is changing the row

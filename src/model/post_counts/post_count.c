@@ -22,12 +22,13 @@
  * one delta.
  *
  * A delta is a row of its own, so inserting one does not lock the post item
- * against deletion. Therefore there is the post lock. It is a heavyweight lock
- * named by the post's key (key_lock.c). The counting transaction takes the
- * post lock in share mode before other transactions can find its comment or
- * like, and releases it when they can find its delta, or the new version of
- * the counter. It waits for no lock in between. (AFTER triggers that the
- * tables' owner has put on comments and likes run in between, however.)
+ * against deletion. The post lock prevents the deletion instead. It is a
+ * heavyweight lock named by the post's key (key_lock.c). The counting
+ * transaction takes the post lock in share mode before other transactions can
+ * find its comment or like. It releases the post lock when other transactions
+ * can find its delta, or the new version of the counter. It waits for no lock
+ * in between. (AFTER triggers that the tables' owner has put on comments and
+ * likes run in between, however.)
  *
  * The deleting transaction takes the post lock in exclusive mode
  * (post_deletion.c), waits for the transactions that have inserted deltas,
@@ -286,9 +287,10 @@ make_safe(PostLock *lock)
 /*
  * Take the post lock in share mode, if the post exists. With LockWaitBlock,
  * wait for transactions that hold the post lock in exclusive mode or are
- * deleting the post. If the function waits for a deletion that aborts, it
- * locks the row of the post item instead of the post lock, and returns
- * ITEM_OK. No other transaction can then delete the post before this one ends.
+ * deleting the post. After waiting for a deletion that has aborted, the
+ * function locks the row of the post item instead of taking the post lock, and
+ * returns ITEM_OK. No other transaction can then delete the post before this
+ * one ends.
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
  * the function would have to wait and "wait" is not LockWaitBlock. Errors:

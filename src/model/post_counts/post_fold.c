@@ -5,9 +5,9 @@
  * A delta is a row beside the post item that holds amounts to add to the
  * post's counts. The counter is the delta that all processes update
  * (count_delta.c). Folding deletes the other deltas and adds their amounts to
- * the counter in one transaction, so every snapshot shows the same sum before
- * and after. While another transaction is using the counter, the other deltas
- * stay, or are merged into one.
+ * the counter in one transaction. Snapshots from before and after the folding
+ * therefore show the same sum. While another transaction is using the counter,
+ * the other deltas stay, or are merged into one.
  *
  * If the owner has inserted a post with SQL, the post has no counter. The
  * first transaction that folds the post's deltas then makes the counter. If

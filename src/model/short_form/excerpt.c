@@ -3,9 +3,9 @@
  *		Excerpts: the beginning of the text in an HTML value, without its tags.
  *
  * Only the beginning of an HTML value is read and parsed. First a short slice
- * is read. If the text in it is too short, a slice of four times its length is
- * read, and so on. Each slice starts at the beginning of the value. All slices
- * together are at most a third longer than the last slice.
+ * is read. If the text in this slice is too short, a slice of four times the
+ * length is read, and so on. Each slice starts at the beginning of the value.
+ * All slices together are at most a third longer than the last slice.
  *
  * Nothing beyond MOST_BYTES is read, because an attribute can contain a whole
  * video. Without this limit, each refresh of a post's copy would read the

@@ -29,7 +29,7 @@ typedef enum HtmlToken
  */
 typedef struct HtmlText
 {
-	const char *at;
+	const char *at;				/* the position of the next byte to read */
 	const char *end;			/* the position after the last byte of the
 								 * source */
 	bool		cut;			/* whether the source is only the beginning of
@@ -37,7 +37,7 @@ typedef struct HtmlText
 	const char *text;			/* the characters of the last HTML_TEXT, which
 								 * are a part of the source, or of the last
 								 * HTML_REFERENCE, in UTF-8 */
-	size_t		bytes;
+	size_t		bytes;			/* the number of bytes in "text" */
 	char		character[4];	/* the character of the last numeric
 								 * reference; the field "text" then points
 								 * to this array */

@@ -22,7 +22,7 @@
 
 /*
  * Return the first characters of a post's content. If the content is stored
- * out of line, fetch only the slice that can hold them.
+ * out of line, fetch only a slice that is sure to contain these characters.
  */
 static text *
 first_characters(Datum content, int characters)

@@ -169,8 +169,8 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 }
 
 /*
- * Return whether all transactions in sweep->writers have ended, without
- * waiting. Transactions that have ended are removed from the array.
+ * Return, without waiting, whether all transactions in sweep->writers have
+ * ended. Some or all of the ended transactions are removed from the array.
  */
 static bool
 writers_ended(Sweep *sweep)

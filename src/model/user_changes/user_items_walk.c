@@ -224,10 +224,10 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Called when a user is created. Until the end of this transaction,
- * delete_nobodys() in other transactions skips items with this user id. If
- * such a transaction is deleting an item with this user id, wait for it first.
- * Locks: the key lock of the user's id (KeyLock), in share mode.
+ * Called when a user is created. Waits for other transactions in which
+ * delete_nobodys() is deleting items with this user id. Until this transaction
+ * ends, delete_nobodys() then skips such items in other transactions. Locks:
+ * the key lock of the user's id (KeyLock), in share mode.
  */
 void
 deletion_claim(const pg_uuid_t *user_id)
@@ -394,8 +394,8 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	/*
-	 * This lock keeps the partitions from changing, other than by ATTACH
-	 * PARTITION and DETACH PARTITION CONCURRENTLY.
+	 * This lock prevents all changes of partitions, except ATTACH PARTITION
+	 * and DETACH PARTITION CONCURRENTLY.
 	 */
 	container_lock(CONTAINER_POSTS, true);
 	do
