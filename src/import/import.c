@@ -67,9 +67,9 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Copy the rejected items from the temporary table @rejected to the table that
- * the caller of import() has passed for them. Runs with the rights of the role
- * that has called import().
+ * Copy the rejected items from a temporary table to the table that the caller
+ * of import() has passed for them. Runs with the rights of the role that has
+ * called import().
  *
  * rehearse: insert no rows, but check the rights of that role. The import
  *	begins with this, so that it does not fail at the end.

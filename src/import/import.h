@@ -50,12 +50,12 @@ typedef enum ImportLearn
 	/* #deleting: the ids of the users who are being deleted */
 	LEARN_DELETING,
 
-	/* #posts, with the existing posts that the source of posts names */
+	/* #posts, with the existing posts whose ids are in the source of posts */
 	LEARN_POSTS,
 
 	/*
-	 * #posts, with the existing posts that the sources of posts, comments and
-	 * likes name
+	 * #posts, with the existing posts whose ids are in the sources of posts,
+	 * comments and likes
 	 */
 	LEARN_PARENTS
 } ImportLearn;
@@ -97,8 +97,8 @@ typedef struct ImportTarget
 	/*
 	 * Lock (FOR KEY SHARE) the rows of existing posts that get comments or
 	 * likes, or whose comments are edited. So no such post is deleted before
-	 * the import commits. The temporary table @count (import_sql.c) has their
-	 * ids.
+	 * the import commits. The temporary table of sums (@count in import_sql.c)
+	 * has their ids.
 	 *
 	 * posts: the number of these posts
 	 *

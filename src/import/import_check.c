@@ -3,7 +3,7 @@
  *		Bulk import: compares the rows that were read with existing items.
  *
  * Users and posts are checked by statements. They write each row, with the
- * result of its check, to a temporary table (@checked_user or @checked_post).
+ * result of its check, to a temporary table.
  *
  * Comments and likes are far more numerous than users and posts. A query joins
  * their rows with authors and posts, and passes each row to a DestReceiver,
@@ -11,8 +11,8 @@
  * order in which they will be written.
  *
  * The receiver also counts new comments and likes for each post, and writes
- * the counts to the temporary table @part. @part has one or more rows for each
- * post. A statement of import_sql.c adds them up.
+ * the counts to a temporary table (@part in import_sql.c). This table of
+ * counts has one or more rows for each post. A statement adds them up.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -49,7 +49,7 @@ typedef struct CheckReceiver
 	TempWriter *part;			/* writes to the temporary table of counts */
 	/*
 	 * The count of new comments or likes of the current post. It is written to
-	 * the table @part when the next post begins.
+	 * the temporary table of counts when the next post begins.
 	 *
 	 * counted: the post's id, if n > 0
 	 * fresh: whether the import creates the post
@@ -61,9 +61,9 @@ typedef struct CheckReceiver
 	int64		n;
 
 	/*
-	 * The last post that note_uncounted() has written to the table @part;
-	 * valid if "noted" is true. The rows of one post arrive together, and
-	 * @part needs only one row of this kind for a post.
+	 * The last post that note_uncounted() has written to the temporary table
+	 * of counts; valid if "noted" is true. The rows of one post arrive
+	 * together, and one such row in that table is enough for a post.
 	 */
 	pg_uuid_t	uncounted;
 
@@ -130,8 +130,8 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 
 /*
  * Make the import lock the row of a post that gets a hidden comment, or whose
- * comment is edited: write the post, with the count 0, to the table @part. The
- * import locks the existing posts in @part.
+ * comment is edited. Write the post, with the count 0, to the temporary table
+ * of counts: the import locks the existing posts in that table.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -331,7 +331,8 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 /*
  * Check the rows of a type that were read from the source, and count them as
  * rejected, present, updated or new. Rejected rows are stored in the temporary
- * table @rejected. Errors: those of the statements and of ItemLookup.find().
+ * table of rejected items. Errors: those of the statements and of
+ * ItemLookup.find().
  */
 void
 import_check(Import *import, ItemType type)

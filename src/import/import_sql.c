@@ -85,7 +85,9 @@ const char *const import_tables_sql[] = {
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
-	/* The existing posts that the source rows of comments and likes name. */
+	/*
+	 * The existing posts whose ids are in source rows of comments and likes.
+	 */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/*
 	 * Rejected comments and likes.
@@ -136,8 +138,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: true if the import edits existing items, the existing post i is hidden,
- * and its source row s is not. The post is then shown, and gets the row's
- * creation date.
+ * and its source row s is not hidden. The post is then shown, and gets the
+ * row's creation date.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
@@ -263,7 +265,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
  *	"usernames"
  * own: true if the name changes, and the holder is the row's own user, because
  *	the old and the new name have the same key
- * claimed: true if the holder is another user
+ * claimed: true if the holder is another user; valid only for users who get a
+ *	name (NAMED)
  */
 #define USERS_WITH_HOLDERS \
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
@@ -333,9 +336,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Inserts into @there the existing posts that source rows of comments and
- * likes name. In most imports, these rows name only new posts, and the
- * container of posts (#posts) is not read.
+ * Inserts into @there the existing posts whose ids are in source rows of
+ * comments and likes. In most imports, these rows belong to new posts only,
+ * and the container of posts (#posts) is not read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("

@@ -301,8 +301,8 @@ copies_ship(const PostKey *keys, int *n)
 }
 
 /*
- * Refresh the copies of n posts, on this node and on other nodes. Posts that
- * are not on this node are ignored. Locks: the shards of posts and authors in
+ * Refresh the copies of n posts. The copies can be on any node. Posts that are
+ * not on this node are ignored. Locks: the shards of posts and authors in
  * share mode, until the transaction ends.
  */
 void
@@ -343,8 +343,8 @@ copies_pass_on(const PostKey *keys, int n)
 
 /*
  * Send to a node the next copies that it lacks. The table "unsent" has their
- * keys. If the node refuses a copy again, the key stays in that table. The
- * caller has taken the views' lock (views_lock()).
+ * keys. If a copy cannot be sent, its key is inserted into that table again.
+ * The caller has taken the views' lock (views_lock()).
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -583,10 +583,10 @@ take_call(FunctionCallInfo fcinfo, Sending what)
 }
 
 /*
- * blogstore.put_copies(copies): insert or update the given copies of posts,
- * which belong on this node. If a given copy has no title, delete the copy.
- * Returns false if the author's shard of "users" is on another node. Only
- * nodes of a cluster call this.
+ * blogstore.put_copies(copies): write the given copies of posts to this node's
+ * shards of "users". If a given copy has no title, delete the copy. Returns
+ * false if a copy belongs in a shard on another node. Only nodes of a cluster
+ * call this.
  *
  * Locks: those of copies_put(), but not the views' lock. Errors: 22004, 55000,
  * 55P03.

@@ -14,11 +14,11 @@
  * Every second, the worker sends a report to every other node, by calling
  * tell_node() there. A report contains:
  *
- *	keeps	the sender's newest posts, at least this many, are in all feeds; 0
+ *	keeps	at least this many of the sender's newest posts are in all feeds; 0
  *			if the receiver lacks copies or feed rows of the sender's posts
  *	asks	a number. A new number asks the receiver to send all its feed rows.
- *	answers	the last "asks" that the sender got from the receiver; 0 until the
- *			sender has sent all its feed rows
+ *	answers	the last "asks" that the sender has got from the receiver; 0 until
+ *			the sender has sent all its feed rows to the receiver
  *
  * A worker lets readers use the views of its node if all other nodes that have
  * shards have answered its last "asks", and continue to report. If a node
@@ -608,9 +608,9 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * The feed has grown, while readers used it. A reader with an older
-		 * snapshot does not see the added rows. So readers must not use the
-		 * views until the worker sets "served" again.
+		 * Rows were added at the end of the feed while readers used it. A
+		 * reader with an older snapshot does not see these rows. So readers
+		 * must not use the views until the worker sets "served" again.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

@@ -113,8 +113,8 @@ typedef struct NodeNews
 	int			group;			/* the node group of the reporting node */
 
 	/*
-	 * the number in "asks" of this node's last report to the reporting node,
-	 * if that has sent all its feed rows since; otherwise 0
+	 * the last number in "asks" that the reporting node has got from this
+	 * node, if it has sent all its feed rows since; otherwise 0
 	 */
 	int64		answers;
 
