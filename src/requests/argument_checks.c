@@ -114,8 +114,8 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 
 /*
  * Return false if a title of this many bytes is too long, whatever characters
- * it has. After true, title_fits() has to count the characters, for which it
- * detoasts the title.
+ * it has. If the result is true, title_fits() has to detoast the title and
+ * count its characters.
  */
 bool
 title_may_fit(int64 bytes)
@@ -292,14 +292,14 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 }
 
 /*
- * Called when an insert has failed because an item with the same key exists.
- * Reads this item. If the item is a post, adds up its counts. Returns false if
- * the item has been deleted meanwhile; the caller then repeats the insert.
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE, if the transaction's
- * snapshot does not show the item.
+ * Read the existing item after an insert has failed because of a duplicate
+ * key. If the item is a post, add up its counts. Returns false if the item has
+ * been deleted meanwhile; the caller then repeats the insert. Errors: 40001
+ * under REPEATABLE READ and SERIALIZABLE, if the transaction's snapshot does
+ * not show the item.
  *
- * post_id: the partition key of the item
- * key, nkeys: the primary key
+ * post_id: the post's id, which is the partition key
+ * key, nkeys: the item's primary key
  */
 bool
 find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
@@ -327,9 +327,8 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 
 /*
  * If the author of a post or comment is being deleted, delete the post or
- * comment, so that a new item can have its id. Requests do not return such an
- * item, and the worker would delete it later. Returns false if the author is
- * not being deleted.
+ * comment now, so that a new item can have its id. The worker would delete it
+ * later. Returns false if the author is not being deleted.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)
@@ -348,11 +347,11 @@ delete_hidden(ItemType type, const BlogItem *there)
 }
 
 /*
- * Called when an insert has failed because a post or comment with the same key
- * exists. Reads this item. If the author of the item is being deleted, deletes
- * the item. Returns false if no item has the key any more; the caller then
- * repeats the insert. Waits for transactions that have a row lock on the item.
- * Errors: as find_conflicting().
+ * Read the existing post or comment after an insert has failed because of a
+ * duplicate key. If the author of this item is being deleted, delete the item.
+ * Returns false if no item has the key any more; the caller then repeats the
+ * insert. Waits for transactions that have a row lock on the item. Errors:
+ * those of find_conflicting().
  */
 bool
 find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,

@@ -4,11 +4,11 @@
  *		author.
  *
  * The other commands change any item, and trust their caller to know which
- * user is acting. Untrusted clients may call only wrapper functions, which
- * create_api() makes. A wrapper calls an own_...() command, if there is one,
- * and passes the signed-in user to it as the author. The own_...() command
- * checks that the item is by this user. It also checks that this user may know
- * of the post, which can be hidden.
+ * user is acting. Untrusted clients may call only the wrapper functions that
+ * create_api() makes. If a command has an own_...() variant, the wrapper calls
+ * this variant, and passes the signed-in user as the author. The variant
+ * checks that the item is by this user. It also checks that the post is not
+ * another user's hidden post.
  *
  * Runs in backends.
  */
@@ -21,7 +21,7 @@
 #include "utils/uuid.h"
 
 /*
- * Return the first argument of an own_...() command, which is the author. Set
+ * Return the author, which is the first argument of an own_...() command. Set
  * *rest to the call without this argument. Errors: 22004 if the author is
  * null.
  */
@@ -49,13 +49,14 @@ not_own(ItemType type)
 }
 
 /*
- * Check that the author of a post, comment or like is "author"; NULL accepts
- * any author. The caller should have a row lock on the item. Otherwise another
- * author's item can take its place after the check.
+ * Check that a post, comment or like is by "author"; NULL accepts any author.
+ * The caller should have a row lock on the item. Otherwise another author's
+ * item can take its place after the check.
  *
- * Errors: 42501 if the item is by another author. If the item or its post is
- * hidden too, the error is 23503, as for an item that does not exist. The
- * caller then does not learn that the item exists.
+ * Errors: 42501 if the item is by another author; 23503 instead if this item
+ * is hidden, or if its post is another user's hidden post. 23503 is also the
+ * error for an item that does not exist, so the error does not reveal that the
+ * item exists.
  */
 void
 check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)

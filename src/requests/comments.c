@@ -35,10 +35,10 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
  * create_comment() and own_create_comment() (C3): insert a comment, and
  * increment the post's comment_count.
  *
- * author: the first argument of own_create_comment(): the user who must be the
- *     author of the comment. If the post or the parent comment is hidden and
- *     by another user, the error is the same as for an item that does not
- *     exist. NULL in create_comment(), which makes none of these checks.
+ * author: the first argument of own_create_comment(), who must be the author
+ *     of the comment. Another user's hidden post or parent comment is treated
+ *     as an item that does not exist. NULL in create_comment(): these checks
+ *     are not made.
  *
  * Errors: 22004, 22023, 23503, 23505, 23514, 25006, 40001, 42501, 54000,
  * 55000. Locks: the post lock (heavyweight, model/post_counts/post_count.c) in
@@ -162,10 +162,11 @@ edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *ed
  * author: who must have written the comment; NULL accepts any author
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
- * lock (FOR NO KEY UPDATE) on the comment. An edit that changes the comment
- * first calls post_keep(). This takes the post lock (heavyweight,
- * model/post_counts/post_count.c) in share mode, releases it, and keeps other
- * transactions from deleting the post before this one ends.
+ * lock (FOR NO KEY UPDATE) on the comment. If the edit changes the comment,
+ * post_keep() first takes the post lock (heavyweight,
+ * model/post_counts/post_count.c) in share mode for a moment. It writes a
+ * delta, which keeps other transactions from deleting the post before this one
+ * ends.
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

@@ -1,7 +1,8 @@
 /*
  * hiding.c
- *		Commands that hide posts and comments, and show them again. They serve
- *		drafts, moderation, comments that need approval, and undeletion.
+ *		Commands that hide posts and comments, and show them again. Sites use
+ *		these commands for drafts, moderation, comments that need approval, and
+ *		undeletion.
  *
  * A hidden post is not in the feed. It is in its author's list only if the
  * client asks for hidden posts. No user can comment on it or like it. Its
@@ -27,11 +28,11 @@ AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
 
 /*
- * Hide a post, or show it.
+ * Hide a post, or show a hidden post.
  *
  * hidden: whether to hide the post
- * publish: if a hidden post is shown: whether to set its creation date to the
- *     current time
+ * publish: whether a hidden post that is shown gets the current time as its
+ *     creation date
  * author: who must have written the post; NULL accepts any author
  * post: receives the changed post with its counts, in the current memory
  *     context
@@ -72,9 +73,9 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 }
 
 /*
- * hide_post() and own_hide_post(): hide a post, or show it with its old
+ * hide_post() and own_hide_post(): hide a post, or show it again with its old
  * creation date. Once the transaction has committed, a hidden post is not in
- * the feed, and in other lists only if the client asks for hidden posts.
+ * the feed. Other lists contain it only if the client asks for hidden posts.
  *
  * author: who must have written the post; NULL accepts any author
  *

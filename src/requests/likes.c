@@ -33,10 +33,9 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
  * post's like_count. A user has at most one like on a post. A second call
  * returns the first like.
  *
- * author: the first argument of own_create_like(): the user who must be the
- *     author of the like. If the post is hidden and by another user, the error
- *     is the same as for a post that does not exist. NULL in create_like(),
- *     which makes none of these checks.
+ * author: the first argument of own_create_like(), who must be the author of
+ *     the like. Another user's hidden post is treated as a post that does not
+ *     exist. NULL in create_like(): these checks are not made.
  *
  * Errors: 22004, 22023, 23503, 23514, 25006, 40001, 42501, 55000. Locks: the
  * post lock (heavyweight, model/post_counts/post_count.c) in share mode, until
@@ -125,11 +124,12 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Read the arguments of list_user_likes() that choose a page into *page. With
- * by_date, likes are in the order of their dates; the arguments before_date,
- * before_id and oldest_first choose the page. Otherwise likes are in the order
- * of post_id, and after_post_id chooses the page. Errors: 22023 if the client
- * passes an argument that belongs to the other order.
+ * Check the arguments with which a client of list_user_likes() chooses a page.
+ * Set *page to all of them but after_post_id. With by_date, likes are in the
+ * order of their dates; the arguments before_date, before_id and oldest_first
+ * choose the page. Otherwise likes are in the order of post_id, and
+ * after_post_id chooses the page. Errors: 22004; 22023, for example if an
+ * argument belongs to the other order.
  */
 static void
 get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)

@@ -1,28 +1,29 @@
 /*
  * page_start.c
- *		Finding where a page of a list begins if the client has cut off
- *		microseconds of the date at which the page begins.
+ *		Finding where a page of a list begins, if the client has cut off the
+ *		microseconds of a date.
  *
- * A page begins after a cursor, which is the creation_date and id of a row. If
- * a client's dates have milliseconds only (JavaScript's Date), it passes the
- * date without the microseconds. A plain comparison with that date would skip
- * rows of the same millisecond that follow the cursor's row.
+ * A page begins after a position in the list, which the client gives as the
+ * creation_date and id of a row. If the client's dates have milliseconds only
+ * (JavaScript's Date), it passes the date without the microseconds. A plain
+ * comparison with that date would skip rows of the same millisecond that
+ * follow the given row.
  *
- * So if a cursor's date has no microseconds, they may have been cut off. In
- * this case the cursor's row is looked up by its id. If the row's date lies in
- * the cursor's millisecond, the page begins after the row, whether the list is
- * ascending or descending. If the row does not exist any more, the page begins
- * with all rows of the millisecond. Some rows may then be returned twice, but
- * none is skipped. The nil id stands for no row, but for the position before
- * all rows with the date.
+ * So if the date has no microseconds, they may have been cut off. In this case
+ * the given row is looked up by its id. If the row's date lies in the same
+ * millisecond, the page begins after the row, whether the list is ascending or
+ * descending. If the row does not exist any more, the page begins with all
+ * rows of the millisecond. Some rows may then be returned twice, but none is
+ * skipped. The nil id belongs to no row. It stands for the position before all
+ * rows with the date.
  *
  * On a cluster, each node returns its part of the list from the beginning of
- * the millisecond on. The node that gathers the parts finds the cursor's row
- * in them (cluster/remote/gather_from_nodes.c).
+ * the millisecond on. The node that gathers the parts finds the given row in
+ * them (cluster/remote/gather_from_nodes.c).
  *
- * The lookup costs one index descent for posts and for comments on a post,
- * which have an index by id. For likes and for a user's comments, it reads the
- * rows of the millisecond.
+ * Posts, and comments on a post, have an index by id. For these the lookup
+ * costs one index descent. For likes and for a user's comments, the lookup
+ * reads the rows of the millisecond.
  *
  * Runs in backends and parallel workers.
  */
@@ -40,9 +41,9 @@
 #define ONE_MS INT64CONST(1000)	/* one millisecond as a TimestampTz */
 
 /*
- * Return whether a client may have cut off the microseconds of a date, which
- * are then zero. A TimestampTz before the year 2000 is negative, but clients
- * round down there too, so the same test works.
+ * Return whether the microseconds of a date are zero, so that a client may
+ * have cut them off. Before the year 2000 a TimestampTz is negative. Clients
+ * round such dates down too, so the test is the same.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -100,8 +101,8 @@ find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 
 /*
  * Look up a like on a post by its id, and set *date to its creation date.
- * Likes have no index by id, so search the last millisecond before "end" in
- * the list of the post's likes. Returns false if there is no such like.
+ * Likes have no index by id, so search the post's likes of one millisecond,
+ * which ends at "end". Returns false if there is no such like.
  */
 static bool
 find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
@@ -127,8 +128,8 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 }
 
 /*
- * Change page->before, after which the page begins, so that the page begins
- * with all rows of one millisecond. "end" is the end of this millisecond.
+ * Change page->before, the position after which the page begins. The page then
+ * begins with all rows of one millisecond, which ends at "end".
  */
 static void
 begin_with_millisecond(ListPage *page, const Cursor *end)

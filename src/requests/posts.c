@@ -27,8 +27,8 @@ QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
 /*
- * Set *id to the id, and *post to the fields, of a new post, from the
- * arguments of create_post().
+ * Read the arguments of create_post(): set *id to the id of the new post, and
+ * *post to its fields.
  */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
@@ -64,8 +64,8 @@ discount_post(BlogItem *post)
 /*
  * Make the counts in *post exact: add the post's deltas
  * (model/post_counts/count_delta.c), and subtract comments and likes of users
- * who are being deleted. The caller has read *post from the post item, and has
- * a row lock (FOR NO KEY UPDATE) on it. Reads with the transaction's snapshot.
+ * who are being deleted. The caller has read *post, and has a row lock (FOR NO
+ * KEY UPDATE) on this post. Reads with the transaction's snapshot.
  */
 void
 add_up_now(BlogItem *post)

@@ -57,11 +57,11 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define the C functions behind two SQL functions, <name>() and own_<name>().
- * The SQL function own_<name>() has an additional first argument, the author,
- * and changes only items by this author. Both C functions call <name>_of(),
- * which the file must define next. <name>() passes NULL as the author, so that
- * items by any author are accepted.
+ * Define the C functions of two SQL functions, <name>() and own_<name>(). The
+ * SQL function own_<name>() has an additional first argument, the author, and
+ * changes only items by this author. Both C functions call <name>_of(), which
+ * the file must define after this macro. <name>() passes NULL, which accepts
+ * any author.
  */
 #define AUTHOR_REQUEST_FUNCTION(name, request) \
 	REQUEST_FUNCTION(name, request); \
@@ -153,8 +153,8 @@ extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
 
 /*
- * The ids that a source passes to an index scan: the values of the first
- * columns of the index. They are copies.
+ * Copies of the ids that a source passes to an index scan. They are the values
+ * of the first columns of the index.
  */
 typedef struct SourceKey
 {
@@ -178,10 +178,8 @@ source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
 extern void query_ready(RequestScan *scan);
 
 /*
- * Functions that make a query read its items from a source. Each source is in
- * a file of its own.
- *
- * source_one_item.c
+ * The following functions make a query read its items from a source. Each
+ * source is in a file of its own, the first one in source_one_item.c.
  */
 extern void query_one(RequestScan *scan, Container container,
 					  const pg_uuid_t *partition_key,

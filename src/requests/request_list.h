@@ -7,8 +7,8 @@
  * because the list is included once for each use.
  *
  * constant: the request's value in enum Request
- * code: C1 to C4 or Q1 to Q6, as the request is called in the article whose
- *     data model blogstore implements; NULL if the article does not have the
+ * code: the request's code, C1 to C4 or Q1 to Q6, in the article whose data
+ *     model blogstore implements; NULL if the article does not have the
  *     request
  * name: name of the SQL function
  */

@@ -21,9 +21,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * Called by each query between checking its arguments and choosing a source.
- * Checks the tables and the row type, and reads which users are being deleted.
- * Errors: 55000 if there are no containers, or the row type was altered.
+ * Check the tables and the row type, and read which users are being deleted.
+ * Each query calls this function after it has checked its arguments, and
+ * before it chooses a source. Errors: 55000 if there are no containers, or the
+ * row type was altered.
  */
 void
 query_ready(RequestScan *scan)
@@ -52,8 +53,8 @@ drop_snapshot(RequestScan *scan)
 
 /*
  * Take a new snapshot, with which the query reads from now on. The new
- * snapshot must be active whenever the query reads. Called on a cluster, if
- * the containers were distributed after the caller's snapshot was taken, or a
+ * snapshot must be active whenever the query reads. Called on a cluster if,
+ * since the caller's snapshot was taken, the containers were distributed or a
  * partition was moved to this node.
  */
 void

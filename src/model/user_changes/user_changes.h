@@ -33,8 +33,8 @@ extern Datum name_key(Datum text);
 extern bool name_key_fits(Datum key);
 
 /*
- * keyed_names.c: usernames and their keys, as a relation that SQL statements
- * can read
+ * keyed_names.c: makes an ephemeral named relation that SQL statements can
+ * read. Each row contains a username and the key of this username.
  */
 #define KEYED_NAMES "keyed_names"
 

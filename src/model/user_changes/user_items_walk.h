@@ -4,8 +4,8 @@
  *		only.
  *
  * A walk goes over one leaf of the posts container, in one or several steps. A
- * sweep goes over all leaves, and repeats this until no concurrent transaction
- * can have added items.
+ * sweep walks over all leaves. It repeats this until no running transaction
+ * can write another item of these users.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H
@@ -16,9 +16,9 @@
 #include "storage/lock.h"
 
 /*
- * user_items_walk.c: walking through one leaf, to write names on the items or
- * to delete them. An ItemWalk is the state of a walk, which is kept from one
- * step to the next.
+ * user_items_walk.c: walking over the items in one leaf, to change the
+ * author's name in each item, or to delete the items. An ItemWalk is the state
+ * of a walk.
  */
 typedef struct ItemWalk
 {
@@ -32,8 +32,9 @@ typedef struct ItemWalk
 								 * far */
 	bool		skipped;		/* whether this walk has skipped a locked
 								 * item */
-	bool		nobodys_too;	/* whether relabel_items() deletes items whose
-								 * author does not exist */
+	bool		nobodys_too;	/* whether relabel_items(), which changes
+								 * names, also deletes items whose author does
+								 * not exist */
 } ItemWalk;
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
@@ -46,18 +47,17 @@ extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
- * user_items_sweep.c: sweeping over all leaves of posts for a job, until no
- * item is left that a concurrent transaction has written. A Sweep is the state
- * of a job's sweep in the memory of the worker process; the job's row in
- * blogstore.jobs has the rest.
+ * user_items_sweep.c: sweeping over all leaves of posts for a job. A Sweep is
+ * the part of a sweep's state that is in the memory of the worker process. The
+ * other part is in the job's row in blogstore.jobs.
  */
 typedef struct Sweep
 {
 	pg_uuid_t	job;
 	int			n;
 	VirtualTransactionId *writers;	/* the n transactions that may still write
-									 * items; the next pass waits for their
-									 * end */
+									 * items; the sweep waits for their end
+									 * before it goes over the leaves again */
 	bool		skipped;		/* whether the current pass over the leaves has
 								 * skipped a locked item */
 	long		pause;			/* the length of the last pause between two
@@ -65,41 +65,43 @@ typedef struct Sweep
 								 * pass that has skipped locked items */
 	TimestampTz again;			/* the time at which the pause ends and the
 								 * next pass may begin */
-	XLogRecPtr	committed;		/* WAL position of the commit of the step that
-								 * deleted the last items; 0: not known yet
-								 * (user_deletion.c) */
+	XLogRecPtr	committed;		/* WAL position of the commit after which no
+								 * item of the deleted user is left; 0: not
+								 * known yet (user_deletion.c) */
 } Sweep;
 
 /*
- * What a sweep does to the items. The callback leaf() changes the items in one
- * leaf, and returns whether it has reached the end of the leaf.
+ * Describes what a sweep does. The callback leaf() changes or deletes items of
+ * one leaf. It returns whether it has reached the end of the leaf.
  */
 typedef struct SweepWork
 {
 	bool		(*leaf) (const struct SweepWork *work, ItemType type,
 						 int partition, ItemWalk *walk);
-	const pg_uuid_t *user_id;	/* change the items of this user; NULL: the
-								 * items of all users */
+	const pg_uuid_t *user_id;	/* the user whose items are changed or deleted;
+								 * NULL: the items of all users */
 	Datum		username;
 	int64		chunk;
-	bool		one_partition;	/* whether to sweep only over one partition
-								 * (the number in the field "partition") */
+	bool		one_partition;	/* whether to sweep over one partition only
+								 * (its number is in the next field) */
 	int			partition;
 	bool		nobodys_too;	/* whether to delete items whose author does
 								 * not exist */
 } SweepWork;
 
 /*
- * Callback of sweep_step(): change a limited number of items that the active
- * snapshot shows. Returns false once the last leaf has been visited.
+ * Callback of sweep_step(). Changes or deletes a limited number of items,
+ * which it reads with the active snapshot. Returns false once it has visited
+ * the last leaf.
  */
 typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
 
 typedef enum SweepOutcome
 {
 	SWEEP_GOES_ON,
-	SWEEP_HAS_TO_WAIT,			/* nothing was done; the sweep pauses, or waits
-								 * for the end of other transactions */
+	SWEEP_HAS_TO_WAIT,			/* nothing was done, because the sweep is
+								 * pausing or is waiting for other transactions
+								 * to end */
 	SWEEP_IS_OVER				/* no items are left to change */
 } SweepOutcome;
 

@@ -3,11 +3,11 @@
  *		Renaming a user: writing the new name on the user's items.
  *
  * edit_user() writes the user's new name to the user's own item and queues a
- * job (user_item.c). Transactions that begin after the commit of edit_user()
- * write the new name on new items. A transaction that is in progress at that
- * time may have read the old name, and commit an item with it later. The
- * worker therefore goes over the user's items until none has the old name.
- * user_items_sweep.c describes the phases.
+ * job (user_item.c). Transactions that begin after edit_user() has committed
+ * write the new name on new items. A transaction that began earlier may have
+ * read the old name, and may still write it on a new item. The worker
+ * therefore goes over the user's items until none has the old name.
+ * user_items_sweep.c describes how.
  *
  * Runs in the worker.
  */
@@ -72,9 +72,9 @@ rename_step(Job *job)
 	SweepOutcome outcome;
 
 	/*
-	 * Delete other rename jobs of the same user whose sweep has not begun.
-	 * This job writes the user's newest name, so the other jobs have nothing
-	 * to do.
+	 * Other jobs that rename the same user may wait in the queue. Delete those
+	 * whose sweep has not begun. This job writes the user's newest name, so
+	 * they have nothing to do.
 	 */
 	if (job->has_user && !sweep_has_begun(job))
 		job_merge_renames(job);

@@ -25,8 +25,8 @@
 
 /*
  * Return false if a name of this many bytes is too long for a username,
- * whatever characters it has. After true, the caller must count the
- * characters.
+ * whatever characters it has. If the result is true, the caller must still
+ * count the characters.
  */
 bool
 username_fits(int64 bytes)

@@ -7,17 +7,18 @@
  * request shows the user's items. Every request therefore asks this file which
  * users are being deleted according to its snapshot.
  *
- * Usually the list is empty, and asking must cost nothing. Each process
- * therefore caches the list as one snapshot has shown it. It uses the cached
- * list for that snapshot and for newer ones, until the table of jobs changes.
+ * Usually the list is empty, and reading it must cost nothing. Each process
+ * therefore caches the list as one snapshot has shown it. The process uses the
+ * cached list for that snapshot and for newer ones, until the list changes.
  *
  * Two signals announce a change of the list:
  *
  *	- A relcache invalidation for the table of jobs. It reaches all processes,
  *	  on standbys too, but only a moment after the change has become visible.
- *	- A counter in shared memory (worker_hooks). The changing process marks the
- *	  counter before the change becomes visible, and increments it afterwards.
- *	  On a primary, no snapshot is therefore used with an outdated list.
+ *	- A counter in shared memory (worker_hooks). The process that changes the
+ *	  list marks the counter before the change becomes visible, and increments
+ *	  the counter afterwards. A reader on a primary therefore never uses an
+ *	  outdated list.
  *
  * On a standby, and after COMMIT PREPARED, only the first signal works. For a
  * moment after the deletion, a reader may still see items of the user, as if
@@ -55,8 +56,9 @@ struct DeletedUsers
  */
 typedef struct Seen
 {
-	uint64		stamp;			/* how often the list had changed when it was
-								 * read (worker_hooks.user_deletions()) */
+	uint64		stamp;			/* how many changes of the list had been
+								 * counted when it was read
+								 * (worker_hooks.user_deletions()) */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
@@ -94,9 +96,9 @@ read_users(void)
 }
 
 /*
- * Return how many transactions with ids below the snapshot's xmax the snapshot
- * treats as running. Of two snapshots with the same xmax, the newer snapshot
- * has the smaller number, or both have the same.
+ * Return how many transactions below the snapshot's xmax are running according
+ * to the snapshot. If two snapshots have the same xmax, this number is smaller
+ * in the newer snapshot, or is the same in both.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -148,8 +150,9 @@ remembered_covers(Snapshot snapshot)
 }
 
 /*
- * Return whether the cached list is outdated for all snapshots, and has to be
- * read again.
+ * Return whether the list has to be read and cached again. If not, the cached
+ * list may still be unusable for a snapshot, for example for an older one
+ * (remembered_covers()).
  */
 static bool
 remembered_outdated(void)
@@ -247,8 +250,8 @@ deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id)
 }
 
 /*
- * Return whether the author of an item is in the list "deleted". The author of
- * a user's item is the user.
+ * Return whether the author of an item is in the list "deleted". For an item
+ * of type "user", the author is the user.
  */
 bool
 deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
@@ -298,10 +301,10 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
 
 /*
  * Return how many comments or likes on a post are by users in the list
- * "deleted", without hidden comments. Reads with the active snapshot.
+ * "deleted". Hidden comments are not counted. Reads with the active snapshot.
  *
- * path, key: which items to read: those on the post, or those by one user. Of
- *		the latter, only items on the post are counted.
+ * path, key: select the items to read: those on the post, or those by one
+ *		user. Items on other posts are not counted.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
