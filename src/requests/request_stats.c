@@ -46,9 +46,9 @@ PG_FUNCTION_INFO_V1(blogstore_request_names);
 /*
  * The view stat_requests shows the cost of each request in request units. One
  * unit is the cost of reading an item of 1 kB by its key, which takes
- * BUFFERS_PER_UNIT buffers. Writing 1 kB of WAL costs UNITS_PER_WAL_KB units,
- * which is about what document stores charge for writes in comparison with
- * reads.
+ * BUFFERS_PER_UNIT buffers. Writing 1 kB of WAL costs UNITS_PER_WAL_KB units.
+ * Document stores, too, charge about five times as much for a write as for a
+ * read.
  */
 #define BUFFERS_PER_UNIT 4.0
 #define UNITS_PER_WAL_KB 5.0
@@ -114,7 +114,7 @@ static const char *const request_names[N_REQUESTS][2] = {
 
 static StatsShared *shared = NULL;
 static StatsDatabase of_process;	/* counters of this process alone; used if
-									 * StatsShared has no room for its
+									 * StatsShared has no room for this
 									 * database */
 static StatsDatabase *mine = NULL;	/* counters that this process adds to:
 									 * those of its database, or of_process.
@@ -209,9 +209,9 @@ stats_attach(void)
 }
 
 /*
- * Return whether an SQLSTATE is in a class of errors that the caller of a
- * request cannot avoid: the server or blogstore could not serve the request,
- * or the caller has to retry it.
+ * Return whether errors with this SQLSTATE count as errors of the server, not
+ * of the caller. The caller could not have avoided such an error: the server
+ * or blogstore could not serve the request, or the caller has to retry it.
  */
 static bool
 is_server_error(int sqlstate)
@@ -234,12 +234,12 @@ is_server_error(int sqlstate)
 
 /*
  * Error context callback of a running request: count the error. If an error
- * was counted before, the request has caught that error, so it is taken back.
+ * was counted before, the request has caught that earlier error, which is then
+ * subtracted from its counter.
  *
  * The server also calls this function for notices and warnings. Most of these
- * are in the SQLSTATE classes 00 and 01, which are not counted. If a notice
- * has the SQLSTATE of an error, it is counted, and stats_pause() takes it
- * back.
+ * are in the SQLSTATE classes 00 and 01, which are not counted. A notice with
+ * the SQLSTATE of an error is counted until stats_pause() subtracts it.
  */
 static void
 count_error(void *arg)
@@ -257,7 +257,7 @@ count_error(void *arg)
 	pg_atomic_fetch_add_u64(start->error, 1);
 }
 
-/* Take back the error that count_error() has counted. */
+/* Undo count_error(): subtract the counted error from its counter. */
 void
 stats_forget_error(RequestStart *start)
 {
@@ -302,8 +302,8 @@ bucket_of(uint64 took)
 		return 0;
 	bits = pg_leftmost_one_pos64(took);
 	/*
-	 * Whether took >= sqrt(2) * 2^bits: both sides are shifted, and the right
-	 * one becomes sqrt(2) * 2^63.
+	 * Whether took >= sqrt(2) * 2^bits. Both sides are shifted left by (63 -
+	 * bits), so the right side becomes sqrt(2) * 2^63.
 	 */
 	upper = took << (63 - bits) >= UINT64_C(0xB504F333F9DE6484);
 	return Min(2 * (bits - FIRST_BUCKET_BITS) + upper, N_BUCKETS - 1);
@@ -361,8 +361,9 @@ stats_end(RequestStart *start)
 }
 
 /*
- * Return a duration in nanoseconds: "percent" percent of all calls took no
- * longer. The result is the end of a bucket, but at most the longest duration.
+ * Return the duration, in nanoseconds, that "percent" percent of all calls did
+ * not exceed. The result is the end of a bucket, but at most the longest
+ * duration.
  *
  * calls: the number of calls in each bucket
  * all: the number of all calls, which is not 0

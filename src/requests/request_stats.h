@@ -25,10 +25,11 @@ typedef enum Request
 /*
  * Measures the cost of one request.
  *
- * The fields time, hit, read and wal belong to the clock and to the server's
- * counters of buffer hits, buffer reads and WAL bytes. While the request runs,
- * the fields hold the values at its start. While the request is paused, the
- * fields hold what it has used so far.
+ * The field time comes from the clock. The fields hit, read and wal come from
+ * the server's counters of buffer hits, buffer reads and WAL bytes. While the
+ * request is paused, a field holds what the request has used so far. While the
+ * request runs, a field holds a value of the clock or counter: the current
+ * value minus what the request has used so far.
  */
 typedef struct RequestStart
 {
@@ -56,10 +57,9 @@ extern void stats_end(RequestStart *start);
 extern void stats_forget_error(RequestStart *start);
 
 /*
- * Set each of the fields time, hit, read and wal to the current value of the
- * clock or counter, minus the field. This turns the fields of a running
- * request into those of a paused one, and the fields of a paused request into
- * those of a running one.
+ * Subtract each of the fields time, hit, read and wal from the current value
+ * of its clock or counter. The difference is the field's new value. Called
+ * whenever a request is paused or resumed.
  */
 static inline void
 stats_turn(RequestStart *start)
@@ -77,7 +77,8 @@ stats_turn(RequestStart *start)
 /*
  * Pause a request: what the process does from now on until stats_resume() is
  * not part of the request's cost and errors. If an error was counted before,
- * the request has caught it, for example in a trigger, so it is taken back.
+ * the request has caught this error, for example in a trigger. The error is
+ * then subtracted from its counter.
  */
 static inline void
 stats_pause(RequestStart *start)

@@ -82,8 +82,9 @@ typedef struct SourceReads
 	int			leaves;			/* number of leaves that were read one after
 								 * another; merged leaves are not counted */
 	Container	container;
-	Oid			leaf;			/* OID of the last leaf; InvalidOid if the
-								 * source has closed the leaf */
+	Oid			leaf;			/* OID of the leaf that was read last;
+								 * InvalidOid if the source has closed this
+								 * leaf */
 	Oid			index;			/* OID of the index that the last leaf was read
 								 * by */
 	bool		all_partitions; /* whether the source reads all partitions of
@@ -91,9 +92,9 @@ typedef struct SourceReads
 } SourceReads;
 
 /*
- * The callbacks of a source, from which a query reads items. Each source has a
- * file of its own (source_*.c). The function that a query calls to choose the
- * source sets RequestScan.source and RequestScan.state.
+ * The callbacks of a source, from which a query reads items. To choose a
+ * source, a query calls a function in the source's file (source_*.c). This
+ * function sets RequestScan.source and RequestScan.state.
  */
 typedef struct ItemSource
 {
@@ -105,8 +106,8 @@ typedef struct ItemSource
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
 	/*
 	 * Set *reads to what the source has read. The caller has zeroed *reads.
-	 * This callback is NULL in a source whose items were read on another node
-	 * of the cluster.
+	 * This callback is NULL in a source that gets its items from other nodes
+	 * of a cluster.
 	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
 	/*
@@ -119,8 +120,8 @@ typedef struct ItemSource
 typedef struct RequestScan
 {
 	/* fields that the caller of request_scan_begin() sets */
-	TupleDesc	desc;			/* row type of the result, or NULL if only
-								 * row_type is set */
+	TupleDesc	desc;			/* row type of the result; NULL: the row type's
+								 * OID is in row_type */
 	Oid			row_type;
 	MemoryContext row_context;	/* memory context for the values of one item */
 	uint32		wanted;			/* fields of the items that the caller needs,
@@ -169,8 +170,8 @@ extern void request_scan_end(RequestScan *scan);
 extern void request_scan_renew_snapshot(RequestScan *scan);
 
 /*
- * In argument_checks.c: whether this process is serving a request for another
- * node of the cluster, which collects items from all nodes. A query then
+ * In argument_checks.c: whether this process is serving a part of a request.
+ * Another node of the cluster collects the parts from all nodes. A query then
  * returns only the items that are stored on this node.
  */
 extern bool request_is_part;

@@ -3,10 +3,11 @@
  *		A source that reads a page of the list of all posts from the feed.
  *
  * The feed is a table of the newest posts of all users, which the worker
- * maintains. In a list with the newest post first, a page that extends beyond
- * the feed continues in the posts container. In a list with the oldest post
- * first, the feed has only the end of the list. A page of this list is read
- * from the feed only if the feed has all posts from the start of the page on.
+ * maintains. If the list begins with the newest post, a page that extends
+ * beyond the feed continues in the posts container. If the list begins with
+ * the oldest post, only the last part of the list is in the feed. A page of
+ * such a list is read from the feed only if the feed has all posts from the
+ * start of the page on.
  *
  * Runs in backends and parallel workers.
  */
@@ -111,8 +112,8 @@ read_feed(RequestScan *scan, bool continues)
 }
 
 /*
- * Return whether the feed has all posts that are newer than a position in the
- * list.
+ * Return whether the feed has all posts that are newer than the position
+ * "place". If "place" is not valid, return whether the feed has all posts.
  */
 static bool
 feed_holds_end(const Cursor *place)
@@ -121,9 +122,9 @@ feed_holds_end(const Cursor *place)
 }
 
 /*
- * Make a query read a page of the list of all posts. Posts are read from the
- * feed as far as it extends, otherwise from the posts container. Errors: as
- * item_scan_begin() and post_list_begin().
+ * Make a query read a page of the list of all posts, from the feed or the
+ * posts container or both. Errors: those of item_scan_begin() and
+ * post_list_begin().
  */
 void
 query_feed(RequestScan *scan)

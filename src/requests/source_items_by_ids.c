@@ -40,13 +40,13 @@ typedef struct IdList
 	const char *next_id;		/* pointer to the next id in the array */
 	MemoryContext context;
 	ManyItems  *read;
-	int			nread;			/* number of ids whose items were looked up for
-								 * "read" */
+	int			nread;			/* number of ids that were looked up last; the
+								 * field "read" has their items */
 	int			given;			/* how many of these nread ids have been
 								 * handled: the item was returned, or does not
 								 * exist */
-	int			leaves;			/* number of leaves that were read before, for
-								 * earlier ids of the array */
+	int			leaves;			/* number of leaves that were read for earlier
+								 * ids of the array */
 } IdList;
 
 /*

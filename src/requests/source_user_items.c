@@ -107,9 +107,9 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 
 /*
  * Search one millisecond of a user's comments or likes for the item with the
- * id in page->before, and set *date to its creation date. Called if the client
- * may have cut off the microseconds of page->before. Returns false if there is
- * no such item.
+ * id in page->before, and set *date to its creation date. Returns false if
+ * there is no such item. This search is needed because the client may have cut
+ * off the microseconds of page->before.
  *
  * end: the end of the millisecond to search
  */

@@ -44,9 +44,9 @@ username_taken(Datum username)
  * with_date: whether a creation date was passed
  * user: receives the user
  *
- * Errors: 23505 if a user with this id differs from "wanted"; 40001 if the
- * transaction's snapshot shows that an earlier user with this id is being
- * deleted.
+ * Errors: 23505 if a user with this id differs from "wanted"; 40001 if,
+ * according to the transaction's snapshot, an earlier user with this id is
+ * being deleted.
  */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
@@ -163,10 +163,10 @@ change_names(const BlogItem *found, const BlogItem *user)
 }
 
 /*
- * edit_user() (C1): change a user's name or properties. A null argument keeps
- * the current value. The function changes only the user item. If it changes
- * the name, it also queues a job: the worker then writes the name into the
- * user's posts, comments and likes.
+ * edit_user() (C1): change a user's name or properties. If an argument is
+ * null, the current value stays. The command itself changes only the user
+ * item. If the name changes, the command also queues a job: the worker then
+ * writes the name into the user's posts, comments and likes.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: a row lock
  * (FOR NO KEY UPDATE) on the user item.
@@ -204,13 +204,13 @@ edit_user(PG_FUNCTION_ARGS)
  * whether the user existed.
  *
  * From the commit on, no request returns items of the user. Under READ
- * COMMITTED, the function itself deletes about 200 of the user's posts,
- * comments and likes, but not those that other transactions have locked. It
- * queues a job: the worker then deletes the other items, and those that
- * concurrent transactions still write.
+ * COMMITTED, the command itself deletes about 200 of the user's posts,
+ * comments and likes, but skips those that other transactions have locked. It
+ * also queues a job. The worker then deletes all remaining items. These
+ * include items that concurrent transactions commit later.
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: a row lock (FOR UPDATE) on the
- * user item, for which the function waits; for each post, comment or like that
+ * user item, for which the command waits; for each post, comment or like that
  * it deletes, the locks of delete_post(), delete_comment() or delete_like(),
  * without waiting; row locks on the user's rows of the tables usernames and
  * jobs.

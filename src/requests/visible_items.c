@@ -13,9 +13,9 @@
 
 /*
  * Return whether a query returns an item that it has read. Queries do not
- * return items of users who are being deleted, nor comments and likes on their
- * posts. If the item is a post, subtract comments and likes of such users from
- * its counts.
+ * return items of users who are being deleted, nor comments and likes on posts
+ * by these users. If the item is a post, also subtract comments and likes by
+ * these users from its counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)

@@ -278,8 +278,8 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 }
 
 /*
- * What an error about the id of a user, post or comment says in its fields
- * (err_fields()).
+ * What an error about the id of a user, post or comment passes to
+ * err_fields().
  */
 typedef struct IdFields
 {

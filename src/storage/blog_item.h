@@ -34,8 +34,8 @@ typedef enum ItemType
 	ITEM_LIKE,
 	/*
 	 * a delta: a row of its own, with numbers that will be added to the counts
-	 * of a post. Concurrent likes and comments update deltas, so that they
-	 * need not all update the row of the post.
+	 * of a post. Concurrent transactions update deltas, so that they need not
+	 * all update the post's row.
 	 */
 	ITEM_DELTA
 } ItemType;
@@ -160,8 +160,8 @@ item_take(BlogItem *item, const BlogItem *other, Property prop)
 }
 
 /*
- * Return whether an item is hidden, by the item's author or an administrator.
- * Lists and counts leave hidden items out.
+ * Return whether an item is hidden. The item's author or an administrator can
+ * hide it. Lists and counts leave hidden items out.
  */
 static inline bool
 item_hidden(const BlogItem *item)

@@ -1,13 +1,14 @@
 /*
  * scan_execution.c
- *		Executing a custom scan, which replaces a function scan of one of
- *		blogstore's queries, and returns rows as they are read.
+ *		Executing a custom scan. It replaces a function scan of one of
+ *		blogstore's queries, and returns each row as soon as it is read.
  *
- * The custom scan does what the function scan would do. It checks EXECUTE for
- * the current user whenever execution starts. It evaluates the arguments once
- * for each loop. It counts a call in the server's function statistics and in
- * blogstore's request statistics. It reads with the statement's snapshot, by
- * the same code as the SQL function (requests/request_scan.c).
+ * The custom scan does what the function scan would do. It checks the current
+ * user's EXECUTE privilege whenever execution starts. It evaluates the
+ * arguments once for each loop. It counts a call in the server's function
+ * statistics and in blogstore's request statistics. It reads with the
+ * statement's snapshot, by the same code as the SQL function
+ * (requests/request_scan.c).
  *
  * The executor runs other code between two rows of an open scan. The request
  * statistics do not include the time, the buffers and the errors of that code.
@@ -247,9 +248,8 @@ take_item_tracked(QueryScanState *state, BlogItem *item)
 
 /*
  * Return a slot that can hold a whole result row of the query's SQL function.
- * The slot is made at the first call. Errors: 55000 if the row type has been
- * altered since then, which the owner of the type can do while a cursor is
- * open.
+ * The slot is made at the first call. Errors: 55000 if the owner of the row
+ * type has altered it since then. This is possible while a cursor is open.
  */
 static TupleTableSlot *
 row_slot(QueryScanState *state)
@@ -343,9 +343,9 @@ next_row(QueryScanState *state)
  * Read all remaining rows into a tuplestore, and end the query.
  *
  * Called when a cursor fetches a row in a subtransaction that began after the
- * scan. If the subtransaction has rewritten a leaf (CLUSTER), its rollback
- * removes the leaf's new files. So no leaf that was opened in the
- * subtransaction may stay open after it.
+ * cursor was opened. The subtransaction can rewrite a leaf (CLUSTER), and its
+ * rollback then removes the leaf's new files. The scan must therefore keep no
+ * leaf open that it has opened in the subtransaction.
  */
 static void
 read_rest(QueryScanState *state)
@@ -414,13 +414,13 @@ scan_access(ScanState *node)
  * ------------------------------------------------------------------------ */
 
 /*
- * ExecScan() recheck method, for EvalPlanQual: another transaction has updated
- * a row that was joined with a row of this scan, and the executor evaluates
- * the join again.
+ * ExecScan() recheck method, for EvalPlanQual. The executor evaluates a join
+ * again after another transaction has updated a row that was joined with a row
+ * of this scan.
  *
- * Does the same as ExecScanFetch() for a scan of a table: fetches this scan's
- * row from its rowmark. A scan without a rowmark is in a part of the plan that
- * is executed again, and returns its next row.
+ * Like ExecScanFetch() for a scan of a table, this method fetches the scan's
+ * row from its rowmark. If the scan has no rowmark, its part of the plan is
+ * executed again. The method then returns the scan's next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
@@ -468,8 +468,8 @@ scan_end(CustomScanState *node)
 /*
  * ReScanCustomScan callback: end the query. The next row that the executor
  * asks for begins the query again, with new arguments. The first loop of a
- * scan allocates in the executor's query context. The later loops use a
- * context of their own, which is reset for each loop.
+ * scan allocates in the executor's query context. All later loops allocate in
+ * a second context, which is reset before each of them.
  */
 static void
 scan_rescan(CustomScanState *node)

@@ -1,6 +1,6 @@
 /*
  * scan_explain.c
- *		What EXPLAIN shows of a custom scan that runs a query.
+ *		EXPLAIN of a custom scan that runs a query.
  *
  * Runs in backends.
  */

@@ -42,8 +42,9 @@ typedef struct ScanReads
 								 * in the feed */
 	int			leaves;			/* how many leaves were read in all loops; a
 								 * leaf that two loops read counts twice */
-	int			leaves_noted;	/* how many leaves of the current loop have
-								 * been added to "leaves" so far */
+	int			leaves_noted;	/* how many of the leaves that the current
+								 * loop has read are already counted in
+								 * "leaves" */
 } ScanReads;
 
 typedef struct QueryScanState

@@ -3,14 +3,15 @@
  *		Planning a call of one of blogstore's queries in FROM as a custom scan.
  *
  * The server calls set_rel_pathlist_hook for each relation in FROM. If the
- * relation is a call of a query, this file replaces the path of the function
- * scan by a custom path. The custom scan returns items as they are read, stops
- * at a LIMIT, and shows in EXPLAIN what it reads.
+ * relation is a call of a query's SQL function, this file replaces the path of
+ * the function scan by a custom path. The custom scan returns items as they
+ * are read, stops at a LIMIT, and shows in EXPLAIN what it reads.
  *
- * Some calls stay function scans: calls in another form, such as WITH
- * ORDINALITY or ROWS FROM with two functions; and calls of an SQL function
- * that does not call the library directly, for example because its owner has
- * added a SET clause. Calls in a target list are not replaced either.
+ * Calls in a target list are not replaced. Nor are calls in FROM in another
+ * form, such as WITH ORDINALITY or ROWS FROM with two functions. A call is
+ * also not replaced if the server would not call the library's C function
+ * directly. An example is an SQL function to which its owner has added a SET
+ * clause.
  *
  * The plan node contains the function call. The plan therefore depends on the
  * function, and any change of the function invalidates the plan.
@@ -59,8 +60,9 @@ static CustomScanMethods scan_methods[N_QUERIES];
  * ------------------------------------------------------------------------ */
 
 /*
- * Find the query whose C function a row of pg_proc names. Returns the query's
- * index in request_queries[], or -1 if the row names another function.
+ * Find the query to which a row of pg_proc belongs, by the name of the row's C
+ * function. Returns the query's index in request_queries[], or -1 if the row
+ * belongs to no query.
  */
 static int
 query_of_row(HeapTuple tuple)
@@ -87,8 +89,8 @@ query_of_row(HeapTuple tuple)
  * request_queries[], or -1 if the function runs no query.
  *
  * The result is also -1 if the server does not call the library's C function
- * directly for this SQL function. Examples are a function in another library,
- * a SET clause, or a plugin's hook around the call.
+ * directly. This is so if the SQL function has a SET clause, if a plugin has a
+ * hook around the call, or if the C function is in another library.
  */
 static int
 query_lookup(Oid funcid)
@@ -110,9 +112,9 @@ query_lookup(Oid funcid)
 }
 
 /*
- * Return whether a custom scan can evaluate the arguments of a call. It
- * evaluates them again in each loop. A function scan evaluates volatile
- * arguments only once, so the result is false for these. The planner has
+ * Return whether a custom scan can evaluate the arguments of a call. The
+ * result is false if an argument is volatile: a custom scan would evaluate it
+ * in each loop, but a function scan evaluates it only once. The planner has
  * already put named arguments in order and added defaults.
  */
 static bool
@@ -195,11 +197,11 @@ list_size(const Const *list)
 }
 
 /*
- * Return the factor by which to multiply the server's estimate of the number
- * of rows. The server's estimate ("rows") does not depend on the arguments of
- * the call. The better estimate is the page size, or the number of ids in the
- * argument, so the factor is that number divided by "rows". It is 1 if the
- * number is unknown.
+ * Return the factor by which to multiply "rows", the server's estimate of the
+ * number of rows. This estimate does not depend on the arguments of the call.
+ * A better estimate is the page size, or the number of ids in the argument.
+ * The factor is the better estimate, divided by "rows". It is 1 if the planner
+ * does not know the argument's value.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
@@ -285,8 +287,9 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
  * ------------------------------------------------------------------------ */
 
 /*
- * Find the columns of relation relid that "expressions" contain. Add those
- * that are missing to the lists *columns (of column numbers) and *tlist.
+ * Find the columns of relation relid in "expressions". Add each column to the
+ * lists *columns (of column numbers) and *tlist, unless they already contain
+ * it.
  */
 static void
 add_columns(List **tlist, List **columns, Index relid, Node *expressions)

@@ -25,8 +25,7 @@ PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
  * Set values[] and nulls[] to the fields of an item, in the order of the
- * columns of the item's row type. If the field hidden is null, return false
- * for it.
+ * columns of the item's row type. A null in the field hidden becomes false.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -91,8 +90,8 @@ string_value(JsonbValue *jv, char *s)
 
 /*
  * Convert a column value to a jsonb value. Counts become numbers, "hidden"
- * becomes a boolean, other values become strings. The default case is for
- * columns that the owner has added to the row type.
+ * becomes a boolean, all other values become strings. The owner can add
+ * columns of further types to the row type; the default case is for these.
  */
 static void
 column_value(JsonbValue *jv, Oid type, Datum value)
@@ -161,8 +160,9 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 
 /*
  * Convert a row to a document. The custom properties of the item come first.
- * If a custom property has the name of a column, the column replaces it. (Only
- * a statement of the owner on the table itself can store such a property.)
+ * If a custom property has the key of a column, only the column is in the
+ * document. (Only the owner can store such a property, by a statement on the
+ * table itself.)
  */
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)

@@ -3,8 +3,8 @@
  *		The custom properties of items, which clients choose.
  *
  * In the JSON document of an item, custom properties are keys of the same
- * object as the item's columns. They must therefore not have the name of a
- * column.
+ * object as the item's columns. Custom properties must therefore not have the
+ * key of a column, such as "postId".
  *
  * Runs in backends.
  */
@@ -112,8 +112,8 @@ properties_of_document(Jsonb *document, Datum *properties)
 }
 
 /*
- * Return whether a key is reserved: custom properties must not have it,
- * because it is the name of a column in documents.
+ * Return whether a key stands for a column in documents. Custom properties
+ * must not have such a key.
  */
 bool
 property_key_taken(const char *key)

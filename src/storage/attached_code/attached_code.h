@@ -1,8 +1,7 @@
 /*
  * attached_code.h
- *		Attached code is what the owner has added to blogstore's tables:
- *		triggers, and the expressions of constraints, defaults, generated
- *		columns and indexes.
+ *		Finding attached code, which is what the owner has added to blogstore's
+ *		tables, and protecting other roles from it.
  */
 #ifndef BLOGSTORE_ATTACHED_CODE_H
 #define BLOGSTORE_ATTACHED_CODE_H

@@ -11,11 +11,12 @@
  * C, and SQL functions with a parsed body (BEGIN ATOMIC) need no search_path.
  *
  * The search covers the functions in the stored expression trees of triggers,
- * constraints, defaults and indexes. It also covers the types in these trees:
- * domains, also within arrays, composite types and ranges. It does not cover
- * what these functions call in turn. It reads the expression trees as the
- * catalogs store them, because planning or evaluating them would run some of
- * the functions.
+ * constraints, defaults and indexes. It also covers the functions that belong
+ * to types in these trees: domains, composite types, ranges, and arrays of
+ * these. Functions that are called inside the body of another function are not
+ * found. The search reads the expression trees as the catalogs store them,
+ * because planning or evaluating the expressions would run some of the
+ * functions.
  *
  * Runs in any process.
  */
@@ -129,8 +130,8 @@ code_is_attached(Relation rel)
  * ------------------------------------------------------------------------ */
 
 /*
- * What the search has found so far. Functions and types of the server are left
- * out.
+ * The functions and types that the search has found so far, without those of
+ * the server.
  */
 typedef struct Search
 {
@@ -185,9 +186,8 @@ attached_init(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether pg_temp is the last schema of a search_path, and does not
- * occur in it before. The path is parsed as the server does it
- * (recomputeNamespacePath()).
+ * Return whether pg_temp is the last schema of a search_path, and occurs only
+ * there. The path is parsed as the server does it (recomputeNamespacePath()).
  */
 static bool
 path_is_pinned(const char *path)
@@ -235,8 +235,8 @@ function_path(HeapTuple function)
 }
 
 /*
- * Return whether a function is safe from the caller's search_path: it fixes
- * its own, with pg_temp last, or needs none.
+ * Return whether the caller's search_path cannot influence a function. Such a
+ * function fixes its own search_path, with pg_temp last, or needs none.
  */
 static bool
 function_is_pinned(Oid function)
@@ -303,8 +303,8 @@ function_pin_statement(Oid function)
 
 /*
  * Add a function to those that a search has found, unless the function is one
- * of the server's. A callback of check_functions_in_node(), which continues
- * because the result is false.
+ * of the server's. A callback of check_functions_in_node(). The result false
+ * lets check_functions_in_node() continue.
  */
 static bool
 add_function(Oid function, void *context)
@@ -343,8 +343,8 @@ search_family(Search *search, Oid family)
 }
 
 /*
- * Find the functions in the CHECK constraints of a domain, but not of its base
- * type (see search_type()).
+ * Find the functions in the CHECK constraints of a domain. search_type()
+ * searches the domain's base type.
  */
 static void
 search_domain_checks(Search *search, Oid domain)
@@ -588,8 +588,8 @@ search_triggers(Search *search, Relation rel)
 /*
  * Return the name of a deferrable constraint or trigger of a table; NULL if
  * there is none. Deferrable constraints and triggers are not allowed, because
- * the server could run them at the end of the transaction. There they would
- * run with the rights of the role that called blogstore, not of the owner.
+ * the server could run them at the end of the transaction. Their functions
+ * would then have the rights of the role that called blogstore.
  */
 char *
 attached_deferrable(Relation rel)

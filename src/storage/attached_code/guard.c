@@ -1,25 +1,25 @@
 /*
  * guard.c
- *		Protects the current role while code runs that the owner of blogstore's
- *		tables has attached to them, such as triggers.
+ *		Protects the current role while attached code runs. Attached code is
+ *		what the owner of blogstore's tables has added to them, such as
+ *		triggers.
  *
  * Attached code runs in the session of another role, or in the worker, which
- * is a superuser. This code must not use the rights of that role. So from
+ * is a superuser. Attached code must not use the rights of that role. So from
  * guard_enter() to guard_leave(), code runs as the owner, in a
- * security-restricted operation. There the server refuses SET ROLE, temporary
- * tables, deferred triggers, PREPARE, LISTEN, DISCARD and cursors WITH HOLD.
- * guard_check_statement() refuses DDL. guard_leave() restores all settings.
- * guard_enter() also resets the worker's replication origin. With that origin,
- * rows that attached code writes would not be decoded
- * (storage/bookkeeping/own_writes.c).
+ * security-restricted operation. In such an operation the server refuses SET
+ * ROLE, temporary tables, deferred triggers, PREPARE, LISTEN, DISCARD and
+ * cursors WITH HOLD. guard_check_statement() refuses DDL. guard_leave()
+ * restores all settings. guard_enter() also resets the worker's replication
+ * origin. With that origin, rows that attached code writes would not be
+ * decoded (storage/bookkeeping/own_writes.c).
  *
- * The opposite danger is that the calling role influences what attached
- * functions do. Against that, these functions must fix their search_path
- * (attached_functions.c).
+ * Conversely, the calling role must not influence what attached functions do.
+ * These functions must therefore fix their search_path (attached_functions.c).
  *
- * Calls of guard_enter() can nest. After an error, the abort of the
- * (sub)transaction leaves the guards that this (sub)transaction has entered.
- * Runs in any process that writes items.
+ * Calls of guard_enter() can nest. After an error, the abort of a
+ * (sub)transaction ends the guards that the (sub)transaction has entered. Runs
+ * in any process that writes items.
  */
 #include "postgres.h"
 
@@ -41,8 +41,8 @@ struct Guard
 {
 	Guard	   *outer;
 	/*
-	 * The nesting level of the (sub)transaction that called guard_enter(). If
-	 * this subtransaction aborts, the guard is left.
+	 * The nesting level of the (sub)transaction that called guard_enter(). The
+	 * abort of this (sub)transaction ends the guard.
 	 */
 	int			level;
 	/*
@@ -101,9 +101,9 @@ guard_leave(Guard *guard)
 
 /*
  * Check a utility statement before the server executes it. Errors: 42501 if
- * attached code executes DDL or SET CONSTRAINTS, that is, if the statement
- * runs between guard_enter() and guard_leave(). SET CONSTRAINTS is refused
- * because it would also affect the calling role's tables.
+ * the statement is DDL or SET CONSTRAINTS, and runs between guard_enter() and
+ * guard_leave(), that is, in attached code. SET CONSTRAINTS is refused because
+ * it would also affect the calling role's tables.
  */
 void
 guard_check_statement(Node *stmt)
