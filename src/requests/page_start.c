@@ -5,8 +5,8 @@
  *
  * A page begins after a position in the list, which the client gives as the
  * creation_date and id of a row. If the client's dates have milliseconds only
- * (JavaScript's Date), it passes the date without the microseconds. A plain
- * comparison with that date would skip rows of the same millisecond that
+ * (JavaScript's Date), the client passes the date without the microseconds. A
+ * plain comparison with that date would skip rows of the same millisecond that
  * follow the given row.
  *
  * So if the date has no microseconds, they may have been cut off. In this case

@@ -34,9 +34,9 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 /*
  * Define blogstore_<name>(), the C function behind the SQL function of a
  * command. This C function counts the request in the statistics, and calls
- * <name>(), which the file must define next. On a cluster, <name>() runs on
- * the node that stores the command's post. Errors of the C function: 55000 if
- * the library is not preloaded.
+ * <name>(). The file must define <name>() after this macro. On a cluster,
+ * <name>() runs on the node that stores the command's post. Errors of the C
+ * function: 55000 if the library is not preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -84,10 +84,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 
 /*
  * Define query_<name_>, the RequestQuery of a query, and blogstore_<name_>(),
- * the C function behind its SQL function. The file must define <name_>() next,
- * which begins the query (RequestQuery.begin). The last macro arguments
- * initialize fields of the RequestQuery. Errors of the C function: 55000 if
- * the library is not preloaded.
+ * the C function behind its SQL function. After this macro, the file must
+ * define <name_>(), which begins the query (RequestQuery.begin). The last
+ * macro arguments initialize fields of the RequestQuery. Errors of the C
+ * function: 55000 if the library is not preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \

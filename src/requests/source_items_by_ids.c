@@ -43,8 +43,8 @@ typedef struct IdList
 	int			nread;			/* number of ids that were looked up last; the
 								 * field "read" has their items */
 	int			given;			/* how many of these nread ids have been
-								 * handled: the item was returned, or does not
-								 * exist */
+								 * handled: their items were returned, or do
+								 * not exist */
 	int			leaves;			/* number of leaves that were read for earlier
 								 * ids of the array */
 } IdList;

@@ -285,8 +285,10 @@ typedef struct IdFields
 {
 	Container	container;
 	const char *argument;		/* the SQL argument that has the id */
-	const char *exists;			/* RULE_... if no item has the id */
-	const char *unique;			/* RULE_... if an item has the id already */
+	const char *exists;			/* the rule (RULE_...) that is broken if no
+								 * item has the id */
+	const char *unique;			/* the rule (RULE_...) that is broken if a new
+								 * item has an existing id */
 } IdFields;
 
 static const IdFields id_fields[] = {

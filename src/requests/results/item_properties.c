@@ -32,8 +32,8 @@
 #define MAX_PRINTED (256 * 1024)
 
 /*
- * The keys that custom properties must not have, sorted: the names of items'
- * columns in documents.
+ * The keys that custom properties must not have, sorted: the keys that stand
+ * for columns in documents.
  */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
