@@ -8,9 +8,9 @@
  * the views. That does no harm: the worker always writes the present state of
  * a post to its copies, so a change can be applied twice. When the worker
  * starts, it compares the row with the slot, to find out whether changes were
- * lost. That is so if the slot was recreated or advanced by hand, or if the
- * server is a promoted standby whose slot is ahead of the WAL that the standby
- * had received.
+ * lost. Changes are lost if the slot was recreated or advanced by hand. They
+ * are also lost if the server is a promoted standby, and its slot is ahead of
+ * the WAL that it had received.
  *
  * Runs in the worker and in backends.
  */

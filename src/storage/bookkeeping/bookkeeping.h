@@ -1,8 +1,8 @@
 /*
  * bookkeeping.h
- *		Access to the bookkeeping tables. They are small tables beside users,
- *		posts and feed, and hold blogstore's own state. Also functions to act
- *		as the owner of all these tables.
+ *		Access to the bookkeeping tables, small tables that hold blogstore's
+ *		own state. Also has the functions by which code acts as the owner of
+ *		blogstore's tables.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H
@@ -18,7 +18,7 @@
 #include "utils/tuplestore.h"
 
 /* ------------------------------------------------------------------------
- * job_queue.c: deletions, renames and rebuilds, which the worker does in steps
+ * job_queue.c: the jobs that the worker does in steps
  * ------------------------------------------------------------------------ */
 
 typedef enum JobKind
@@ -42,8 +42,8 @@ typedef enum JobKind
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
- * The phases that jobs of all kinds have. The column "phase" of blogstore.jobs
- * has the number of the phase. The phases of a rebuild are explained in
+ * Phases that jobs of several kinds have, as numbers in the column "phase" of
+ * blogstore.jobs. The phases of a rebuild are explained in
  * views/worker/views_rebuild.c. Those of other jobs are explained in
  * model/user_changes/user_items_sweep.c.
  */
@@ -88,7 +88,7 @@ typedef struct Job
 	pg_uuid_t	id;
 	JobKind		kind;
 	bool		has_user;
-	/* the user to be renamed or deleted */
+	/* the user to be renamed or deleted, if has_user is true */
 	pg_uuid_t	user_id;
 	/*
 	 * In an arrival: the table of the partition that has moved to this node;
@@ -98,7 +98,7 @@ typedef struct Job
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	/* the item in the partition after which the worker continues the job */
+	/* the last item of the partition that the worker has handled */
 	ItemPlace	place;
 	int64		done;
 	/* number of items that the job has to handle; -1 if not known */
@@ -175,8 +175,8 @@ typedef struct ViewState
 	/* short_form_stamp() when the views were built */
 	int64		short_form;
 	/*
-	 * Whether the feed has all posts that are not hidden. If so, list_feed()
-	 * need not read the container posts after the last row of the feed.
+	 * Whether the feed has all posts that are not hidden. If not, list_feed()
+	 * finds posts that are older than the feed in the container "posts".
 	 */
 	bool		feed_whole;
 } ViewState;
@@ -209,8 +209,8 @@ extern void applied_position_write(const AppliedPosition *position);
 extern void applied_position_forget(void);
 
 /*
- * The user id and security context before owner_begin(), which owner_end()
- * restores.
+ * The user id and security context that the process had before owner_begin().
+ * owner_end() restores them.
  */
 typedef struct OwnerScope
 {

@@ -35,11 +35,11 @@ static KeptPlan left_plan = {
 };
 
 /*
- * Return the ids of all committed jobs, as an array in the current memory
- * context, and set *count to their number. Leaves out two kinds of jobs, for
- * which a caller cannot wait. Parked jobs fail again until the owner has
- * repaired a table. Jobs of the current transaction are invisible to the
- * worker before the commit. Acts as the owner of blogstore's tables. Errors:
+ * Return the ids of the jobs for which a caller can wait, as an array in the
+ * current memory context, and set *count to their number. Leaves out parked
+ * jobs, which fail again until the owner has repaired a table. Also leaves out
+ * jobs that the current transaction has queued, because the worker does not
+ * see them before the commit. Acts as the owner of blogstore's tables. Errors:
  * 42501, 55000.
  */
 Datum
@@ -114,7 +114,7 @@ static KeptPlan progress_plan = {
 	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
 	" done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
-	/* only the owner can have made started_at infinite */
+	/* an infinite started_at, which the owner can write, counts as NULL */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
 	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",

@@ -1,7 +1,7 @@
 /*
  * job_queue.c
- *		The queue of jobs, in the table blogstore.jobs. A job is a deletion,
- *		rename or rebuild that the worker does in steps.
+ *		The queue of jobs, in the table blogstore.jobs. A job is work that the
+ *		worker does in steps (JobKind).
  *
  * A transaction that requests a job inserts a row. The worker decodes the
  * insert and does the job. After each step, the worker updates the row, so
@@ -13,9 +13,9 @@
  *		rename, deletion, arrival	model/user_changes/user_items_sweep.c
  *
  * Runs in backends and in the worker. The caller must act as the owner of
- * blogstore's tables (owner_begin()), unless a function's comment says that
- * the function does so. Errors of all functions that run statements: 42501,
- * and 55000 if the table is not as blogstore made it.
+ * blogstore's tables (owner_begin()). Some functions act as the owner
+ * themselves, as their comments say. Errors of all functions that run
+ * statements: 42501, and 55000 if the table is not as blogstore made it.
  */
 #include "postgres.h"
 
@@ -73,13 +73,14 @@ static const struct
 	}}
 };
 
-/* SQL statements find all jobs that have not begun by (phase = 0). */
+/* SQL statements use 0 for the phase of a job that has not begun. */
 StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 				 "a job that has not begun is in phase 0");
 
 /*
  * Return the JobKind with a given name; JOB_DELETION if the name is unknown.
- * Only the owner can have written an unknown name to blogstore.jobs.
+ * The owner may have written an unknown name to blogstore.jobs. The worker
+ * skips such a job (list_plan).
  */
 JobKind
 job_kind(const char *name)
@@ -141,8 +142,6 @@ queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job.
- *
  * user_id: the user to be renamed or deleted; NULL to correct the usernames in
  * all items, or to rebuild the views
  */
@@ -153,8 +152,8 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job, unless a job of the same kind and user is queued already, and
- * the worker has not begun it.
+ * Queue a job, unless the queue already has a job of the same kind and user
+ * that the worker has not begun.
  */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
@@ -378,7 +377,7 @@ job_lock(Job *job)
 }
 
 /*
- * Set the phase of a job, which then begins at the first partition. The caller
+ * Set the phase of a job. The phase begins at the first partition. The caller
  * has called job_lock(), and calls job_save() later.
  */
 void

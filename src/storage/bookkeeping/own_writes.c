@@ -8,17 +8,17 @@
  * example, pgoutput does so if the containers are published.
  *
  * The WAL records of commits and aborts must not have an origin. When a commit
- * has an origin, the server tracks the origin's progress. The server crashes
- * if the process has not called replorigin_session_setup(), which uses up one
- * of max_replication_slots. From PostgreSQL 16 on, the same is true for
- * aborts. So the origin (compat_write_origin) is reset before a transaction or
- * subtransaction can end:
+ * (or an abort, from PostgreSQL 16 on) has an origin, the server tracks the
+ * origin's progress. The server crashes if the process has not called
+ * replorigin_session_setup(). blogstore does not call that function, because
+ * the call uses up one of max_replication_slots. So the origin
+ * (compat_write_origin) is reset before a transaction or subtransaction can
+ * end:
  *
- * - by own_writes_run(), when the function that it calls returns or throws an
- *   error;
- * - by a callback, when the process exits;
- * - by guard_enter(), before triggers and other code of the owner's run, which
- *   can have subtransactions.
+ * - by own_writes_run(), when its callback returns or throws an error;
+ * - by an exit callback, when the process exits;
+ * - by guard_enter(), before code of the owner's such as a trigger runs. Such
+ *   code can have subtransactions.
  *
  * Runs in the worker. On a cluster, also runs in backends that write changes
  * to this node's views that the worker of another node has sent.
@@ -93,9 +93,9 @@ unmark_at_exit(void)
 }
 
 /*
- * Call write(arg) in the current transaction. Its changes get the worker's
- * replication origin, so that no worker decodes them. Changes that the owner's
- * triggers make do not get the origin.
+ * Call write(arg) in the current transaction. The changes that write() makes
+ * get the worker's replication origin, so that no worker decodes them. Changes
+ * that the owner's triggers make do not get the origin.
  *
  * make: create the replication origin if it does not exist
  *

@@ -4,10 +4,10 @@
  *		SPI: prepared statements, and statements over whole containers.
  *
  * A statement runs between guard_enter() and guard_leave() (guard.c), for two
- * reasons. First, names in the statement are then looked up in pg_catalog,
+ * reasons. First, names without a schema are then looked up in pg_catalog,
  * whatever the search_path of the session is. Second, a statement that writes
- * to a container can run code of the owner's, such as a trigger. So can the
- * planning of a statement. guard_enter() keeps this code from doing harm.
+ * to a container can run code of the owner's, such as a trigger. Planning a
+ * statement can run such code, too. guard_enter() keeps it from doing harm.
  *
  * Runs in any process, as the containers' owner. Except for plan_run(), the
  * functions are called between SPI_connect() and SPI_finish().
@@ -299,9 +299,10 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	SPIPlanPtr	made;
 
 	/*
-	 * If the tables have no statistics, the planner would choose nested loops,
-	 * or sorts for merge joins. Joins of single partitions and JIT compilation
-	 * cost more than they save.
+	 * Prevent plans that are slow over whole containers. Without statistics
+	 * of the tables, the planner would choose nested loops, or merge joins
+	 * with sorts. Partitionwise plans cost more than they save, and so does
+	 * JIT compilation.
 	 */
 	setting_change("enable_nestloop", "off");
 	setting_change("enable_mergejoin", "off");
@@ -309,8 +310,8 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	setting_change("enable_partitionwise_aggregate", "off");
 	setting_change("jit", "off");
 	/*
-	 * About a dozen plan nodes keep their memory until the statement ends.
-	 * Together they may use about maintenance_work_mem.
+	 * Each of about a dozen plan nodes may use work_mem until the statement
+	 * ends. Together they should use about maintenance_work_mem.
 	 */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)

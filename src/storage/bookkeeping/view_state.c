@@ -46,7 +46,7 @@ static KeptPlan write_whole_plan = {
 
 /*
  * The cache: whether queries may read the views (remembered_ready), and
- * whether that is still valid (memory.valid).
+ * whether this cached value is still valid (memory.valid).
  */
 static Remembered memory;
 static bool remembered_ready;
@@ -234,7 +234,7 @@ views_ready(Snapshot snapshot)
 
 /*
  * Record in blogstore.view_state that queries must not read the views, because
- * no worker will keep the views up to date. Standbys learn it from this row.
+ * no worker will keep the views up to date. Queries on standbys see this row.
  * Errors and locks: those of view_state_write().
  */
 void

@@ -175,8 +175,7 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 }
 
 /*
- * Return whether the key columns of an index contain all columns that identify
- * an item.
+ * Compare the key columns of an index with the columns that identify an item.
  */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
@@ -194,8 +193,8 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 
 /*
  * Return whether an index has the key columns of one of blogstore's own
- * indexes. An index that the owner has added to a table of the views could
- * reject rows, for example because an index entry becomes too long.
+ * indexes. If not, the owner has added the index. Such an index could reject
+ * rows, for example because an index entry becomes too long.
  */
 static bool
 index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)

@@ -1,12 +1,12 @@
 /*
  * cluster_calls.c
  *		Variables that say whether this database's containers are spread over
- *		a cluster, and which functions to call then.
+ *		a cluster, and which functions are called if so.
  *
  * src/cluster/ sets cluster_library and cluster_may_come when the library is
- * loaded. It clears cluster_may_come where there can be no cluster.
- * layout_cache.c sets cluster_spread and cluster_known from the catalogs, and
- * clears cluster_known on a relcache invalidation.
+ * loaded. It clears cluster_may_come later if the server cannot be part of a
+ * cluster. layout_cache.c sets cluster_spread and cluster_known from the
+ * catalogs, and clears cluster_known on a relcache invalidation.
  */
 #include "postgres.h"
 

@@ -5,8 +5,8 @@
  *
  * src/cluster/ is the topmost area of the source. It calls all other areas,
  * and they call it only through the struct ClusterCalls. Without a cluster,
- * most of these functions are not called. The comment of each function also
- * says what happens then ("On one machine, ...").
+ * most of these functions are not called. The sentence "On one machine, ..."
+ * in a function's comment says what happens instead.
  */
 #ifndef BLOGSTORE_CLUSTER_CALLS_H
 #define BLOGSTORE_CLUSTER_CALLS_H
@@ -32,7 +32,7 @@ struct _DestReceiver;
 /* How a table of a container is spread over the nodes of a cluster. */
 typedef struct SpreadTable
 {
-	/* Whether every node has all rows of the table, as a single partition. */
+	/* Whether the table is one partition, of which every node has all rows. */
 	bool		everywhere;
 	/* number of partitions, those on other nodes included */
 	int			n;
@@ -70,7 +70,8 @@ typedef enum ClusterStep
 	 * treatment on a cluster. The caller does the step.
 	 */
 	STEP_NOT_TAKEN,
-	STEP_DONE,
+	STEP_DONE,					/* job_step() did the step */
+	/* The job waits for an event, such as the end of transactions. */
 	STEP_HAS_TO_WAIT
 } ClusterStep;
 
@@ -81,16 +82,16 @@ typedef struct ClusterCalls
 	/*
 	 * Find out how a table is spread over the cluster. Sets *spread, allocated
 	 * in the current memory context. Returns false if the table is not spread.
-	 * Called even if there is no cluster. On one machine, blogstore reads the
-	 * partitions from the server's catalogs.
+	 * Called even if there is no cluster, and then returns false. On one
+	 * machine, blogstore reads the partitions from the server's catalogs.
 	 */
 	bool		(*read_partitions) (Oid table, SpreadTable *spread);
 
 	/*
 	 * Return whether "name" is a name that the cluster gives to a partition of
-	 * "table". Called even if there is no cluster. Also called during logical
-	 * decoding, so it looks at names only. On one machine, blogstore reads the
-	 * parent of a partition from pg_inherits.
+	 * "table". Looks only at the names, because it is called during logical
+	 * decoding. Called even if there is no cluster. On one machine, it is not
+	 * needed: pg_inherits says of which table a partition is.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
@@ -103,10 +104,10 @@ typedef struct ClusterCalls
 
 	/*
 	 * Keep the cluster from moving a partition off this node until the
-	 * transaction ends. A transaction calls this before it writes to the
-	 * partition. After the call, the caller looks up the partition of its key
-	 * again, because the partition may have moved before the call. map:
-	 * SpreadTable.map. On one machine, partitions do not move.
+	 * transaction ends. Called before a write to the partition. The partition
+	 * may have moved before the call. So the caller must look up the partition
+	 * of the key again after the call. map: SpreadTable.map. On one machine,
+	 * partitions do not move.
 	 */
 	void		(*hold_partition) (const void *map, int partition);
 
@@ -171,9 +172,9 @@ typedef struct ClusterCalls
 	void		(*settle) (bool write);
 
 	/*
-	 * Run an SQL function that writes, for example create_comment(). It runs
-	 * on the node that has the post named in its arguments, which can be
-	 * another node. On one machine, the caller calls the function.
+	 * Run an SQL function that writes, for example create_comment(). The
+	 * function runs on this or another node: on the one that has the post
+	 * named in the arguments. On one machine, the caller calls the function.
 	 */
 	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
 
@@ -187,11 +188,11 @@ typedef struct ClusterCalls
 	/*
 	 * Look for a post among the copies of a user's posts, and set *date to the
 	 * post's creation date. The post itself may be on another node. Returns
-	 * false if there is no such copy, or it lies outside of the range from
-	 * "from" to "end". On one machine, the caller looks up the post by its id.
+	 * false if no copy of the post is found between "from" and "end". On one
+	 * machine, the caller looks up the post by its id.
 	 *
-	 * from: the earliest creation date
-	 * end: the copy must come before this creation date and id
+	 * from: the earliest creation date of copies to look at
+	 * end: a creation date and id; only copies before it are looked at
 	 */
 	bool		(*find_post_of_user) (const pg_uuid_t *user_id, const pg_uuid_t *id,
 									  TimestampTz from, const struct Cursor *end,
@@ -205,8 +206,8 @@ typedef struct ClusterCalls
 	 * transaction that has called views_lock(). On one machine, the caller
 	 * updates them in this database.
 	 *
-	 * dirty: the keys of everything that the worker has decoded
-	 * posts, n: the keys of the posts among them
+	 * dirty: the dirty set, which can have keys of users, too
+	 * posts, n: the keys of the posts in the dirty set
 	 */
 	void		(*refresh_batch) (const struct DirtySet *dirty, const struct PostKey *posts,
 								  int n);
@@ -220,8 +221,8 @@ typedef struct ClusterCalls
 
 	/*
 	 * Correct the feed rows of this node's posts, and let all nodes send their
-	 * feed rows to each other again. On one machine, the worker reads the
-	 * newest posts, and writes the differences to the feed.
+	 * feed rows to each other again. On one machine, the worker compares the
+	 * feed with the newest posts, and corrects the feed.
 	 */
 	void		(*make_feed) (void);
 
@@ -233,12 +234,13 @@ typedef struct ClusterCalls
 	ClusterStep (*job_step) (struct Job *job);
 
 	/*
-	 * Called at the end of each round of the worker's main loop, outside of a
-	 * transaction. Sends changes of the views to other nodes. Also tells each
-	 * other node whether it has received all changes of this node's posts.
+	 * Send changes of the views to the other nodes. Also tell each of these
+	 * nodes whether the node has received all changes of this node's posts.
 	 * Readers may use the views only while the views of all nodes are up to
-	 * date. Returns true if the worker should begin its next round at once. On
-	 * one machine, readers use the views as soon as these are up to date.
+	 * date. Called at the end of each round of the worker's main loop, outside
+	 * of a transaction. Returns true if the worker should begin its next round
+	 * at once. On one machine, readers may use the views when the worker has
+	 * brought the views up to date.
 	 */
 	bool		(*worker_turn) (struct Worker *worker);
 
@@ -272,9 +274,9 @@ typedef struct ClusterCalls
 	/* Operations */
 
 	/*
-	 * For create_containers(): create the parts of the containers that are
-	 * missing, on all nodes. Returns false if the containers are not to be
-	 * spread over a cluster. The caller then creates them on this machine.
+	 * For create_containers(): create all missing tables of the containers, on
+	 * all nodes. Returns false if the containers are not to be spread over a
+	 * cluster. The caller then creates them on this machine.
 	 * Called even if there are no containers yet.
 	 *
 	 * distributed: the argument of create_containers(). If it is NULL, the
@@ -372,8 +374,7 @@ extern const ClusterCalls *cluster_look(void);
  * Return the functions to call if this database's containers are spread over
  * the nodes of a cluster; NULL if they are on this machine alone. The result
  * can change whenever the process accepts invalidation messages. A function
- * that must not treat the containers first as spread and then as not spread
- * calls this once, and keeps the result.
+ * that needs the same result throughout calls this once, and keeps the result.
  */
 static inline const ClusterCalls *
 cluster_calls(void)

@@ -125,9 +125,9 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 /*
  * Lock all leaves of a container in AccessShareLock mode, until the
  * transaction ends. Called before an SQL statement that reads the whole
- * container. Without a leaf that is missing or being detached, the statement
- * would take the leaf's items for deleted. Errors: 55000 if a leaf or
- * partition is missing.
+ * container. If a leaf were missing or being detached, the statement would
+ * take the leaf's items for deleted. Errors: 55000 if a leaf or partition is
+ * missing.
  */
 void
 container_require_whole(Container container)

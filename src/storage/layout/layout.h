@@ -4,7 +4,7 @@
  *		exist, and which partitions and leaves they have.
  *
  * The tables users and posts are hash-partitioned by user id or post id. Each
- * of these partitions is list-partitioned by the column type, so that every
+ * of these partitions is list-partitioned by the column "type", so that every
  * item type has a table of its own, a leaf. The feed is list-partitioned only.
  * Code outside of storage/layout/ and storage/rows/ does not use leaves. It
  * names a hash partition by a number:
@@ -40,9 +40,9 @@ layout_stamp(void)
 
 /*
  * The tables that SQL statements of blogstore name. On one machine, users and
- * the copies of posts are both in the table users, and differ in the column
- * type. On a cluster, users are in USER_ITEMS_TABLE instead, a table of which
- * every node has all rows.
+ * the copies of posts are both in the table users. The column "type" tells
+ * them apart. On a cluster, users are in USER_ITEMS_TABLE instead, a table of
+ * which every node has all rows.
  */
 #define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"

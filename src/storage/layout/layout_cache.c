@@ -237,8 +237,8 @@ load_user_items(CachedContainer *cc)
 
 /*
  * Read the layout of a container, with all partitions. Locks only one table at
- * a time. Some DDL commands lock a partition before its parent, and could
- * deadlock with a process that locks both.
+ * a time, because some DDL commands lock a partition before its parent. Such a
+ * command could deadlock with a process that locks both.
  *
  * root: the container's table, which the caller has opened and checked. This
  * function closes it.
@@ -446,8 +446,8 @@ layout_find(Container container, bool whole)
 
 	Assert(IsTransactionState());
 	/*
-	 * An invalidation may arrive while the layout is being read. Then read the
-	 * layout again. That does not happen a hundred times in a row.
+	 * If an invalidation arrives while the layout is being read, read the
+	 * layout again. A hundred invalidations in a row do not occur.
 	 */
 	for (int tries = 0; tries < 100; tries++)
 	{

@@ -45,8 +45,8 @@ typedef struct CachedLeaf
 	uint32		changes;
 	/*
 	 * Whether the struct fields below were read from the catalogs after the
-	 * last invalidation of the leaf. Only those elements of "index" were read
-	 * whose element of "looked" is true.
+	 * last invalidation of the leaf. In the array "index", only the elements
+	 * for which looked[path] is true were read.
 	 */
 	bool		known;
 	/*
@@ -107,15 +107,15 @@ typedef struct Partitions
 {
 	bool		sparse;
 	int			n;				/* partitions have the numbers 0 to n - 1 */
-	/* whether every key has a partition, so that none is missing */
+	/* whether every key has a partition; not the opposite of "sparse" */
 	bool		whole;
 	/* whether the container is hash-partitioned; false for the feed */
 	bool		hashed;
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
 	/*
-	 * Cached hashes of keys. The last byte of a key is the index of its hash
-	 * in this array.
+	 * Cached hashes of keys. The last byte of a key determines the element
+	 * that caches the key's hash.
 	 */
 	KeptHash	kept[KEPT_HASHES];
 	int			modulus;
@@ -149,9 +149,9 @@ typedef struct Partitions
 } Partitions;
 
 /*
- * A value in place of a partition's number: the sparse layout (which has only
- * the partitions used so far) does not contain the partition, but it may
- * exist.
+ * A value in place of a partition's number. It says that the partition may
+ * exist, but is not in the sparse layout, which has only the partitions used
+ * so far.
  */
 #define UNPROVEN (NO_PARTITION - 1)
 
@@ -171,7 +171,7 @@ typedef enum HintKind
 	 * remainder. HintKey.number is the remainder.
 	 */
 	HINT_PARTITION,
-	/* The hint is the OID of a leaf. HintKey.number is its ItemType. */
+	/* The hint is the OID of a leaf. HintKey.number is the leaf's ItemType. */
 	HINT_LEAF
 } HintKind;
 

@@ -67,14 +67,14 @@ typedef struct LeafWanted
 } LeafWanted;
 
 /*
- * Whether the key columns of a unique index contain all columns that identify
- * an item.
+ * How the key columns of a unique index relate to the columns that identify an
+ * item.
  */
 typedef enum KeyCover
 {
-	KEY_NOT_COVERED,
-	KEY_COVERED,
-	KEY_COVERED_AND_MORE
+	KEY_NOT_COVERED,			/* the index lacks one of these columns */
+	KEY_COVERED,				/* the index has just these columns */
+	KEY_COVERED_AND_MORE		/* the index has further columns */
 } KeyCover;
 
 /* access_paths.c */

@@ -3,10 +3,10 @@
  *		Checks that the table named by a hint is the wanted partition or leaf.
  *
  * A hint is an OID that a backend has left in shared memory (shared_hints.c),
- * and that may be out of date. The check reads only this table's own catalog
- * rows: its parent, and its partition bound. The parent's partition descriptor
- * (RelationGetPartitionDesc()) would tell this, too, but the server reads all
- * partitions to build it.
+ * and that may be out of date. The check reads the parent and the partition
+ * bound from the table's own catalog rows. The parent's partition descriptor
+ * (RelationGetPartitionDesc()) contains the same information, but the server
+ * reads all partitions to build the descriptor.
  *
  * If in doubt, the check fails, for example while a partition is being
  * detached (DETACH PARTITION ... CONCURRENTLY). The caller then reads the

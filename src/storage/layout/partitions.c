@@ -90,7 +90,7 @@ load_spread(Partitions *partitions, Container container, Relation root)
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	/* at least 1, for partition 0 of the users */
+	/* at least 1, because the leaf for users is always that of number 0 */
 	partitions->n = Max(spread.n, 1);
 	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
@@ -467,13 +467,14 @@ compare_attached(const ListCell *a, const ListCell *b)
 }
 
 /*
- * Return a hash of all partitions and leaves of the tables "root". The hash
- * includes the xmin of each partition's row in pg_inherits. So the hash also
- * changes if a partition is detached and attached again. Unlike
- * pg_partition_tree(), this locks no partition, so it does not block DDL.
+ * Return a hash of all partitions and leaves of the tables in the array
+ * "root". The hash includes the xmin of each partition's row in pg_inherits.
+ * So the hash also changes if a partition is detached and attached again.
+ * Unlike pg_partition_tree(), this function locks no partition, so it does not
+ * block DDL.
  *
- * The worker stores the hash, and rebuilds the views when it changes. So if
- * you change this function, every server rebuilds its views once.
+ * The worker stores the hash, and rebuilds the views when the hash changes. So
+ * if you change this function, every server rebuilds its views once.
  */
 int64
 partitions_number(const Oid *root, int nroots)

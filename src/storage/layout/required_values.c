@@ -43,8 +43,8 @@ item_required(ItemType type)
 }
 
 /*
- * Return a bit mask of the fields that identify an item of a type, and the
- * item's author. Callers that delete or rewrite an item need only these.
+ * Return a bit mask of the fields that identify an item of a type and name its
+ * author. Callers that delete or rewrite an item need only these fields.
  */
 uint32
 item_identity(Container container, ItemType type)
@@ -67,9 +67,9 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Return a bit mask of the fields that a caller needs of an item that it has
- * locked. Of a copy of a post or a feed row, callers need only the fields that
- * identify the row, because the worker writes all other columns anew.
+ * Return a bit mask of the fields that the caller needs in a locked item. In a
+ * view's row, the caller needs only the fields of item_identity(), because the
+ * worker writes all other columns anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)

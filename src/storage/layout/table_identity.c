@@ -1,6 +1,6 @@
 /*
  * table_identity.c
- *		Tells of which container and item type the rows of a table are.
+ *		Finds the container and the item type to which a table's rows belong.
  *
  * The output plugin calls these functions during logical decoding, when the
  * catalogs show a state of the past. They therefore do not use the cached
@@ -58,8 +58,8 @@ is_of_container(Oid root, Oid nsp, Container container)
 /*
  * Set *container to the container that has a table as its partition, at any
  * level. Returns false if there is none, or if the table is being detached
- * (DETACH PARTITION ... CONCURRENTLY, which may stop half-way). The topmost
- * ancestor must be in blogstore's schema.
+ * (DETACH PARTITION ... CONCURRENTLY). The topmost ancestor must be in
+ * blogstore's schema.
  */
 bool
 table_container(Oid table, Container *container)
@@ -76,8 +76,8 @@ table_container(Oid table, Container *container)
 }
 
 /*
- * Return whether "name" is the name of a partition of the table of users that
- * exists only on a cluster (USER_ITEMS_TABLE).
+ * Return whether "name" is the name of a partition of USER_ITEMS_TABLE, which
+ * holds the users on a cluster.
  */
 bool
 table_holds_user_items(const char *name)

@@ -33,8 +33,8 @@
 #include "utils/uuid.h"
 
 /*
- * Return a new struct LayoutProblem, in the current memory context. Its rule
- * is RULE_UNALTERED.
+ * Return a new struct LayoutProblem, in the current memory context, for a
+ * table that the owner has altered.
  */
 LayoutProblem *
 shape_problem(char *message, const char *hint)
@@ -393,9 +393,9 @@ shape_root_columns(Relation root, Container container)
  *
  * These are the leaves of the views (the copies of posts in users, and the
  * feed) and the bookkeeping tables. A trigger, constraint or index that the
- * owner adds to such a table could reject the worker's rows, at each retry
- * again. So the worker does not write to a table that has such an addition.
- * Only the catalogs are read.
+ * owner adds to such a table could reject the worker's rows, and would do so
+ * at each retry. So the worker does not write to a table that has such an
+ * addition. Only the catalogs are read.
  * ------------------------------------------------------------------------ */
 
 /*
@@ -410,11 +410,10 @@ shape_is_view(Container container, ItemType type)
 }
 
 /*
- * Return a description of a trigger, a foreign key in either direction, or a
- * deferrable key of an open table; NULL if there is none. Example: a trigger,
- * "audit". The owner must not add such things to a table to which only
- * blogstore writes. Foreign keys and deferrable keys are found by their
- * internal triggers. Internal triggers of other extensions are ignored.
+ * Like shape_addition(), but looks only for a trigger, a foreign key in either
+ * direction, and a deferrable key. Foreign keys and deferrable keys are found
+ * by their internal triggers. Internal triggers of other extensions are
+ * ignored.
  */
 static char *
 added_trigger(Relation rel)
@@ -437,10 +436,10 @@ added_trigger(Relation rel)
 }
 
 /*
- * Return a description of something that the owner has added to an open table
- * to which only blogstore writes, such as: a trigger, "audit". The caller's
- * message is "the table has ...". Returns NULL if the owner has added nothing.
- * Does not look at indexes and NOT NULL columns.
+ * Return words for an error message, such as: a trigger, "audit". They name
+ * something that the owner has added to an open table to which only blogstore
+ * writes. Returns NULL if the owner has added nothing. Does not look at
+ * indexes and NOT NULL columns.
  *
  * own_check: the name of the CHECK constraint that blogstore itself has
  * created on the table; NULL if it has none
@@ -473,7 +472,8 @@ shape_addition(Relation rel, const char *own_check)
 
 /*
  * Return whether blogstore always writes a value to a column of a view's
- * table. If the owner makes such a column NOT NULL, that rejects no row.
+ * table. If the owner makes such a column NOT NULL, the constraint rejects no
+ * row.
  */
 static bool
 view_fills(const char *column)
