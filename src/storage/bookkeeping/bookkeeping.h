@@ -118,7 +118,8 @@ typedef struct Job
 
 /*
  * SQL that selects the ids of renamed users whose new name is not in all of
- * their items yet. A NULL in the result stands for all users.
+ * their items yet. Leaves out users whose rename is parked. A NULL in the
+ * result stands for all users.
  */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \

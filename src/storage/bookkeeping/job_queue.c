@@ -220,7 +220,7 @@ static KeptPlan restart_sweeps_plan = {
 /*
  * Let the worker begin all queued renames, deletions and arrivals anew. Called
  * after a partition was attached, because jobs that had begun may have missed
- * the items in it.
+ * the items in that partition.
  */
 void
 jobs_restart_sweeps(void)

@@ -27,8 +27,8 @@
 /*
  * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called in
  * transactions of the worker, and of other processes that do its work. While
- * the worker waits for a lock, it blocks others with the locks that it already
- * has. After a timeout the transaction aborts, and is tried again.
+ * the worker waits for a lock, the locks that it already has block other
+ * processes. After a timeout the transaction aborts, and is tried again.
  */
 void
 limit_lock_waits(void)

@@ -192,7 +192,7 @@ check_result(const KeptPlan *plan, int rc)
  * of SPI_execute_plan(), which is not negative. The rows are in SPI_tuptable.
  *
  * values, nulls: the statement's parameters, as for SPI_execute_plan()
- * read_only: the statement only reads, with the active snapshot
+ * read_only: true if the statement only reads; it uses the active snapshot
  *
  * Errors: 55000, and those of the statement. Locks, to the end of the
  * transaction: RowExclusiveLock on each table that the statement names, or

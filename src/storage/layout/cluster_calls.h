@@ -306,7 +306,7 @@ typedef struct ClusterCalls
 
 	/*
 	 * verify() must not report a difference that a worker has yet to correct.
-	 * These functions tell verify() about which posts it must be silent.
+	 * These functions find the posts that may have such a difference.
 	 *
 	 * At its beginning, verify() calls views_look_begin(). That function
 	 * records, for the worker of each node, the last round of the main loop

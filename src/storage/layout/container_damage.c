@@ -159,10 +159,10 @@ check_container(Container container)
 
 /*
  * Raise an error (55000) if any table of the containers cannot be used.
- * Returns false if a table could not be checked, because its lock was not
- * available or the layout has changed; the caller then calls this again. Waits
- * for locks on the tables users, posts and feed, but not for locks on their
- * partitions.
+ * Returns false if a table could not be checked: the table's lock was not
+ * available, or the layout has changed. The caller then calls this again.
+ * Waits for locks on the tables users, posts and feed, but not for locks on
+ * their partitions.
  */
 bool
 containers_check(void)

@@ -200,8 +200,8 @@ partition_taking(Container container, ItemType type, const pg_uuid_t *key)
 
 /*
  * Return the table of a partition; InvalidOid if the partition is on another
- * node of a cluster. If a partition moves to another node and back, it gets a
- * new table. Errors: 55000.
+ * node of a cluster. If a partition moves to another node and back, the
+ * partition gets a new table. Errors: 55000.
  */
 Oid
 partition_table(Container container, int partition)

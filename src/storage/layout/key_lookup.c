@@ -15,7 +15,7 @@
  * container's table. All three tables must have one owner. If so, the
  * partition and the leaf are added to a sparse layout, one in which other
  * partitions may be missing. A relcache invalidation of a table makes a sparse
- * layout invalid, as it does a whole one. If a hint is missing or wrong, the
+ * layout invalid, and also a whole one. If a hint is missing or wrong, the
  * backend reads the whole layout, and leaves new hints.
  *
  * Runs in any process.

@@ -375,8 +375,8 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 /*
  * Lock and open a leaf that is in the cached layout, and check that the leaf
  * can be used. Returns false if the leaf was not opened. *problem then says
- * why the leaf cannot be used; if *problem is NULL, the cache was out of date,
- * and the caller looks the leaf up again.
+ * why the leaf cannot be used. If *problem is NULL, the cache was out of date,
+ * and the caller looks up the leaf again.
  */
 static bool
 leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
@@ -429,7 +429,7 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
  * To read, a lock on the leaf alone is enough, because dropping or detaching a
  * partition locks its leaves, too. The cached layout may have been out of date
  * before the lock was acquired. So the leaf is looked up and locked again
- * until the cache is valid under the lock.
+ * until the cache is valid while the lock is held.
  */
 void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)

@@ -26,8 +26,8 @@
 
 /*
  * The size of the hash table of hints. Each bucket holds eight hints and fills
- * a cache line. The hints of three databases fit in, if each container has
- * 1,024 partitions.
+ * a cache line. The hash table has room for the hints of three databases in
+ * which each container has 1,024 partitions.
  */
 #define BUCKET_SIZE 8
 #define N_BUCKETS 4096

@@ -185,7 +185,7 @@ is_column(Oid relid, AttrNumber attno, Property prop)
  * of the text column "type", with the default operator class and collation.
  *
  * strategy: HASH or LIST (PARTITION_STRATEGY_...)
- * column: the field that the partition column must be
+ * column: the field whose column must be the partition key
  */
 static bool
 key_is(Oid relid, char strategy, Property column)
