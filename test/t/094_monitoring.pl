@@ -67,7 +67,8 @@ sub metrics
 
 my %metric = metrics();
 is($metric{'blogstore_worker_info{datname="blog",state="running"}'}, 1, 'the state of the worker');
-is($metric{'blogstore_worker_last_error_time_seconds{datname="blog"}'} // 'NaN', 'NaN', 'no error');
+is($metric{'blogstore_worker_last_error_time_seconds{datname="blog",state="running"}'}, 'NaN', 'no error');
+cmp_ok($metric{'blogstore_worker_retained_bytes{datname="blog",state="running"}'}, '>', 0, 'the WAL that its slot retains');
 is($metric{'blogstore_requests_calls{datname="blog",function="create_post"}'}, 20, 'calls of a request');
 is($metric{'blogstore_requests_calls{datname="blog",function="delete_user"}'}, 0, '... and of one that nobody has called');
 cmp_ok($metric{'blogstore_requests_seconds{datname="blog",function="create_post"}'}, '>', 0, '... and their time');
