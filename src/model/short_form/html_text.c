@@ -291,11 +291,11 @@ skip_tag(HtmlText *html, bool is_end)
 typedef enum Markup
 {
 	MARKUP_NONE,				/* no markup; the "<" is text */
-	MARKUP_UNDECIDED,			/* depends on bytes after the end of the
-								 * source, which the caller has not passed
-								 * (html->cut) */
-	MARKUP_SILENT,				/* markup that does not separate words */
-	MARKUP_SPACE				/* a tag that separates words */
+	MARKUP_UNDECIDED,			/* undecided: depends on later bytes, which the
+								 * caller has not passed (html->cut) */
+	MARKUP_SILENT,				/* markup that adds nothing to the text */
+	MARKUP_SPACE				/* a tag that separates words, as white space
+								 * does */
 } Markup;
 
 /*
@@ -339,9 +339,8 @@ skip_markup(HtmlText *html)
 typedef enum Reference
 {
 	REFERENCE_NONE,				/* no reference; the "&" is text */
-	REFERENCE_UNDECIDED,		/* depends on bytes after the end of the
-								 * source, which the caller has not passed
-								 * (html->cut) */
+	REFERENCE_UNDECIDED,		/* undecided: depends on later bytes, which the
+								 * caller has not passed (html->cut) */
 	REFERENCE_READ				/* a character reference */
 } Reference;
 
@@ -361,8 +360,8 @@ numbered_character(uint32_t number)
 }
 
 /*
- * Make a code point, converted to UTF-8, the text of the current token
- * (html->text and html->bytes).
+ * Convert a code point to UTF-8, and store the result as the text of the
+ * current token (html->text and html->bytes).
  */
 static void
 take_character(HtmlText *html, uint32_t c)
@@ -415,7 +414,7 @@ read_number(HtmlText *html, const char *at)
 
 /*
  * Find a name in html_names. Returns a pointer to the characters that the name
- * stands for, which end at a line feed, or NULL if there is no such name.
+ * stands for; a line feed follows them. Returns NULL if there is no such name.
  *
  * has_semicolon: whether a semicolon follows the name. Only some names are
  *		valid without it.
@@ -447,8 +446,8 @@ find_name(const char *name, size_t length, bool has_semicolon)
 
 /*
  * Read a named character reference. Sets html->text to the characters that the
- * reference stands for, and moves html->at to the position after it. If
- * several names match, the longest is taken.
+ * reference stands for, and moves html->at to the position after the
+ * reference. If several names match, the function takes the longest.
  *
  * name: the position after the "&".
  */
@@ -517,11 +516,12 @@ refers_to_space(const HtmlText *html)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return the position of the next character c after html->at, or the end of
- * the source.
+ * Return the position of the next occurrence of the character c after
+ * html->at, or the end of the source if there is none.
  *
- * known: the last result for this c. It is returned again as long as it lies
- *		after html->at, so that no byte is searched twice.
+ * known: the last result for this c; NULL before the first call. If this
+ *		position is still after html->at, it is returned again, so that no byte
+ *		is searched twice.
  */
 static const char *
 next_such(const HtmlText *html, const char **known, char c)
