@@ -58,8 +58,9 @@ typedef enum FindingColumn
  * Compares the table usernames with the users. KEYED_NAMES is a relation of
  * all users with the keys of their names (the case-folded names), which C code
  * has computed. Returns a finding for each user who has no row with the key of
- * the user's name. Also returns a finding for each row with another key. Rows
- * of users whose name is null are left out.
+ * the user's name. Also returns a finding for each row of "usernames" whose
+ * key is not that of its user's name. Rows of users whose name is null are
+ * left out.
  *
  * registry: the table usernames; on a cluster, the part of it on this node
  */

@@ -52,7 +52,8 @@
 #include "utils/uuid.h"
 
 /*
- * Times in ms.
+ * Times in ms. verify() compares the views with the posts, and waits for the
+ * worker before and after this comparison.
  *
  * FIRST_WAIT: longest wait for the worker before the comparison
  * FIRST_WAIT_OF_WRITER: the same, if the current transaction has written and

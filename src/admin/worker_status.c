@@ -585,7 +585,8 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 
 /*
  * Return a list of the OIDs of the databases that may have containers: this
- * database, and those that have an entry or a slot of blogstore.
+ * database, and those that have an entry in shared memory (WorkerEntry) or a
+ * replication slot of blogstore.
  */
 static List *
 databases_to_show(void)

@@ -305,8 +305,8 @@ take_texts(const Import *import, const ItemWriter *writer,
  *
  * If the post becomes hidden, add it to receiver->hidden. It stays in the
  * views until import_hide_posts() is called at the end of the import. That
- * function takes the views' lock (views_lock()), so all posts must be locked
- * before.
+ * function takes the views' lock (views_lock()). No post may be locked after
+ * this lock, so it is taken last.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,

@@ -263,10 +263,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
  *
  * holder: the user who has the row's name now, according to the table
  *	"usernames"
- * own: true if the name changes, and the holder is the row's own user, because
- *	the old and the new name have the same key
+ * own: true if the name changes, and the holder is the row's own user. The old
+ *	and the new name have the same key then.
  * claimed: true if the holder is another user; valid only for users who get a
- *	name (NAMED)
+ *	name in this import
  */
 #define USERS_WITH_HOLDERS \
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
@@ -358,8 +358,9 @@ const char *const import_refuse_names_sql =
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
 /*
- * Counts the users whose name another user has now, if that other user may get
- * a new name in this import.
+ * Counts the users whose name another user has now. It runs after
+ * import_refuse_names_sql, so each of these holders may get a new name in this
+ * import.
  */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";

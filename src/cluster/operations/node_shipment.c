@@ -44,10 +44,10 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 }
 
 /*
- * Call a function on a node group. If the function returns a boolean
- * (call->flag) that is false, throw the error that another transaction has
- * interfered with the import. If the function returns items, pass each of them
- * to call->take().
+ * Call a function on a node group. If call->flag is set, the function returns
+ * a boolean. If this is false, throw the error that another transaction has
+ * interfered with the import. If call->flag is not set, the function returns
+ * items. Pass each of them to call->take().
  */
 static void
 call_node(const Import *import, const NodeCall *call, int group,

@@ -169,9 +169,9 @@ send_rows(OtherNode *other, Sending what, const Datum *row, int n)
 }
 
 /*
- * Send rows to one node from the worker. If the call fails, send the rows one
- * by one, because the node may have refused it for a single row. The keys of
- * rows that could not be sent are stored in the table "unsent".
+ * Send rows to one node from the worker, all in one call. If this call fails,
+ * send the rows one by one, because a single row may have made it fail. The
+ * keys of rows that could not be sent are stored in the table "unsent".
  */
 static void
 send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n)

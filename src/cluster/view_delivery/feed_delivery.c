@@ -10,8 +10,8 @@
  * committed the changes before the shard can be moved.
  *
  * A node may not know which rows another node has. It then sends all feed rows
- * of its shards, and the other node deletes all other feed rows of these
- * shards.
+ * of its shards. The receiving node deletes the feed rows of these shards that
+ * it has not received.
  *
  * Runs in the worker, and in a backend for repair(). The backend writes only
  * the feed of its own node, and lets the worker send the rows.

@@ -55,7 +55,7 @@ typedef enum StagedColumn
 	STAGED_NAME_KEY,
 	/*
 	 * Another name for a user who cannot have the name in the source
-	 * (other_name.c), and the key of that name.
+	 * (other_name.c). The key is that of this other name.
 	 */
 	STAGED_OTHER_NAME,
 

@@ -205,9 +205,10 @@ sweep_begin(const Job *job)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
 	/*
-	 * An arrival writes the name of each item's author, and the author may not
-	 * exist yet. So note the transactions that may be writing users, too: one
-	 * of these transactions may insert the author.
+	 * The job for a partition that was moved to this node (JOB_ARRIVAL)
+	 * writes the name of each item's author, and the author may not exist
+	 * yet. So note the transactions that may be writing users, too: one of
+	 * these transactions may insert the author.
 	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,

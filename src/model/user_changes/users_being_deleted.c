@@ -326,9 +326,9 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * count_hidden() scans all comments or likes on the post if there are at most
- * FEW for each user being deleted. Otherwise it scans the items of each of
- * these users.
+ * If the post has at most FEW * n comments or likes, where n is the number of
+ * users being deleted, count_hidden() scans all of them. Otherwise it scans
+ * the items of each of these users.
  */
 #define FEW 20
 

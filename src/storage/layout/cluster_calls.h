@@ -97,8 +97,9 @@ typedef struct ClusterCalls
 
 	/*
 	 * Return the number of the partition that takes a key, even if it is on
-	 * another node; NO_PARTITION if there is none. map: SpreadTable.map. On
-	 * one machine, blogstore computes the partition from the key's hash.
+	 * another node; NO_PARTITION if there is none. map: SpreadTable.map. Not
+	 * called on one machine, where blogstore computes the partition from the
+	 * key's hash.
 	 */
 	int			(*partition_of_key) (const void *map, const pg_uuid_t *key);
 

@@ -200,7 +200,7 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 
 	if (rel == NULL)
 	{
-		/* dropped: read the layout again */
+		/* The table was dropped. The next use reads the layout again. */
 		cc->stale = true;
 		return;
 	}

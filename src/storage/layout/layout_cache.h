@@ -37,8 +37,8 @@ typedef struct CachedLeaf
 {
 	Oid			relid;			/* InvalidOid if there is no such table */
 	/*
-	 * Why the leaf cannot be used, if its place among the partitions is wrong.
-	 * Example: it takes items of two types. NULL if the place is right.
+	 * Why the leaf cannot be used: it takes items of two types, or its
+	 * partition has another shape or owner. NULL if neither is so.
 	 */
 	LayoutProblem *misplaced;
 	/* number of relcache invalidations of the leaf so far */
@@ -107,7 +107,7 @@ typedef struct Partitions
 {
 	bool		sparse;
 	int			n;				/* partitions have the numbers 0 to n - 1 */
-	/* whether every key has a partition; not the opposite of "sparse" */
+	/* whether every key has a partition; can be false if "sparse" is false */
 	bool		whole;
 	/* whether the container is hash-partitioned; false for the feed */
 	bool		hashed;

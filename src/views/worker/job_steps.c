@@ -300,8 +300,8 @@ try_chunk(Job *job)
 		sweep_failed(&before);
 	if (result != APPLY_DONE || !chunk.moved)
 	{
-		*job = before;			/* the rollback has undone what the chunk had
-								 * changed in *job */
+		*job = before;			/* The changes of the chunk in the database are
+								 * undone. Undo those in *job, too. */
 		return false;
 	}
 	if (job->kind == JOB_REBUILD)
