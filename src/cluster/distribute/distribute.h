@@ -1,12 +1,12 @@
 /*
  * distribute.h
- *		Moving the items of a single server onto a cluster. Declarations for
- *		the files of cluster/distribute/ alone.
+ *		Moving the items of a single server onto a cluster. Only files of
+ *		cluster/distribute/ use these declarations.
  *
  *		distribute.c		the SQL function, from its checks to the renaming
- *		distribution_plan.c	which tables are copied, what prevents a
- *							distribution, and which columns, indexes and grants
- *							of the owner the new tables get
+ *		distribution_plan.c	which tables are copied; what prevents a
+ *							distribution; the owner's columns, indexes and
+ *							grants on the new tables
  *		copy_items.c		copying all items, then those changed meanwhile
  *		changed_rows.c		rows that have changed between two snapshots
  *		table_swap.c		locking out other transactions, and renaming the
@@ -28,14 +28,14 @@
 #define OLD_SUFFIX "_one_machine"
 
 /*
- * A leaf (a table of items of one type) whose rows are copied, the new table
- * to which they are copied, and the columns that identify a row.
+ * One leaf whose rows are copied to a new table. key[] names the columns that
+ * identify a row.
  */
 typedef struct SpreadSource
 {
 	Oid			leaf;
 	const char *target;			/* quoted name of the new table */
-	/* names of the columns to copy, as an SQL list */
+	/* the columns to copy, as an SQL list */
 	char	   *columns;
 	int			nkeys;
 	const char *key[2];
@@ -54,13 +54,13 @@ typedef struct Spread
 	/* whether the old tables are kept, under other names */
 	bool		keep;
 
-	/* which leaves to copy where: a list of SpreadSource */
+	/* a list of SpreadSource: the leaves to copy, and their new tables */
 	List	   *sources;
 
-	/* number of rows that spread_copy() has copied */
+	/* number of rows copied by spread_copy() */
 	int64		copied;
 
-	/* number of changed rows that spread_repeat() has copied */
+	/* number of rows copied by spread_repeat(), because they had changed */
 	int64		repeated;
 } Spread;
 
@@ -78,8 +78,8 @@ extern int64 spread_repeat(Spread *spread, Snapshot before, Snapshot now);
 /* changed_rows.c */
 
 /*
- * The keys of n rows. The rows are in one leaf, or in several leaves that are
- * copied to the same new table.
+ * The keys of n changed rows. The rows are in one leaf, or in several leaves
+ * that are copied to the same new table.
  *
  * key: for each column of the key, an array of its n values
  * room: the allocated length of each of these arrays

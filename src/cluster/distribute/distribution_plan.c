@@ -1,13 +1,15 @@
 /*
  * distribution_plan.c
  *		Plans a distribution: which tables are copied to which, what the owner
- *		has added to them, and what prevents the distribution.
+ *		has added to the tables, and what prevents the distribution.
  *
  * The owner may have added columns, indexes and grants to the tables. The new
- * tables get all of these that Citus allows. For everything else the
- * distribution raises an error at the beginning, so that nothing is lost. It
- * also raises an error for code of the owner that would run on the nodes with
- * the rights of the superuser who calls distribute_containers().
+ * tables get those that Citus allows. Anything else that the owner has added
+ * raises an error at the beginning, so that nothing is lost.
+ *
+ * Constraints, indexes and defaults that call functions of the owner also
+ * raise an error. The nodes would run these functions with the rights of the
+ * superuser who calls distribute_containers().
  *
  * Runs in a backend. The caller has called SPI_connect(), and search_path is
  * pg_catalog.
@@ -71,8 +73,8 @@ refuse(const char *what)
 }
 
 /*
- * Throw an error if a query returns a row. The query returns the kinds and
- * names of objects that cannot be carried over to a cluster. Errors: 0A000.
+ * Throw an error if a query returns a row. Each row is the kind and name of an
+ * object that cannot be carried over to a cluster. Errors: 0A000.
  */
 static void
 refuse_any(const char *sql)
@@ -94,9 +96,8 @@ refuse_any(const char *sql)
 	" UNION SELECT '" USERNAMES_SQL "'::regclass) "
 
 /*
- * The end of a query that selects, from pg_depend, objects that depend on a
- * table of OLD_TABLES. After the distribution they would still use the old
- * table.
+ * The end of a query on pg_depend. It selects objects that depend on a table
+ * of OLD_TABLES. After the distribution they would still use the old table.
  *
  * class: the catalog of these objects, such as pg_proc
  */
@@ -130,8 +131,8 @@ static const char *const obstacles[] = {
 
 	/*
 	 * The owner's functions must not be carried over. A CHECK constraint, an
-	 * index, a default or a type that calls such a function would run it with
-	 * the rights of the superuser who distributes the tables.
+	 * index, a default or a type may call such a function. It would then run
+	 * with the rights of the superuser who distributes the tables.
 	 */
 	OLD_TABLES "SELECT format('constraint %I of %s', conname, conrelid::regclass) FROM pg_constraint"
 	" WHERE contype = 'c' AND conrelid = '" POSTS_SQL "'::regclass AND EXISTS (SELECT FROM pg_depend AS d"
@@ -239,7 +240,7 @@ spread_carry_columns(void)
 /*
  * A WITH clause, to be put before a query. It defines the relation "o": the
  * indexes of the old leaves that the new tables lack. The column o.target is
- * the name of the new table that such an index is for.
+ * the name of the new table that gets the index.
  */
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
@@ -272,7 +273,6 @@ spread_carry_indexes(void)
 			 " CASE WHEN o.indisunique THEN 'UNIQUE ' END, o.name, o.target, o.def) FROM o");
 }
 
-/* Grant on the new tables the privileges that roles have on the old ones. */
 void
 spread_carry_rights(void)
 {
@@ -286,13 +286,8 @@ spread_carry_rights(void)
 			 " WHERE x.grantee <> c.relowner");
 }
 
-/* ------------------------------------------------------------------------
- * What is copied
- * ------------------------------------------------------------------------ */
-
 /*
- * Return the columns that both a leaf and its new table have, as a list in
- * SQL.
+ * Return an SQL list of the columns that both a leaf and its new table have.
  */
 static char *
 common_columns(Oid leaf, const char *target)
@@ -325,10 +320,6 @@ add_source(Spread *spread, Oid leaf, const char *target, const char *first,
 	spread->sources = lappend(spread->sources, source);
 }
 
-/*
- * Add to spread->sources all leaves of a container that hold items of the
- * given type.
- */
 static void
 add_leaves(Spread *spread, Container container, ItemType type,
 		   const char *target, const char *first, const char *second)
@@ -361,7 +352,7 @@ check_sources(const Spread *spread)
 			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')'))");
 }
 
-/* Fill in spread->sources: which leaf is copied to which new table. */
+/* Fill in spread->sources. Errors: 0A000. */
 void
 spread_plan_sources(Spread *spread)
 {

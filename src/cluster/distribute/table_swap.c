@@ -7,13 +7,11 @@
  * (cluster/remote/await_distribution.c). So once this transaction has locked
  * the table of posts, only the worker can have locks on other tables.
  *
- * A request keeps its lock on the table of posts until its transaction ends.
- * Requests that come later queue behind a transaction that waits for a
- * stronger lock. So this transaction waits for the table of posts only a tenth
- * of a second, and has locked nothing else meanwhile. If it does not get the
- * lock, it pauses, and then tries again. Other transactions continue during
- * the pause. So no deadlock can arise, neither on this server nor between
- * nodes.
+ * This transaction waits for the table of posts only a tenth of a second,
+ * because all later requests queue behind it. Meanwhile it has no lock for
+ * which a request could wait. So no deadlock can arise, neither on this server
+ * nor between nodes. If this transaction does not get the lock, it pauses and
+ * tries again. Other transactions continue during the pause.
  *
  * Runs in a backend. The caller has called SPI_connect().
  */
@@ -39,9 +37,10 @@
 #define LOCK_WAIT "100"
 
 /*
- * How long, in ms, lock_while_free() tries to lock all tables. TRY_REST is
- * used if the table of posts was locked just before; TRY_READERS if writers
- * are already locked out, and only readers are not.
+ * How long, in ms, lock_while_free() tries to lock all tables.
+ *
+ * TRY_REST: used when the table of posts has just been locked
+ * TRY_READERS: used when writers are already locked out
  */
 #define TRY_REST 100
 #define TRY_READERS 1000
@@ -52,11 +51,10 @@ static const char *const replaced[] = {"posts", "users", "usernames"};
 /*
  * Return the tables that the last step locks in the given mode.
  *
- * AccessExclusiveLock is also taken on the view posts_with_counts, which is
- * replaced, and on the partitions, if the old tables are to be dropped. A
- * reader locks the view before the table of posts. So if this transaction
- * locked the table of posts and then waited for the view, the two could
- * deadlock.
+ * AccessExclusiveLock is also taken on the view posts_with_counts, and on the
+ * partitions if they are to be dropped. Readers lock the view before the table
+ * of posts. So this transaction must not wait for the view after it has locked
+ * the table of posts.
  */
 static List *
 tables_to_lock(const Spread *spread, LOCKMODE mode)
@@ -119,8 +117,8 @@ lock_for_a_moment(Oid relid, LOCKMODE mode)
 }
 
 /*
- * Unlock those tables of a list that come before the given cell; if it is
- * NULL, all tables of the list.
+ * Unlock the tables of a list that come before the cell "until". If "until" is
+ * NULL, unlock all tables of the list.
  */
 static void
 unlock_until(List *tables, ListCell *until, LOCKMODE mode)
@@ -138,7 +136,7 @@ unlock_until(List *tables, ListCell *until, LOCKMODE mode)
 /*
  * Lock all tables of a list without waiting in a lock's queue. If another
  * transaction has locked a table, try again each millisecond. Returns false,
- * with no table locked, if "ms" milliseconds were not enough.
+ * with no table locked, if that takes longer than "ms" milliseconds.
  */
 static bool
 lock_while_free(List *tables, LOCKMODE mode, int ms)
@@ -167,8 +165,8 @@ lock_while_free(List *tables, LOCKMODE mode, int ms)
  * wait: whether to wait in the lock queue of the first table, for at most
  *	LOCK_WAIT ms
  *
- * The locks belong to the transaction's resource owner, so that
- * spread_unlock() can release them under another current resource owner.
+ * The locks belong to the resource owner of the transaction, because
+ * spread_unlock() may be called under another resource owner.
  */
 static bool
 lock_tables(List *tables, LOCKMODE mode, bool wait)
@@ -183,9 +181,9 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
 		/*
-		 * lock_for_a_moment() and lock_while_free() have both locked the first
-		 * table. Release one of the two locks. If lock_while_free() has
-		 * failed, only one lock is left, and is released here.
+		 * Release the lock that lock_for_a_moment() has taken. If
+		 * lock_while_free() has succeeded, it has locked the first table a
+		 * second time.
 		 */
 		UnlockRelationOid(first, mode);
 	CurrentResourceOwner = owner;
@@ -196,7 +194,7 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
  * Lock the containers so that no other transaction can write them. If
  * "readers" is true, no other transaction can read them either. Returns false,
  * with no lock held, if another transaction prevents that. Locks:
- * ExclusiveLock, or AccessExclusiveLock if "readers" is true.
+ * ExclusiveLock; AccessExclusiveLock if "readers" is true.
  */
 bool
 spread_lock(const Spread *spread, bool readers)
@@ -208,8 +206,8 @@ spread_lock(const Spread *spread, bool readers)
 
 /*
  * Lock the containers in AccessExclusiveLock mode, after spread_lock() has
- * locked out writers. Returns false if readers have locked some table during
- * the whole attempt.
+ * locked out writers. Returns false if readers prevent that for TRY_READERS
+ * ms.
  */
 bool
 spread_lock_readers(const Spread *spread)
@@ -218,7 +216,6 @@ spread_lock_readers(const Spread *spread)
 					   AccessExclusiveLock, false);
 }
 
-/* Release the locks that spread_lock() has taken. */
 void
 spread_unlock(const Spread *spread, bool readers)
 {
@@ -251,7 +248,7 @@ renew_counts_view(const Creation *creation)
 		(void) create_run_sql(psprintf("CREATE OR REPLACE %s", create_cluster_view_sql));
 		/*
 		 * On the other nodes, Citus has made the caller the owner of the view.
-		 * Make it the containers' owner.
+		 * Give the view to the containers' owner.
 		 */
 		create_give_counts_view(creation);
 	}

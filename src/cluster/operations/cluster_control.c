@@ -15,12 +15,12 @@
  * Call a function of blogstore on all nodes that have shards, one node after
  * another.
  *
- * all: set to true if the function has returned true on each node; not set if
- *	the function returns nothing
+ * all: set to whether the function has returned true on every node;
+ *	meaningless if the function returns nothing
  *
- * Returns false, without calling any node, if another node has called this one
- * (request_is_part). The caller then works for this node alone. Errors: those
- * of the called function; 08006 if a node does not answer.
+ * Returns false, without calling any node, if another node has called this
+ * node (request_is_part). The caller must then do only the work of this node.
+ * Errors: those of the called function; 08006 if a node does not answer.
  */
 bool
 cluster_call_nodes(const char *name, const Oid *types, FunctionCallInfo fcinfo,

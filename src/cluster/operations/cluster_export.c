@@ -74,8 +74,8 @@ USER_ITEMS_SQL ") AS a";
 /*
  * Run a query, and send its result rows to a receiver.
  *
- * sql: the query, with @ wherever the array of ids belongs
- * ids: that array of ids
+ * sql: the query; each @ in it is replaced by the array "ids"
+ * ids: the ids of users, as an array literal
  */
 static void
 send_rows(const char *sql, const char *ids, DestReceiver *dest)

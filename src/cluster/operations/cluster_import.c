@@ -6,23 +6,23 @@
  *
  * This is the ImportTarget (import/import.h) of a cluster: where an import
  * finds existing items, and how it writes new ones. The calling node reads the
- * sources and checks rows by the same statements as a single server. It first
- * copies existing items from the other nodes, for these statements to read. At
- * the end it sends new items to their nodes:
+ * sources and checks rows by the statements that a single server uses. Before
+ * that, it copies existing items from the other nodes into temporary tables.
+ * At the end it sends new items to their nodes:
  *
  * 1.	The calling node locks all shards against being moved. Each node locks
  *	its leaves, and reports which users are being deleted.
- * 2.	Users and names are checked against the reference tables. Citus writes
- *	new users and names on all nodes.
+ * 2.	The calling node checks users and names against the reference tables.
+ *	Citus writes new users and names on all nodes.
  * 3.	Nodes report which of the imported posts, comments and likes exist.
  * 4.	Nodes lock existing posts that get comments or likes.
- * 5.	New items are written to temporary tables, and Citus copies them to
- *	their shards. Nodes create the counters of new posts.
+ * 5.	The calling node writes new items to temporary tables, and Citus copies
+ *	them to their shards. Nodes create the counters of new posts.
  * 6.	Nodes edit existing items that differ from imported ones.
  * 7.	Nodes compare the names of authors with their user items, in case a
  *	user was renamed meanwhile.
  *
- * A call to a node takes many rows, which are sorted by shard. All of this is
+ * A call to a node passes many rows, which are sorted by shard. All of this is
  * one transaction, which Citus commits on all nodes by two-phase commit. A
  * transaction that is prepared must not use temporary tables, so only the
  * calling node uses them.
@@ -48,10 +48,6 @@
 #include "utils/builtins.h"
 #include "utils/memutils.h"
 
-/* ------------------------------------------------------------------------
- * Begin
- * ------------------------------------------------------------------------ */
-
 /*
  * Return the quoted name of the table that holds this node's copy of a
  * reference table. Errors: 55000 if this node has no copy.
@@ -75,10 +71,10 @@ cluster_own_shard(const char *table)
 }
 
 /*
- * Lock all shards against being moved, because rows are sorted by shard from
- * now on. Create the temporary tables for existing posts, for users being
- * deleted, and for new items. Make the import's statements read these tables,
- * and this node's copies of the reference tables of users and names.
+ * Begin an import. Lock all shards against being moved, because the import
+ * sorts its rows by shard. Create temporary tables for existing posts, for
+ * users being deleted, and for new items. Make the import's statements read
+ * these tables, and this node's copies of the reference tables.
  */
 static void
 nodes_begin(Import *import)
@@ -117,7 +113,6 @@ use_one_connection(void)
 	setting_change("citus.multi_shard_modify_mode", "sequential");
 }
 
-/* Call import_begin_part() on each node. It locks the node's leaves. */
 static void
 nodes_lock(Import *import)
 {
@@ -153,10 +148,6 @@ learn_deleting(const Import *import)
 	table_close(table, NoLock);
 }
 
-/* ------------------------------------------------------------------------
- * Existing items
- * ------------------------------------------------------------------------ */
-
 static void
 take_post(void *arg, const BlogItem *item)
 {
@@ -179,9 +170,9 @@ take_post(void *arg, const BlogItem *item)
  * Copy existing posts from their nodes to the import's temporary table of
  * existing posts.
  *
- * of_children: false to copy posts with the ids of imported posts; true to
- *	copy posts to which imported comments and likes belong, as far as the table
- *	lacks them and the import does not create them
+ * of_children: if false, copy posts that have the ids of imported posts. If
+ *	true, copy posts to which imported comments and likes belong, without posts
+ *	that the import creates and posts that the table already has.
  */
 static void
 learn_posts(const Import *import, bool of_children)
@@ -211,13 +202,9 @@ nodes_learn(const Import *import, ImportLearn what)
 		learn_posts(import, what == LEARN_PARENTS);
 }
 
-/* ------------------------------------------------------------------------
- * Writing
- * ------------------------------------------------------------------------ */
-
 /*
- * Call import_keep_posts() on the nodes. It locks the existing posts of
- * imported comments and likes, so that no other transaction deletes them.
+ * Make the nodes lock the existing posts of imported comments and likes, so
+ * that no other transaction deletes these posts.
  */
 static void
 nodes_keep_posts(const Import *import, int64 posts)
@@ -276,7 +263,7 @@ spool_items(const Import *import, ItemType type)
  * Write the new items of one type to a temporary table, and make Citus copy
  * them to their shards.
  *
- * rows: how many new items there are
+ * rows: the number of new items
  */
 static void
 nodes_write(const Import *import, ItemType type, int64 rows)
@@ -380,8 +367,8 @@ nodes_key_is_taken(const ErrorData *error)
 }
 
 /*
- * Check on all nodes that users still have the names that the import has
- * written into their items. If not, throw an error.
+ * Throw an error if an author of imported items was renamed or deleted after
+ * the import had read the author's name.
  */
 static void
 compare_names(const Import *import)

@@ -3,9 +3,9 @@
  *		Statements of a bulk import that are used only on a cluster.
  *
  * @name stands for the import's temporary table of that name
- * (import/import_sql.c). The first column of a query's result, partition, is
- * the number of a row's shard. Rows are sorted by that number, and are sent to
- * the node of the shard.
+ * (import/import_sql.c). The first column of a query's result is named
+ * "partition", and is the number of a shard. Rows are sorted by that number,
+ * and are sent to the node of the shard.
  */
 #include "postgres.h"
 

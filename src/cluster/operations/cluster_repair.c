@@ -10,9 +10,11 @@
  *	--------------------	------------------------------------------------
  *	a node's own items		that node
  *	usernames				statements of the calling node, which Citus runs
- *	copies of posts			the node of the post, which says what the copy
- *							should be, and keeps its worker from refreshing
- *							copies; the node of the author, which writes it
+ *	copies of posts			two nodes: the post's node makes the copy, and
+ *							the author's node writes it
+ *
+ * repair_copies() keeps the worker of the post's node from refreshing copies
+ * until the transaction ends.
  *
  * Only the calling node calls other nodes. If a called node called further
  * nodes, its sessions could wait for locks that other sessions of the same
@@ -44,7 +46,6 @@
 /* The most findings that are sent to a node in one call. */
 #define FINDINGS_A_CALL 500
 
-/* Findings that are sent to a node in one call. */
 typedef struct Parcel
 {
 	int			n;
@@ -53,7 +54,7 @@ typedef struct Parcel
 
 /*
  * Return whether a finding is about an item or a count that belongs to a post.
- * The node that has the post then repairs it.
+ * The post's node repairs such a finding.
  */
 static bool
 is_of_post(const Finding *f)
@@ -63,8 +64,8 @@ is_of_post(const Finding *f)
 }
 
 /*
- * Return whether a finding is about the copy of a post, or about the post
- * itself, from which the copy is made. The copy may then have to be written.
+ * Return whether repairing a finding may require writing the copy of a post.
+ * This is so if the finding is about the copy or about the post itself.
  */
 static bool
 is_of_copy(const Finding *f)
@@ -73,7 +74,6 @@ is_of_copy(const Finding *f)
 		strcmp(f->container, "feed") != 0;
 }
 
-/* Return whether a node group has the post that a finding is about. */
 static bool
 is_on(const Finding *f, int group)
 {
@@ -96,13 +96,9 @@ list_of(Datum *value, int n, Oid type)
 	};
 }
 
-/* ------------------------------------------------------------------------
- * Items
- * ------------------------------------------------------------------------ */
-
 /*
- * Call repair_part() on a node. It repairs what the findings of a parcel
- * report. Returns how many of these findings it has repaired.
+ * Make a node repair what some findings report. Returns how many of these
+ * findings the node has repaired.
  */
 static int64
 send_findings(int group, const Parcel *parcel)
@@ -139,8 +135,8 @@ send_findings(int group, const Parcel *parcel)
 }
 
 /*
- * Make a node repair its items, as far as the findings are about them. Returns
- * how many findings were repaired.
+ * Make a node repair its items that the findings are about. Returns how many
+ * findings the node has repaired.
  */
 static int64
 mend_on_node(int group, const Finding *findings, uint64 n)
@@ -161,22 +157,17 @@ mend_on_node(int group, const Finding *findings, uint64 n)
 	}
 
 	/*
-	 * Call the node even if no finding is about it. repair_part() also checks
-	 * the tables that each node has for itself, and adds all deltas to the
-	 * counts of their posts.
+	 * Call the node even if no finding is about its items. repair_part() also
+	 * checks the tables that each node has for itself, and folds the deltas of
+	 * all posts.
 	 */
 	return mended + send_findings(group, &parcel);
 }
 
-/* ------------------------------------------------------------------------
- * Copies
- * ------------------------------------------------------------------------ */
-
 /*
- * Call repair_copies() on a node. It returns what the copies of posts should
- * be.
+ * Make a node return what the copies of its posts should be.
  *
- * parcel: findings about the copies of posts that are on the node
+ * parcel: findings about these copies
  */
 static RemoteItems *
 ask_for_copies(int group, const Parcel *parcel)
@@ -209,8 +200,8 @@ add_copy(ArrayBuildState **copies, const BlogItem *copy, TupleDesc desc)
 }
 
 /*
- * Send each copy to the node that has the shard of "users" of the post's
- * author. That node's SQL function put_copies() writes the copy.
+ * Send each copy to the node that has the author's shard of "users". The SQL
+ * function put_copies() of that node writes the copy.
  */
 static void
 put_copies(RemoteItems *items)
@@ -261,8 +252,8 @@ compare_copies(const void *a, const void *b)
 }
 
 /*
- * Repair the copies of those posts that a node group has. If several findings
- * are about the same copy, it is written once.
+ * Repair the copies of the posts that are on one node. If several findings are
+ * about the same copy, write the copy once.
  */
 static void
 mend_copies(int group, const Finding *findings, uint64 n)
@@ -289,18 +280,14 @@ mend_copies(int group, const Finding *findings, uint64 n)
 	pfree(of_copy);
 }
 
-/* ------------------------------------------------------------------------
- * The whole repair
- * ------------------------------------------------------------------------ */
-
 static KeptPlan username_plan = {
 	ON_POSTS, MEND_USERNAME_SQL(USER_ITEMS_SQL), ITEM_ARGUMENTS, NULL
 };
 
 /*
- * If a statement on this node can repair what a finding reports, run it.
- * Returns whether the caller counts the finding as repaired. (It also counts a
- * finding about a copy, although mend_copies() writes the copy later.)
+ * If a statement on this node can repair what a finding reports, run the
+ * statement. Returns whether to count the finding as repaired. A finding about
+ * a copy is counted here, although mend_copies() writes the copy later.
  */
 static bool
 mend_by_statement(const Finding *f)
@@ -317,8 +304,9 @@ mend_by_statement(const Finding *f)
 }
 
 /*
- * Repair what the findings report, except findings of the kind "invalid"
- * (values that must not be NULL). Returns how many findings were repaired.
+ * Repair what the findings report. Findings of the kind "invalid" are left
+ * out, because mend_invalid() has repaired them. Returns how many findings
+ * were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
@@ -342,7 +330,7 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 }
 
 /*
- * Run verify() and repair, on all nodes, what its findings report. Returns how
+ * Run verify(), and repair on all nodes what its findings report. Returns how
  * many findings were repaired.
  *
  * with_views: whether to repair the views, too
@@ -368,10 +356,7 @@ cluster_repair(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/*
-	 * If left > 0, mend_invalid() could not replace some NULLs. Other repairs
-	 * would fail on them.
-	 */
+	/* If left > 0, some NULLs remain. Other repairs would fail on them. */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

@@ -1,19 +1,22 @@
 /*
  * cluster_settled.c
  *		Finds out on a cluster which findings of verify() are settled. A
- *		finding that is not settled may be explained by changes that a worker
- *		still has to apply (admin/verify_settled.c).
+ *		finding is not settled if changes that a worker still has to apply may
+ *		explain it (admin/verify_settled.c).
  *
- * A worker numbers the rounds of its main loop. verify() asks each node twice.
- * Before the comparison it asks up to which round the node's worker has
- * applied all changes. Afterwards it asks which posts on the node have changed
- * after that round. A finding about such a post is not settled. Nothing is
- * settled while the views of some node are not ready, or while some node still
- * has copies or feed rows to send to other nodes.
+ * A worker numbers the iterations of its main loop. verify() asks each node
+ * twice:
  *
- * A statement reads different nodes at different moments. So on a cluster,
- * even a finding that is not about the views may be explained by a later
- * change. verify() leaves out every finding about a post that is not settled.
+ * 1.	Before the comparison: up to which iteration are all changes applied?
+ * 2.	After the comparison: which posts on the node have changed after that
+ *	iteration? Findings about these posts are not settled.
+ *
+ * No finding is settled while the views of some node are not ready, or while
+ * some node still has copies or feed rows to send to other nodes.
+ *
+ * A statement reads different nodes at different moments. So on a cluster, a
+ * later change may explain any finding, not only one about the views. verify()
+ * leaves out every finding about a post that is not settled.
  *
  * Runs in backends.
  */
@@ -41,10 +44,9 @@ NODE_FUNCTION(views_unsettled, "verify()");
 	" JOIN pg_catalog.pg_dist_local_group AS g ON g.groupid = n.groupid AND n.noderole = 'primary')"
 
 /*
- * Selects a JSON object with a member for each node. The member's name is the
- * node's id; its value is what views_look() returns on the node, which is a
- * round of the main loop of the node's worker. The object is NULL if some node
- * does not answer, or returns NULL.
+ * Selects a JSON object that maps the id of each node to the result of
+ * views_look() on that node. The object is NULL if some node does not answer,
+ * or returns NULL.
  */
 #define LOOKS_SQL \
 	"SELECT CASE WHEN bool_and(success AND result <> '') THEN" \
@@ -76,10 +78,10 @@ one_value(const char *sql, bool *isnull)
 }
 
 /*
- * Ask each node up to which round of the main loop the node's worker has
- * applied all changes. Store the answers in look->nodes. Returns false if some
- * node does not answer, or if its views are not ready. verify() then reports
- * no finding about the views. Errors: those of run_command_on_all_nodes().
+ * Call views_look() on each node, and store the results in look->nodes.
+ * Returns false if some node does not answer, or if the views of some node are
+ * not ready. verify() then reports no finding about the views. Errors: those
+ * of run_command_on_all_nodes().
  */
 bool
 cluster_views_look_begin(ViewsLook *look)
@@ -100,15 +102,13 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Ask each node which of the given posts have changed since the round of its
- * worker's main loop that cluster_views_look_begin() has stored. Returns a
- * sorted array of their ids. The views may lack these changes, which would
- * explain findings of verify() about the posts.
+ * Return the ids of the given posts that have changed after the iteration that
+ * cluster_views_look_begin() has stored for their node, as a sorted array. The
+ * views may lack these changes, so findings about these posts are not settled.
  *
- * The array also contains an id of zeros if a post may have been added to a
- * list (the feed or a user's posts), removed from it or moved in it since that
- * round. Returns NULL if a node cannot tell. Called as the containers' owner,
- * after SPI_connect().
+ * The array also contains an id of zeros if a list (the feed or a user's
+ * posts) may have changed: a post was added, removed or moved. Returns NULL if
+ * a node cannot tell. Called as the containers' owner, after SPI_connect().
  */
 ArrayType *
 cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
@@ -125,10 +125,10 @@ cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids)
 }
 
 /*
- * blogstore.views_look(): return up to which round of its main loop this
- * node's worker has applied all changes. Returns NULL if this node's views are
- * not ready, or if the worker still has copies or feed rows to send to other
- * nodes. Errors: 55000.
+ * blogstore.views_look(): return the number of an iteration of the main loop
+ * of this node's worker. All changes up to this iteration are applied. Returns
+ * NULL if this node's views are not ready, or if the worker still has copies
+ * or feed rows to send to other nodes. Errors: 55000.
  */
 static Datum
 views_look(PG_FUNCTION_ARGS)
@@ -144,12 +144,13 @@ views_look(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.views_unsettled(applied, post_ids): return those of the given
- * posts that have changed after the round "applied" of the main loop of this
- * node's worker. The result also contains an id of zeros if a post may have
- * been added to a list (the feed or a user's posts), removed from it or moved
- * in it after that round. The result is NULL if this node cannot tell. Errors:
- * 55000.
+ * blogstore.views_unsettled(applied, post_ids): return the ids of the given
+ * posts that have changed on this node after the iteration "applied", a result
+ * of views_look().
+ *
+ * The result also contains an id of zeros if a list (the feed or a user's
+ * posts) may have changed: a post was added, removed or moved. The result is
+ * NULL if this node cannot tell. Errors: 55000.
  */
 static Datum
 views_unsettled(PG_FUNCTION_ARGS)

@@ -55,7 +55,6 @@ function_of(const char *what)
 			 err_fields(NULL, "what", RULE_RANGE)));
 }
 
-/* Return the query that returns the status of the node where it runs. */
 static char *
 query_of_node(const char *function)
 {
@@ -64,8 +63,8 @@ query_of_node(const char *function)
 }
 
 /*
- * Return the query for the status of all nodes. It reads the status of this
- * node without a connection.
+ * Return the query for the status of all nodes. The query reads the status of
+ * this node without a connection.
  */
 static char *
 query_of_all(const char *function)
@@ -97,7 +96,6 @@ cluster_status_grant(Oid owner)
 	SPI_finish();
 }
 
-/* Add the rows of a query to the result of get_cluster_status(). */
 static void
 add_rows(ReturnSetInfo *out, const char *query)
 {
@@ -117,9 +115,12 @@ add_rows(ReturnSetInfo *out, const char *query)
 
 /*
  * blogstore.get_cluster_status(what): return one row for each node of the
- * cluster, with the node's status, or with its error. Without a cluster,
- * return one row, in which the columns that name the node are NULL. Errors:
- * 22023.
+ * cluster, with the node's status or its error. Without a cluster, return one
+ * row, in which the columns that name the node are NULL.
+ *
+ * what: "worker", "progress" or "requests"
+ *
+ * Errors: 22023.
  */
 static Datum
 get_cluster_status(PG_FUNCTION_ARGS)
@@ -131,8 +132,8 @@ get_cluster_status(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	/*
-	 * The query runs as the containers' owner. So it must not use the caller's
-	 * search_path, by which the caller could make it call other functions.
+	 * The query runs as the containers' owner. The caller's search_path could
+	 * make the query call functions of the caller.
 	 */
 	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (spread)

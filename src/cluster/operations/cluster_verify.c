@@ -88,10 +88,12 @@ static const char tally_sql[] =
 
 /*
  * Two statements that compare users with the table "usernames".
- * cluster_verify_source() sets their SQL. They read the local tables that hold
- * this node's copies of these reference tables. A query that names a reference
- * table is planned by Citus. Citus cannot plan these two statements, because
- * they also read KEYED_NAMES (admin/verify.h), a relation that C code fills.
+ * cluster_verify_source() sets their SQL.
+ *
+ * Citus plans every query that names a reference table. It cannot plan these
+ * statements, because they also read KEYED_NAMES (admin/verify.h), a relation
+ * that C code fills. So they name the local tables that hold this node's
+ * copies of "user_items" and "usernames".
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};

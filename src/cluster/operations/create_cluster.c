@@ -57,7 +57,7 @@ refuse_cluster(const char *problem, const char *hint)
 }
 
 /*
- * Run a query that returns one value, by SPI. Returns that value as text, or
+ * Run a query that returns one value, by SPI. Returns the value as text, or
  * NULL if there is no row.
  */
 static char *
@@ -146,8 +146,8 @@ cluster_make_tables(const Creation *creation, const char *suffix)
  * Distribute the tables "posts" and "users", and make "user_items" and
  * "usernames" reference tables. The caller has called SPI_connect().
  *
- * suffix: the end of the tables' names, which cluster_make_tables() has
- *	appended
+ * suffix: the suffix of the tables' names that was given to
+ *	cluster_make_tables()
  */
 void
 cluster_spread_tables(const Creation *creation, const char *suffix)
@@ -168,9 +168,9 @@ make_unsent(const Creation *creation)
 }
 
 /*
- * Create those tables that each node has for itself (feed, jobs, view_state,
- * change_feed, unsent), and the table "usernames", unless they exist. Later,
- * cluster_spread_tables() makes "usernames" a reference table.
+ * Create the tables that each node has for itself, unless they exist: feed,
+ * jobs, view_state, change_feed and unsent. Also create "usernames", unless it
+ * exists. Later, cluster_spread_tables() makes "usernames" a reference table.
  */
 static void
 make_own_tables(const Creation *creation)
@@ -185,10 +185,10 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the containers' owner the rights that nodes, also those added later,
- * need to call each other as this role. The owner also gets CREATE on the
- * schema, because Citus creates the tables of moved shards and of reference
- * tables as the owner.
+ * Grant the rights that the containers' owner needs. Nodes call each other as
+ * this role, and the grants also cover nodes that are added later. The role
+ * needs CREATE on the schema, because Citus creates tables of moved shards and
+ * of reference tables as this role.
  */
 static void
 give_owner_rights(Oid owner)
@@ -206,9 +206,9 @@ give_owner_rights(Oid owner)
 }
 
 /*
- * Allow the containers' owner to execute those functions of this node that
- * other nodes call. Citus does not make these grants on other nodes, so each
- * node makes its own. The caller has called SPI_connect().
+ * Allow the containers' owner to execute the functions of this node that other
+ * nodes call. Citus does not copy these grants to other nodes, so each node
+ * makes its own. The caller has called SPI_connect().
  */
 static void
 grant_here(const Creation *creation)
@@ -225,9 +225,9 @@ grant_here(const Creation *creation)
 }
 
 /*
- * Call create_node_tables() on each other node. It creates the tables that
- * each node has for itself. Returns how many tables were created. Errors:
- * 55000 if a node fails.
+ * Make each other node create the tables that each node has for itself.
+ * Returns how many tables were created. Errors: 55000 if a node cannot be
+ * called or cannot create its tables.
  */
 int
 cluster_make_on_nodes(const Creation *creation)
@@ -250,9 +250,9 @@ cluster_make_on_nodes(const Creation *creation)
 		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
 					   "Solve the problem on that node, and call the function again.");
 	/*
-	 * create_containers() has already created the table of unsent copies on
-	 * this node. distribute_containers() has not, and a single server has no
-	 * such table.
+	 * Create the table of unsent copies on this node. A single server has no
+	 * such table, so it is missing in distribute_containers(). In
+	 * create_containers() it exists.
 	 */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
@@ -366,8 +366,8 @@ create_node_tables(PG_FUNCTION_ARGS)
 
 	/*
 	 * If "posts" exists, the containers are complete: tell this node's worker.
-	 * Otherwise the coordinator is about to create "posts", and its commit
-	 * tells the worker.
+	 * Otherwise the coordinator creates "posts" later in its transaction. The
+	 * worker learns that from the commit.
 	 */
 	if (OidIsValid(container_table_lookup(CONTAINER_POSTS)))
 		worker_hooks.containers_created();

@@ -2,9 +2,10 @@
  * create_cluster_sql.c
  *		Statements that create the tables of a cluster.
  *
- * %1$s is a suffix that the names of tables get while older tables have these
- * names. %2$d is the number of shards. The leaves have the columns, indexes
- * and settings of the leaves on a single server (admin/create_sql.c).
+ * %1$s is a suffix of the names of new tables. It is not empty if old tables
+ * still have the names without it. %2$d is the number of shards. The leaves
+ * have the columns, indexes and settings of the leaves on a single server
+ * (admin/create_sql.c).
  */
 #include "postgres.h"
 
@@ -99,10 +100,10 @@ static const char *const unsent_sql[] = {
 /*
  * The view posts_with_counts on a cluster.
  *
- * It leaves out posts whose author has no user item. (On a single server it
- * leaves out posts of users who are being deleted. But no node knows which
- * users are being deleted on other nodes.) The comments and likes of a deleted
- * user stay in the counts until each of them is deleted. Posts and deltas are
+ * It leaves out posts whose author has no user item. A node does not know
+ * which users are being deleted on other nodes, so the view cannot leave out
+ * their posts as on a single server. The comments and likes of a deleted user
+ * stay in the counts until each of them is deleted. Posts and deltas are
  * joined by post_id, so that Citus can run the query on each shard.
  */
 const char	create_cluster_view_sql[] =

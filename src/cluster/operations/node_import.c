@@ -73,7 +73,6 @@ need_same_length(int a, int b)
 				 errhint("Only import() calls this function.")));
 }
 
-/* Add an item to "out", the result rows of an SQL function. */
 static void
 put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 {
@@ -238,11 +237,10 @@ import_count_posts(PG_FUNCTION_ARGS)
  * blogstore.import_same_names(ids, names): return whether this node's user
  * items have the given usernames. If not, the import fails.
  *
- * The import has written usernames into items, as the calling node has read
- * them. If a user is renamed on this node after this check, the worker finds
- * these items and renames them. If a user was renamed before this check, the
- * worker may already have finished, without finding these items. But then this
- * check finds that the names differ.
+ * The import has written these usernames into items. If a user is renamed
+ * after this check, the worker of this node also renames the new items. If a
+ * user was renamed before, the worker may have finished already, and missed
+ * these items. This check then finds that the names differ.
  */
 static Datum
 import_same_names(PG_FUNCTION_ARGS)
@@ -287,9 +285,9 @@ import_same_names(PG_FUNCTION_ARGS)
  * the given ones. Returns the ids of the items that were different.
  *
  * If a post becomes hidden, the worker removes it from the views. This
- * function does not, because it must not take the views' lock. A transaction
- * takes that lock only after the row locks on all its posts, and the import
- * may lock further posts in later calls. Errors: 40001, 55000.
+ * function does not, because it would have to take the views' lock. A
+ * transaction that takes the views' lock must not lock further posts
+ * afterwards, but the import may do so. Errors: 40001, 55000.
  */
 static Datum
 import_edit_items(PG_FUNCTION_ARGS)

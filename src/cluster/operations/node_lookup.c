@@ -26,15 +26,15 @@ typedef struct NodeLookup
 	ItemLookup	pub;
 	ItemType	type;
 
-	/*
-	 * The items that the nodes have returned, sorted like the rows of the
-	 * import.
-	 */
+	/* the items returned by the nodes, sorted like the import's rows */
 	Tuplestorestate *rows;
 
 	TupleTableSlot *slot;
 	BlogItem	next;
-	/* True if "next" contains an item; false once all items are read. */
+	/*
+	 * True if "next" contains an item to compare; false once all items are
+	 * read.
+	 */
 	bool		more;
 } NodeLookup;
 
@@ -48,11 +48,6 @@ node_row_desc(ItemType type)
 	return BlessTupleDesc(lookup_rowtype_tupdesc_copy(remote_row_type(type), -1));
 }
 
-/* ------------------------------------------------------------------------
- * Asking nodes
- * ------------------------------------------------------------------------ */
-
-/* what keep_item() needs to collect the items that nodes return */
 typedef struct Told
 {
 	ItemType	type;
@@ -77,10 +72,6 @@ keep_item(void *arg, const BlogItem *item)
 	tuplestore_puttupleslot(told->rows, told->slot);
 }
 
-/*
- * Ask the nodes which of the imported comments or likes exist. Returns the
- * existing items.
- */
 static Tuplestorestate *
 ask_nodes(const Import *import, ItemType type)
 {
@@ -98,13 +89,7 @@ ask_nodes(const Import *import, ItemType type)
 	return told.rows;
 }
 
-/* ------------------------------------------------------------------------
- * Looking up
- * ------------------------------------------------------------------------ */
-
-/*
- * Read into lookup->next the next of the items that the nodes have returned.
- */
+/* Read the next item of lookup->rows into lookup->next. */
 static void
 go_along(NodeLookup *lookup)
 {
@@ -166,9 +151,8 @@ node_lookup_end(ItemLookup *self)
 
 /*
  * Ask the nodes which of the imported comments or likes exist. Returns an
- * object by which the caller looks up the existing items. The object must be
- * used in the memory context in which this function was called. Errors: those
- * of ship_query().
+ * object for looking up these items. The object must be used in the memory
+ * context in which this function was called. Errors: those of ship_query().
  */
 ItemLookup *
 node_lookup_begin(const Import *import, ItemType type)

@@ -104,11 +104,8 @@ mend_own(void)
 
 /*
  * Return the elements of an argument that is an array, and set *n to their
- * number.
- *
- * n: the length that the array must have; -1 for any length
- *
- * Errors: 22004 if an element is NULL, 22023 for a wrong length.
+ * number. If *n is not negative, it is the number that the array must have.
+ * Errors: 22004 if an element is NULL, 22023 for a wrong number.
  */
 static Datum *
 get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
@@ -136,10 +133,6 @@ get_list(FunctionCallInfo fcinfo, int arg, Oid type, int *n)
 	return value;
 }
 
-/*
- * Repair what the findings in repair_part()'s arguments report. Returns how
- * many findings were repaired.
- */
 static int64
 mend_given(FunctionCallInfo fcinfo)
 {
@@ -210,10 +203,10 @@ repair_part(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.repair_copies(post_ids, user_ids, dates): return what the copies
- * of posts on this node should be. A returned row without a title means that
- * there should be no copy. While this node's views are not ready, no row is
- * returned.
+ * blogstore.repair_copies(post_ids, user_ids, dates): for each given post of
+ * this node, return what its copy should be. A returned row without a title
+ * means that there should be no copy. While this node's views are not ready,
+ * no row is returned.
  *
  * Locks: the views' lock (views_lock()) until the transaction ends, so that
  * the worker refreshes no copy before the caller has written the copies.

@@ -2,9 +2,8 @@
  * node_shipment.c
  *		Bulk import on a cluster: sends rows to the nodes of their shards.
  *
- * Rows are collected until one call of a function on a node can take many of
- * them. Each column of the rows becomes an array, which is one argument of the
- * call.
+ * One call of a function on a node passes many rows. Each column of the rows
+ * becomes an array, which is one argument of the call.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -20,10 +19,6 @@
 #include "utils/datum.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-
-/* ------------------------------------------------------------------------
- * Sending rows
- * ------------------------------------------------------------------------ */
 
 /*
  * Initialize *ship for rows that are sent to nodes by calls of one function.
@@ -44,10 +39,11 @@ ship_begin(Shipment *ship, const Import *import, const NodeCall *call)
 }
 
 /*
- * Call a function on a node group. If call->flag is set, the function returns
- * a boolean. If this is false, throw the error that another transaction has
- * interfered with the import. If call->flag is not set, the function returns
- * items. Pass each of them to call->take().
+ * Call a function on a node. What the function returns depends on call->flag:
+ *
+ * true: a boolean. If it is false, throw the error that another transaction
+ *	has interfered with the import.
+ * false: items. Pass each of them to call->take().
  */
 static void
 call_node(const Import *import, const NodeCall *call, int group,
@@ -68,7 +64,6 @@ call_node(const Import *import, const NodeCall *call, int group,
 		call->take(call->arg, &item);
 }
 
-/* Send to their node the rows that ship_row() has collected. */
 static void
 ship_send(Shipment *ship)
 {
@@ -109,10 +104,10 @@ ship_send(Shipment *ship)
 }
 
 /*
- * Collect a row that belongs to a shard, to be sent to the shard's node. If
- * the rows collected before belong to another node, or are as many as one call
- * may take, send them first.
+ * Collect a row, to be sent to the node of its shard. First send the rows
+ * collected before, if they belong to another node or fill a call.
  *
+ * shard: the number of the row's shard
  * column: the values of the row's columns, none of them NULL
  */
 void
@@ -139,7 +134,6 @@ ship_row(Shipment *ship, int shard, const Datum *column)
 	MemoryContextSwitchTo(old);
 }
 
-/* Send the last rows that ship_row() has collected, and free the memory. */
 void
 ship_end(Shipment *ship)
 {

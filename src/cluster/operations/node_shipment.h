@@ -26,21 +26,19 @@ typedef struct NodeCall
 	const char *name;
 
 	/*
-	 * True if the function returns a boolean instead of items. If it returns
-	 * false, another transaction has interfered, and the import fails.
+	 * True if the function returns a boolean; false if it returns items. If
+	 * the boolean is false, another transaction has interfered, and the import
+	 * fails.
 	 */
 	bool		flag;
 
 	/*
-	 * For the error message: what another transaction has done if the function
-	 * returns false, for example "a post was deleted".
+	 * What another transaction has done if the boolean is false, for the error
+	 * message; for example "a post was deleted".
 	 */
 	const char *outdated;
 
-	/*
-	 * The type of the items that the function returns; not used if flag is
-	 * true.
-	 */
+	/* the type of the returned items, unless flag is true */
 	ItemType	type;
 
 	int			rows;			/* the most rows that one call may pass */
@@ -54,31 +52,24 @@ typedef struct NodeCall
 	Oid			more_type;
 	Datum		more_value;
 
-	/*
-	 * Called for each item that the function returns; not used if flag is
-	 * true.
-	 */
+	/* called for each returned item, unless flag is true */
 	void		(*take) (void *arg, const BlogItem *item);
 
 	void	   *arg;
 } NodeCall;
 
-/* rows that were collected for a node, and not sent yet */
 typedef struct Shipment
 {
 	const Import *import;
 	const NodeCall *call;
 	int			ncolumns;
 	Oid			type[MAX_COLUMNS];
-	int			group;			/* the node group to which the rows are sent */
+	int			group;			/* groupid (in pg_dist_node) of the receiver */
 	int			n;
 	Size		bytes;
 	Datum	   *value[MAX_COLUMNS];
 
-	/*
-	 * The memory context of the collected rows. It is reset when they are
-	 * sent.
-	 */
+	/* memory context of the collected rows, reset after they are sent */
 	MemoryContext context;
 } Shipment;
 

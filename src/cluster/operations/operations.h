@@ -17,8 +17,8 @@
 extern bool cluster_create_containers(Creation *creation, NullableDatum distributed);
 extern void cluster_require(const char *call);
 /*
- * create_cluster_sql.c: the statement that creates posts_with_counts on a
- * cluster
+ * create_cluster_sql.c: the statement that creates the view posts_with_counts
+ * on a cluster
  */
 extern const char create_cluster_view_sql[];
 
