@@ -1,7 +1,7 @@
 /*
  * request_stats.h
- *		An enum of all requests, and counters of the cost and the errors of
- *		each request.
+ *		All requests as an enum, and functions that count the cost and the
+ *		errors of each request.
  */
 #ifndef BLOGSTORE_REQUEST_STATS_H
 #define BLOGSTORE_REQUEST_STATS_H
@@ -23,18 +23,18 @@ typedef enum Request
 } Request;
 
 /*
- * Measures the cost of one request.
+ * The cost of one request.
  *
- * The field time comes from the clock. The fields hit, read and wal come from
- * the server's counters of buffer hits, buffer reads and WAL bytes. While the
- * request is paused, a field holds what the request has used so far. While the
- * request runs, a field holds a value of the clock or counter: the current
- * value minus what the request has used so far.
+ * The clock measures the field time. The server's counters of buffer hits,
+ * buffer reads and WAL bytes measure the fields hit, read and wal. While the
+ * request is paused, each of these fields holds what the request has used so
+ * far. While the request runs, each of them holds a start value: the current
+ * value of the clock or counter, minus what the request has used so far.
  */
 typedef struct RequestStart
 {
-	bool		counted;		/* whether the request is counted; if not, only
-								 * the field rows is set */
+	bool		counted;		/* whether the statistics count the request; if
+								 * not, only the field rows is set */
 	Request		request;
 	int64		rows;			/* number of rows that the request has
 								 * returned */
@@ -42,14 +42,14 @@ typedef struct RequestStart
 	int64		hit;
 	int64		read;
 	uint64		wal;
-	ErrorContextCallback on_error;	/* counts an error of the request; on the
-									 * server's stack of error context
-									 * callbacks while the request runs */
-	pg_atomic_uint64 *error;	/* counter to which the request's last error
-								 * was added; NULL: no error was counted */
+	ErrorContextCallback on_error;	/* error context callback that counts the
+									 * request's errors; in effect while the
+									 * request runs */
+	pg_atomic_uint64 *error;	/* the counter that the request's last error
+								 * has incremented; NULL: no error was
+								 * counted */
 } RequestStart;
 
-/* request_stats.c */
 extern void stats_init(void);
 extern void stats_begin(RequestStart *start, Request request);
 extern void stats_add(const RequestStart *spent);
@@ -57,9 +57,9 @@ extern void stats_end(RequestStart *start);
 extern void stats_forget_error(RequestStart *start);
 
 /*
- * Subtract each of the fields time, hit, read and wal from the current value
- * of its clock or counter. The difference is the field's new value. Called
- * whenever a request is paused or resumed.
+ * Turn the fields time, hit, read and wal from start values into what the
+ * request has used, or back (struct RequestStart). Called when a request is
+ * paused or resumed.
  */
 static inline void
 stats_turn(RequestStart *start)
@@ -75,10 +75,10 @@ stats_turn(RequestStart *start)
 }
 
 /*
- * Pause a request: what the process does from now on until stats_resume() is
- * not part of the request's cost and errors. If an error was counted before,
- * the request has caught this error, for example in a trigger. The error is
- * then subtracted from its counter.
+ * Pause a request. Until stats_resume(), neither cost nor errors are counted.
+ * If the request's last error was counted, the request has caught that error,
+ * for example in a trigger. The error is then subtracted from its counter
+ * again.
  */
 static inline void
 stats_pause(RequestStart *start)

@@ -4,7 +4,8 @@
  *		that clients call.
  *
  * A request is a command, which changes items, or a query, which returns
- * items. Other folders can run a query without its SQL function.
+ * items. A plan node for a query reads the items without calling the SQL
+ * function.
  */
 #ifndef BLOGSTORE_REQUESTS_H
 #define BLOGSTORE_REQUESTS_H
@@ -23,12 +24,10 @@
 #include "utils/snapshot.h"
 
 /*
- * The longest title or content, in bytes.
- *
- * A JSON document of an item can contain two such texts. The document must be
- * smaller than 1 GB as text, and smaller than 256 MB as jsonb. One byte of a
- * title or content can take seven bytes in the document: COPY writes a control
- * character as \\u0001.
+ * The longest title or content, in bytes. The JSON document of an item can
+ * contain two such texts. The document must stay below 1 GB as text and below
+ * 256 MB as jsonb. COPY writes a control character as \\u0001, so one byte can
+ * take seven bytes.
  */
 #define MAX_TEXT_MB 64
 #define MAX_TEXT_BYTES (MAX_TEXT_MB * 1024 * 1024)
@@ -43,9 +42,9 @@ typedef struct ListPage
 {
 	int64		size;			/* maximum number of items to return; -1 for no
 								 * limit */
-	Cursor		before;			/* the page begins after this position; if
-								 * before.valid is false, it begins with the
-								 * list's first item */
+	Cursor		before;			/* position after which the page begins; if
+								 * before.valid is false, the page begins with
+								 * the list's first item */
 	bool		oldest_first;
 } ListPage;
 
@@ -73,10 +72,7 @@ typedef struct RequestQuery
 
 #define MAX_QUERY_ARGS 7
 
-/*
- * What a source has read so far, for EXPLAIN. A leaf is the table of one item
- * type in a partition.
- */
+/* What a source has read so far, for EXPLAIN. */
 typedef struct SourceReads
 {
 	int			leaves;			/* number of leaves that were read one after
@@ -85,29 +81,28 @@ typedef struct SourceReads
 	Oid			leaf;			/* OID of the leaf that was read last;
 								 * InvalidOid if the source has closed this
 								 * leaf */
-	Oid			index;			/* OID of the index that the last leaf was read
-								 * by */
+	Oid			index;			/* OID of the index by which that leaf was
+								 * read */
 	bool		all_partitions; /* whether the source reads all partitions of
 								 * posts, and merges their rows */
 } SourceReads;
 
 /*
- * The callbacks of a source, from which a query reads items. To choose a
- * source, a query calls a function in the source's file (source_*.c). This
- * function sets RequestScan.source and RequestScan.state.
+ * The callbacks of a source. A query chooses its source by calling a function
+ * in the source's file (source_*.c). The function sets RequestScan.source and
+ * RequestScan.state.
  */
 typedef struct ItemSource
 {
 	/*
 	 * Read the next item that the client may see. The values in *item are
-	 * valid until the next call. Returns false after the last item, and is
-	 * then not called again.
+	 * valid until the next call. Returns false after the last item. The caller
+	 * then makes no further call.
 	 */
 	bool		(*next) (struct RequestScan *scan, BlogItem *item);
 	/*
-	 * Set *reads to what the source has read. The caller has zeroed *reads.
-	 * This callback is NULL in a source that gets its items from other nodes
-	 * of a cluster.
+	 * Set *reads, which the caller has zeroed, to what the source has read.
+	 * NULL in sources that get their items from other nodes of a cluster.
 	 */
 	void		(*explain) (const struct RequestScan *scan, SourceReads *reads);
 	/*
@@ -124,26 +119,26 @@ typedef struct RequestScan
 								 * OID is in row_type */
 	Oid			row_type;
 	MemoryContext row_context;	/* memory context for the values of one item */
-	uint32		wanted;			/* fields of the items that the caller needs,
-								 * one bit for each Property */
+	uint32		wanted;			/* the item fields that the caller needs, one
+								 * bit for each Property */
 	RequestStart cost;
 	/* fields that request_scan_begin() and the query set */
 	const RequestQuery *query;
-	const DeletedUsers *deleted;	/* users who are being deleted, whose items
+	const DeletedUsers *deleted;	/* users who are being deleted; their items
 									 * are not returned */
 	ListPage	page;
 	bool		include_hidden;
 	const ItemSource *source;	/* NULL if the query returns no items */
 	void	   *state;
-	bool		out_of_view;	/* whether the page begins with posts older
-								 * than those of the feed, so that the feed
-								 * cannot be used */
+	bool		out_of_view;	/* true: the page begins with posts older than
+								 * those of the feed, so the page is read from
+								 * the posts container */
 	int64		left;			/* how many items may still be returned; -1 for
 								 * no limit */
 	ParentCache *parents;		/* cache of the parents of replies; NULL while
 								 * it is empty */
-	Snapshot	newer;			/* the query's own snapshot, taken after the
-								 * caller's snapshot; NULL if the query reads
+	Snapshot	newer;			/* a snapshot newer than the caller's, with
+								 * which the query reads; NULL: the query reads
 								 * with the caller's snapshot */
 } RequestScan;
 
@@ -162,7 +157,6 @@ enum
 
 extern const RequestQuery *const request_queries[N_QUERIES];
 
-/* request_scan.c */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);
@@ -170,9 +164,9 @@ extern void request_scan_end(RequestScan *scan);
 extern void request_scan_renew_snapshot(RequestScan *scan);
 
 /*
- * In argument_checks.c: whether this process is serving a part of a request.
- * Another node of the cluster collects the parts from all nodes. A query then
- * returns only the items that are stored on this node.
+ * Whether this process runs a part of a request for another node of the
+ * cluster. A query then returns only items that are stored on this node. The
+ * other node collects the items of all nodes.
  */
 extern bool request_is_part;
 

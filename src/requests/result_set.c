@@ -25,10 +25,6 @@ add_row(ReturnSetInfo *info, const BlogItem *item, ItemType type)
 	tuplestore_putvalues(info->setResult, info->setDesc, values, nulls);
 }
 
-/*
- * Do the work of a query's SQL function: count the request in the statistics,
- * and return all items in a tuplestore.
- */
 Datum
 query_return_set(FunctionCallInfo fcinfo, const RequestQuery *query)
 {

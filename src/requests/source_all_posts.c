@@ -58,10 +58,10 @@ static const ItemSource all_posts = {
 };
 
 /*
- * Make a query read a page of a user's posts from the posts container. If
- * user_id is NULL, the query reads the posts of all users. Locks:
+ * Set the source of a query to a page of a user's posts in the posts
+ * container. If user_id is NULL, the page is of the posts of all users. Locks:
  * AccessShareLock on the container's root table, until the end of the
- * transaction. Errors: as post_list_begin().
+ * transaction. Errors: those of post_list_begin().
  */
 void
 query_posts(RequestScan *scan, const pg_uuid_t *user_id, const ListPage *page)

@@ -2,12 +2,10 @@
  * source_feed.c
  *		A source that reads a page of the list of all posts from the feed.
  *
- * The feed is a table of the newest posts of all users, which the worker
- * maintains. If the list begins with the newest post, a page that extends
- * beyond the feed continues in the posts container. If the list begins with
- * the oldest post, only the last part of the list is in the feed. A page of
- * such a list is read from the feed only if the feed has all posts from the
- * start of the page on.
+ * If the list begins with the newest post, a page that extends beyond the feed
+ * continues in the posts container. If the list begins with the oldest post,
+ * the feed has only the end of the list. The feed is then used only if it has
+ * all posts from the page's first post to the newest post.
  *
  * Runs in backends and parallel workers.
  */
@@ -39,8 +37,8 @@ feed_rows_close(RequestScan *scan)
 }
 
 /*
- * Read the rest of the page from the posts container: replace the scan's
- * source.
+ * Replace the scan's source: read the rest of the page from the posts
+ * container.
  */
 static void
 continue_in_posts(RequestScan *scan)
@@ -89,12 +87,6 @@ static const ItemSource feed_rows = {
 	.next = feed_rows_next, .explain = feed_rows_explain, .close = feed_rows_close
 };
 
-/*
- * Make a query read a page of the feed.
- *
- * continues: whether the page continues in the posts container after the
- *     feed's last row
- */
 static void
 read_feed(RequestScan *scan, bool continues)
 {
@@ -112,8 +104,8 @@ read_feed(RequestScan *scan, bool continues)
 }
 
 /*
- * Return whether the feed has all posts that are newer than the position
- * "place". If "place" is not valid, return whether the feed has all posts.
+ * Return whether the feed has all posts that are newer than "place". If
+ * place->valid is false, return whether the feed has all posts.
  */
 static bool
 feed_holds_end(const Cursor *place)
@@ -122,9 +114,9 @@ feed_holds_end(const Cursor *place)
 }
 
 /*
- * Make a query read a page of the list of all posts, from the feed or the
- * posts container or both. Errors: those of item_scan_begin() and
- * post_list_begin().
+ * Set the source of a query to a page of the list of all posts. The page is
+ * read from the feed, from the posts container, or from both. Errors: those of
+ * item_scan_begin() and post_list_begin().
  */
 void
 query_feed(RequestScan *scan)
@@ -141,8 +133,8 @@ query_feed(RequestScan *scan)
 }
 
 /*
- * Make a query read a page of the feed. The page ends where the feed ends.
- * Errors: as item_scan_begin().
+ * Set the source of a query to a page of the feed. The page does not continue
+ * in the posts container. Errors: those of item_scan_begin().
  */
 void
 query_feed_alone(RequestScan *scan)

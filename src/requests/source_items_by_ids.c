@@ -2,11 +2,9 @@
  * source_items_by_ids.c
  *		A source that reads the items with given ids, in the order of the ids.
  *
- * The source takes READ_TOGETHER ids from the array, and reads their items,
- * one leaf after another (storage/rows/items_by_keys.c). It returns these
- * items in the order of the ids, and then takes the next ids. So only the
- * array and the items of READ_TOGETHER ids are in memory. Long values stay
- * toasted.
+ * The source reads the items of READ_TOGETHER ids at a time, one leaf after
+ * another (storage/rows/items_by_keys.c). So only the array of ids and these
+ * items are in memory. Long values stay toasted.
  *
  * Runs in backends and parallel workers.
  */
@@ -24,34 +22,30 @@
 #define READ_TOGETHER 256		/* the items of this many ids are read
 								 * together */
 
-/*
- * State of the source: the array of ids, and the items that were read last.
- */
 typedef struct IdList
 {
-	SourceKey	key;			/* values of the columns before the id in the
-								 * primary key */
+	SourceKey	key;			/* values of the primary key columns that
+								 * precede the id */
 	Container	container;
 	ArrayType  *array;
 	int			length;			/* number of elements of the array, including
 								 * nulls */
 	int			at;				/* how many elements of the array have been
 								 * passed so far */
-	const char *next_id;		/* pointer to the next id in the array */
+	const char *next_id;
 	MemoryContext context;
 	ManyItems  *read;
 	int			nread;			/* number of ids that were looked up last; the
-								 * field "read" has their items */
-	int			given;			/* how many of these nread ids have been
-								 * handled: their items were returned, or do
-								 * not exist */
+								 * items found are in the field read */
+	int			given;			/* how many of these nread ids id_list_next()
+								 * has handled */
 	int			leaves;			/* number of leaves that were read for earlier
 								 * ids of the array */
 } IdList;
 
 /*
- * Copy the next ids of the array to id[], at most READ_TOGETHER, and skip
- * nulls. Returns how many ids were copied; 0 means the end of the array.
+ * Copy the next ids of the array to id[], at most READ_TOGETHER. Skips nulls.
+ * Returns how many ids were copied; 0 at the end of the array.
  */
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
@@ -156,10 +150,10 @@ static const ItemSource id_list = {
 };
 
 /*
- * Make a query read the items with the ids in an array, which may have several
- * dimensions. The source frees the array.
+ * Set the source of a query to the items with the ids in an array. The array
+ * can have several dimensions. The source frees the array.
  *
- * key, n: values of the columns before the id in the items' primary key
+ * key, n: values of the primary key columns that precede the id
  */
 void
 query_ids(RequestScan *scan, Container container, const pg_uuid_t *const *key,

@@ -22,8 +22,8 @@ typedef struct OneItem
 } OneItem;
 
 /*
- * ItemSource.next: read the item. If the item is a post, and the caller needs
- * the post's counts, add its deltas to the counts.
+ * Read the item. If the caller needs the counts of a post, add the post's
+ * deltas to them.
  */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
@@ -61,10 +61,10 @@ static const ItemSource one_item = {
 };
 
 /*
- * Make a query read the item with a given primary key. Errors: as
- * item_scan_begin().
+ * Set the source of a query to the item with a given primary key. Errors:
+ * those of item_scan_begin().
  *
- * key, n: values of the columns of the primary key
+ * key, n: values of the primary key columns
  */
 void
 query_one(RequestScan *scan, Container container,

@@ -60,10 +60,10 @@ static const ItemSource partition_list = {
 };
 
 /*
- * Make a query read a page of a list that is in one partition. Errors: as
- * item_scan_begin().
+ * Set the source of a query to a page of a list that is in one partition.
+ * Errors: those of item_scan_begin().
  *
- * path: the access path, which stands for an index
+ * path: stands for an index
  * key, n: values of the first columns of the index; key[0] is also the
  *     partition key
  */
@@ -87,8 +87,7 @@ query_list(RequestScan *scan, Container container, AccessPath path,
 }
 
 /*
- * Begin the query list_post_comments() or list_post_likes(). Their arguments
- * are the post, the page and, for comments, include_hidden. Errors: 22004,
+ * Begin the query list_post_comments() or list_post_likes(). Errors: 22004,
  * 22023, 55000.
  */
 void

@@ -3,11 +3,11 @@
  *		A source that reads a page of a user's comments or likes from all
  *		partitions of posts.
  *
- * A comment or like is stored in the partition of its post. A page therefore
- * reads all partitions, by an index that begins with user_id, and merges the
- * results. Likes are in the order of post_id, as in the index of their primary
- * key. An order by creation_date needs another index on likes, which the owner
- * may add.
+ * Each comment or like is in the partition of its post. So the source reads
+ * all partitions, and merges the results. Each partition is read by an index
+ * that begins with user_id. Likes are in the order of post_id, because their
+ * primary key has the columns user_id and post_id. If the owner has added an
+ * index on creation_date, likes can also be in the order of creation_date.
  *
  * Runs in backends and parallel workers.
  */
@@ -25,8 +25,8 @@ typedef struct UserItems
 	ItemPlace	after;			/* for a list in the order of post_id: the
 								 * position after which the page begins */
 	MergedScan *items;
-	bool		started;		/* whether user_items_next() has returned an
-								 * item */
+	bool		started;		/* whether user_items_next() was called
+								 * before */
 } UserItems;
 
 static bool
@@ -80,10 +80,9 @@ make_list(const pg_uuid_t *user_id)
 }
 
 /*
- * Return the query that is run on each partition. The results are merged.
+ * Return a query for a user's comments or likes in one partition.
  *
- * path: the access path, which stands for an index on user_id and the columns
- *     of the list's order
+ * path: stands for an index on user_id and the columns of the list's order
  */
 static ItemQuery
 items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
@@ -107,11 +106,11 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 
 /*
  * Search one millisecond of a user's comments or likes for the item with the
- * id in page->before, and set *date to its creation date. Returns false if
- * there is no such item. This search is needed because the client may have cut
- * off the microseconds of page->before.
+ * id page->before.id. Sets *date to the item's creation date. Returns false if
+ * there is no such item. The search is needed because the client may have cut
+ * the microseconds off page->before.date.
  *
- * end: the end of the millisecond to search
+ * end: the end of the millisecond
  */
 static bool
 find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
@@ -137,14 +136,13 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 }
 
 /*
- * Make a query read a page of a user's comments or likes, in the order of
- * creation_date.
+ * Set the source of a query to a page of a user's comments or likes, in the
+ * order of creation_date.
  *
- * path: the access path, which stands for an index on user_id and
- *     creation_date
+ * path: stands for an index on user_id and creation_date
  *
  * Locks: AccessShareLock on the root table of posts, until the end of the
- * transaction. Errors: as merged_scan_begin().
+ * transaction. Errors: those of merged_scan_begin().
  */
 void
 query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
@@ -176,12 +174,13 @@ by_post(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Make a query read a page of a user's likes, in the order of post_id.
+ * Set the source of a query to a page of a user's likes, in the order of
+ * post_id.
  *
- * post_id: the page begins after the like on this post; NULL: it begins with
- *		the user's first like
+ * post_id: the page begins after the user's like on this post; NULL: the page
+ *     begins with the user's first like
  *
- * Locks and errors: as query_user_items_by_date().
+ * Locks and errors: those of query_user_items_by_date().
  */
 void
 query_user_likes_by_post(RequestScan *scan, const pg_uuid_t *user_id,

@@ -37,16 +37,16 @@ username_taken(Datum username)
 }
 
 /*
- * Look for the user that an earlier call of create_user() with the same id may
- * have created. Returns false if no user has the id.
+ * Look for a user with the id of "wanted", whom an earlier call of
+ * create_user() may have created. Returns false if there is no such user.
  *
- * wanted: the id and the other fields that were passed
+ * wanted: the values that were passed to create_user()
  * with_date: whether a creation date was passed
- * user: receives the user
+ * user: receives the user that was found
  *
- * Errors: 23505 if a user with this id differs from "wanted"; 40001 if,
- * according to the transaction's snapshot, an earlier user with this id is
- * being deleted.
+ * Errors: 23505 if the user that was found differs from "wanted"; 40001 if an
+ * earlier user with this id is still being deleted in the transaction's
+ * snapshot.
  */
 static bool
 user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
@@ -70,8 +70,7 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
  * created the same user, set *user to that user. Errors: 23505 if another user
  * has the username or the id.
  *
- * own_id: whether the client has passed the id
- * with_date: whether the client has passed a creation date
+ * own_id, with_date: whether the client has passed the id, and a creation date
  */
 static void
 insert_user(BlogItem *user, bool own_id, bool with_date)
@@ -92,14 +91,14 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
 }
 
 /*
- * create_user() (C1): register the username, and insert the user. If two
- * transactions register the same name, the second transaction waits for the
- * first, and fails if the first one commits.
+ * create_user() (C1): register the username, and insert the user. Waits for a
+ * concurrent transaction that registers the same name. Fails if that
+ * transaction commits.
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
- * the table usernames and on the leaf of users (the table of users in one
- * partition). If an earlier user with this id has left items, also row locks
- * on these items, and on the job that deletes them.
+ * the table usernames and on the leaf of users. If a deleted user with this id
+ * has left items, also row locks on these items, and on the job that deletes
+ * them.
  */
 static Datum
 create_user(PG_FUNCTION_ARGS)
@@ -150,9 +149,8 @@ change_names(const BlogItem *found, const BlogItem *user)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * If the registry already has the new name for this user, continue. The
-	 * registry should have only one row for each user, but a second one does
-	 * no harm.
+	 * It is no error if this user has the new name already. The registry
+	 * should have one row for each user, but a second row does no harm.
 	 */
 	if (!registry_claim(username, id) &&
 		!(registry_lookup(username, &holder) &&
@@ -163,10 +161,9 @@ change_names(const BlogItem *found, const BlogItem *user)
 }
 
 /*
- * edit_user() (C1): change a user's name or properties. If an argument is
- * null, the current value stays. The command itself changes only the user
- * item. If the name changes, the command also queues a job: the worker then
- * writes the name into the user's posts, comments and likes.
+ * edit_user() (C1): change a user's name or properties. A null argument leaves
+ * the current value. If the name changes, the command also queues a job. The
+ * worker then writes the new name to the user's posts, comments and likes.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 55000. Locks: a row lock
  * (FOR NO KEY UPDATE) on the user item.
@@ -205,15 +202,15 @@ edit_user(PG_FUNCTION_ARGS)
  *
  * From the commit on, no request returns items of the user. Under READ
  * COMMITTED, the command itself deletes about 200 of the user's posts,
- * comments and likes, but skips those that other transactions have locked. It
- * also queues a job. The worker then deletes all remaining items. These
- * include items that concurrent transactions commit later.
+ * comments and likes. It skips items that other transactions have locked. The
+ * worker deletes all remaining items in a job, also those that concurrent
+ * transactions commit later.
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: a row lock (FOR UPDATE) on the
- * user item, for which the command waits; for each post, comment or like that
- * it deletes, the locks of delete_post(), delete_comment() or delete_like(),
- * without waiting; row locks on the user's rows of the tables usernames and
- * jobs.
+ * user item; row locks on the user's rows of the tables usernames and jobs.
+ * For each item that the command deletes, also the locks of delete_post(),
+ * delete_comment() or delete_like(). The command does not wait for the locks
+ * of such an item.
  */
 static Datum
 delete_user(PG_FUNCTION_ARGS)

@@ -12,10 +12,10 @@
 #include "storage/blog_item.h"
 
 /*
- * Return whether a query returns an item that it has read. Queries do not
- * return items of users who are being deleted, nor comments and likes on posts
- * by these users. If the item is a post, also subtract comments and likes by
- * these users from its counts.
+ * Return whether a query returns an item that it has read. Items of users who
+ * are being deleted are not returned, nor comments and likes on their posts.
+ * If the item is a post, also subtract comments and likes by such users from
+ * the counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)
@@ -34,9 +34,8 @@ query_shows(const RequestScan *scan, BlogItem *item)
 }
 
 /*
- * In a reply, set the field parent_deleted, which tells whether the parent
- * comment has been deleted. The table does not store this field, so look up
- * the parent.
+ * Set the field parent_deleted of a reply: whether the parent comment was
+ * deleted. No table has this field.
  */
 void
 query_set_parent_deleted(RequestScan *scan, BlogItem *comment)

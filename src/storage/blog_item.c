@@ -36,10 +36,8 @@ typedef struct TypeProperties
 } TypeProperties;
 
 /*
- * The fields (columns) of each item type, in the order of the row types that
- * the SQL functions return. The fields that come from the article "Model and
- * partition data using a real-world example" are first. blogstore's own fields
- * follow.
+ * The fields of each item type, in the order of the columns of the row types
+ * that the SQL functions return.
  */
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
@@ -58,10 +56,7 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	PROP_LIKE_COUNT}}
 };
 
-/*
- * Return the length of a field's values in bytes; -1 if the length varies, as
- * in pg_type.typlen.
- */
+/* Return the length of a field's values in bytes; -1 if the length varies. */
 static int
 property_length(Property prop)
 {
@@ -126,9 +121,8 @@ container_table(Container container)
 }
 
 /*
- * Return the field by whose hash a container's table is partitioned:
- * PROP_USER_ID or PROP_POST_ID. For the feed, which is partitioned by the
- * column "type" alone, return PROP_TYPE.
+ * Return the field by whose hash a container is partitioned: PROP_USER_ID or
+ * PROP_POST_ID. The feed is partitioned by "type" alone: return PROP_TYPE.
  */
 Property
 container_key(Container container)
@@ -161,8 +155,8 @@ property_column(Property prop)
 }
 
 /*
- * Return the fields that items of a type have, and set *n to their number. The
- * order is that of the row types that the SQL functions return.
+ * Return the fields of an item type, in the order of the columns of its row
+ * type. Sets *n to their number.
  */
 const Property *
 item_properties(ItemType type, int *n)
@@ -172,8 +166,8 @@ item_properties(ItemType type, int *n)
 }
 
 /*
- * Initialize an item of a type. PROP_TYPE is set to a text in the current
- * memory context. All other fields are NULL.
+ * Initialize an item: set PROP_TYPE, and set all other fields to NULL. The
+ * text of PROP_TYPE is allocated in the current memory context.
  */
 void
 item_init(BlogItem *item, ItemType type)
@@ -249,10 +243,9 @@ item_same(const BlogItem *a, const BlogItem *b, Property prop)
 
 /*
  * Read an item from a slot. The item's values point into the slot. Returns a
- * bit mask of the fields that are NULL; the bit of a field is 1 << PROP_...
+ * bit mask of the fields that are NULL, with the bit 1 << PROP_... for each.
  *
- * attno: the column number of each field; 0 if there is no such column, and
- * the field becomes NULL
+ * attno: the column number of each field; 0 if there is no such column
  */
 uint32
 item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
@@ -278,17 +271,17 @@ item_from_slot(BlogItem *item, TupleTableSlot *slot, const AttrNumber *attno)
 }
 
 /*
- * What an error about the id of a user, post or comment passes to
- * err_fields().
+ * The arguments of err_fields() for errors about the id of a user, post or
+ * comment.
  */
 typedef struct IdFields
 {
 	Container	container;
 	const char *argument;		/* the SQL argument that has the id */
-	const char *exists;			/* the rule (RULE_...) that is broken if no
+	const char *exists;			/* rule (RULE_...) for the error that no item
+								 * has the id */
+	const char *unique;			/* rule (RULE_...) for the error that another
 								 * item has the id */
-	const char *unique;			/* the rule (RULE_...) that is broken if a new
-								 * item has an existing id */
 } IdFields;
 
 static const IdFields id_fields[] = {
@@ -306,9 +299,7 @@ id_text(const pg_uuid_t *id)
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
 }
 
-/*
- * Raise the error that a user, post or comment does not exist. Errors: 23503.
- */
+/* Raise an error (23503): a user, post or comment does not exist. */
 void
 unknown_item(ItemType type, const pg_uuid_t *id)
 {
@@ -324,8 +315,8 @@ unknown_item(ItemType type, const pg_uuid_t *id)
 }
 
 /*
- * Raise the error that a user, post or comment cannot be created, because an
- * item with this id exists and has other values. Errors: 23505.
+ * Raise an error (23505): the id of a new user, post or comment is taken by an
+ * item with other values.
  */
 void
 item_id_taken(ItemType type, const pg_uuid_t *id)

@@ -1,9 +1,6 @@
 /*
  * blog_item.h
  *		The containers, items and fields of the blog model.
- *
- * A container is one of the partitioned tables users, posts and feed. An item
- * is a row of a container, and a field is a column of it (enum Property).
  */
 #ifndef BLOGSTORE_BLOG_ITEM_H
 #define BLOGSTORE_BLOG_ITEM_H
@@ -33,9 +30,8 @@ typedef enum ItemType
 	ITEM_COMMENT,
 	ITEM_LIKE,
 	/*
-	 * a delta: a row of its own, with numbers that will be added to the counts
-	 * of a post. Concurrent transactions update deltas, so that they need not
-	 * all update the post's row.
+	 * a delta: a row with numbers that will be added to the counts of a post,
+	 * so that concurrent transactions need not all update the post's row
 	 */
 	ITEM_DELTA
 } ItemType;
@@ -60,17 +56,16 @@ typedef enum Property
 	PROP_LIKE_COUNT,
 	PROP_CREATION_DATE,
 	/*
-	 * The fields from here on are blogstore's own. The fields up to
-	 * PROP_CREATION_DATE come from the article "Model and partition data using
-	 * a real-world example".
+	 * The fields above come from the article "Model and partition data using a
+	 * real-world example". The fields below are blogstore's own.
 	 */
 	PROP_HIDDEN,				/* true, or NULL if not hidden */
 	PROP_PARENT_ID,				/* the comment to which this comment replies */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	/*
-	 * Of a reply: whether the comment that it answers was deleted. The tables
-	 * have no such column. The value is computed when the reply is read.
+	 * Of a reply: whether the parent comment was deleted. The tables have no
+	 * such column. The value is computed when the reply is read.
 	 */
 	PROP_PARENT_DELETED
 } Property;
@@ -79,9 +74,9 @@ typedef enum Property
 
 /*
  * An item in memory. Values that are passed by reference point into the tuple
- * from which the item was read. A value that was read by a scan is valid until
- * the scan advances. A value that was read by an ItemWriter is valid until the
- * writer is closed. item_copy() makes a lasting copy.
+ * from which the item was read. Values from a scan are valid until the scan
+ * advances. Values from an ItemWriter are valid until the writer is closed. To
+ * keep the values longer, call item_copy().
  */
 typedef struct BlogItem
 {
@@ -90,8 +85,8 @@ typedef struct BlogItem
 } BlogItem;
 
 /*
- * The indexes of a leaf (the table with the items of one type in one
- * partition). The key columns depend on the item type:
+ * An AccessPath stands for an index of a leaf. The key columns of the index
+ * depend on the item type:
  *
  *		PATH_KEY	user			(user_id)
  *					post			(post_id)
@@ -106,7 +101,7 @@ typedef struct BlogItem
  *									that the owner may create
  *		PATH_REPLIES	comment		(post_id, parent_id, creation_date, id)
  *
- * An index is recognized by these columns, whatever its name is.
+ * The index is found by these columns, whatever its name is.
  */
 typedef enum AccessPath
 {
@@ -140,7 +135,7 @@ extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 
 /*
  * Return whether a field comes from the article "Model and partition data
- * using a real-world example". These fields come first in the enum.
+ * using a real-world example".
  */
 static inline bool
 property_in_article(Property prop)
@@ -148,10 +143,7 @@ property_in_article(Property prop)
 	return prop <= PROP_CREATION_DATE;
 }
 
-/*
- * Set a field of an item to the value that another item has, which may be
- * NULL.
- */
+/* Copy the value of a field, which can be NULL, from another item. */
 static inline void
 item_take(BlogItem *item, const BlogItem *other, Property prop)
 {
@@ -192,7 +184,6 @@ item_count(const BlogItem *item, Property prop)
 	return DatumGetInt64(item->value[prop]);
 }
 
-/* Add to the comment_count and like_count of a post or of a delta. */
 static inline void
 item_add_counts(BlogItem *item, int64 comments, int64 likes)
 {

@@ -25,7 +25,8 @@ PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
  * Set values[] and nulls[] to the fields of an item, in the order of the
- * columns of the item's row type. A null in the field hidden becomes false.
+ * columns of its row type. If an item's field hidden is NULL, false is
+ * returned instead.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -90,8 +91,8 @@ string_value(JsonbValue *jv, char *s)
 
 /*
  * Convert a column value to a jsonb value. Counts become numbers, "hidden"
- * becomes a boolean, all other values become strings. The owner can add
- * columns of further types to the row type; the default case is for these.
+ * becomes a boolean, all other values become strings. The default case is for
+ * columns that the owner has added to the row type.
  */
 static void
 column_value(JsonbValue *jv, Oid type, Datum value)
@@ -127,10 +128,6 @@ column_value(JsonbValue *jv, Oid type, Datum value)
 	}
 }
 
-/*
- * Add the keys and values of a jsonb object to the jsonb object that is being
- * built in *state.
- */
 static void
 push_object(CompatJsonb *state, Datum object)
 {
@@ -145,8 +142,8 @@ push_object(CompatJsonb *state, Datum object)
 }
 
 /*
- * Return whether to omit a column from a document. Columns that the article
- * does not have are omitted if they are null or false.
+ * Return whether to omit a column from a document. A column that the article
+ * does not have is omitted if its value is null or false.
  */
 static bool
 is_left_out(const char *column, Oid type, Datum value, bool isnull)
@@ -161,8 +158,8 @@ is_left_out(const char *column, Oid type, Datum value, bool isnull)
 /*
  * Convert a row to a document. The custom properties of the item come first.
  * If a custom property has the key of a column, only the column is in the
- * document. (Only the owner can store such a property, by a statement on the
- * table itself.)
+ * document. Only the owner can have stored such a property, by a statement on
+ * the table.
  */
 static Jsonb *
 make_document(HeapTuple tuple, TupleDesc desc)
@@ -208,9 +205,9 @@ make_document(HeapTuple tuple, TupleDesc desc)
 }
 
 /*
- * user_document(), post_document(), comment_document(), like_document():
- * return a row as a JSON document, with the custom properties of the item. A
- * null column becomes a JSON null if the article has this column.
+ * The SQL functions user_document(), post_document(), comment_document() and
+ * like_document(): return an item's row as a JSON document. A null column
+ * becomes a JSON null if the article has this column.
  */
 Datum
 blogstore_item_document(PG_FUNCTION_ARGS)

@@ -1,10 +1,11 @@
 /*
  * item_properties.c
- *		The custom properties of items, which clients choose.
+ *		Custom properties: the site's own values, which are stored with an
+ *		item in the column "properties".
  *
- * In the JSON document of an item, custom properties are keys of the same
- * object as the item's columns. Custom properties must therefore not have the
- * key of a column, such as "postId".
+ * An item's JSON document has the keys of the custom properties beside the
+ * keys of the columns. So custom properties must not have the key of a column,
+ * such as "postId".
  *
  * Runs in backends.
  */
@@ -32,8 +33,8 @@
 #define MAX_PRINTED (256 * 1024)
 
 /*
- * The keys that custom properties must not have, sorted: the keys that stand
- * for columns in documents.
+ * The keys of columns in documents, sorted. Custom properties must not have
+ * these keys.
  */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
@@ -47,9 +48,6 @@ compare_key(const void *key, const void *name)
 	return strcmp(key, *(const char *const *) name);
 }
 
-/*
- * Return the element of taken[] that equals a key, or NULL if no element does.
- */
 static const char *
 taken_as(const JsonbValue *jv)
 {
@@ -62,8 +60,8 @@ taken_as(const JsonbValue *jv)
 }
 
 /*
- * Return the first key of a jsonb object that is in taken[], or NULL if no key
- * is.
+ * Return the first key of a jsonb object that is in taken[]; NULL if there is
+ * none.
  */
 static const char *
 taken_key(Jsonb *object)
@@ -81,9 +79,8 @@ taken_key(Jsonb *object)
 }
 
 /*
- * Set *properties to the custom properties in a document. These are the keys
- * that are not in taken[], with their values. Returns false if there are no
- * such keys.
+ * Set *properties to those keys and values of a document whose keys are not in
+ * taken[]. Returns false if there are none.
  */
 bool
 properties_of_document(Jsonb *document, Datum *properties)
@@ -112,8 +109,8 @@ properties_of_document(Jsonb *document, Datum *properties)
 }
 
 /*
- * Return whether a key stands for a column in documents. Custom properties
- * must not have such a key.
+ * Return whether a key stands for a column in documents, and so cannot be the
+ * key of a custom property.
  */
 bool
 property_key_taken(const char *key)
@@ -203,9 +200,9 @@ jsonb_prints_longer(Jsonb *jsonb, int64 limit)
 }
 
 /*
- * If an item cannot have these custom properties, return the reason as an
- * error message, and set *rule to the name of the rule that they break
- * (base/error_fields.h). Otherwise return NULL.
+ * If an item cannot have these custom properties, return an error message.
+ * Otherwise return NULL. Sets *rule to the name of the broken rule
+ * (base/error_fields.h).
  */
 const char *
 properties_problem(Datum properties, const char **rule)

@@ -1,7 +1,7 @@
 /*
  * results.h
- *		Results of requests: items as rows and as JSON documents; the custom
- *		properties of items.
+ *		What requests return: items as rows and as JSON documents. Also
+ *		handles the custom properties of items.
  */
 #ifndef BLOGSTORE_RESULTS_H
 #define BLOGSTORE_RESULTS_H

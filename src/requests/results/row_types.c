@@ -21,9 +21,8 @@
 typedef struct RowType
 {
 	TupleDesc	desc;
-	uint64		version;		/* version of the row type, to detect ALTER
-								 * TYPE; from
-								 * assign_record_type_identifier() */
+	uint64		version;		/* from assign_record_type_identifier(); ALTER
+								 * TYPE changes it */
 } RowType;
 
 bool
@@ -40,8 +39,8 @@ row_type_fits(TupleDesc desc, ItemType type)
 }
 
 /*
- * Check that a row type has the columns that items of this type have. The
- * owner of the row type may have altered it. Errors: 55000.
+ * Check that a row type has the columns of an item type. The owner of the row
+ * type may have altered it. Errors: 55000.
  */
 void
 check_row_type(TupleDesc desc, ItemType type)
@@ -56,7 +55,7 @@ check_row_type(TupleDesc desc, ItemType type)
 }
 
 /*
- * Check a row type, given by its OID, as check_row_type() does. The result is
+ * Do the same as check_row_type(), for the OID of a row type. The result is
  * cached until the row type changes. Errors: 55000.
  */
 void
@@ -98,10 +97,9 @@ keep_row_type(FunctionCallInfo fcinfo, ItemType type)
 }
 
 /*
- * Return an item as the result of a command. The row type is looked up at the
- * first call, and again after ALTER TYPE. Errors: 22004 if a required value of
- * the item is null, which is possible if the owner has dropped constraints;
- * 55000 if the row type was altered.
+ * Return an item as the result of a command. Errors: 22004 if a required field
+ * of the item is NULL, because the owner has dropped constraints; 55000 if the
+ * row type was altered.
  */
 Datum
 return_item(FunctionCallInfo fcinfo, const BlogItem *item, ItemType type)

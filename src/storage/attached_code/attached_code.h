@@ -1,7 +1,7 @@
 /*
  * attached_code.h
- *		Finding attached code, which is what the owner has added to blogstore's
- *		tables, and protecting other roles from it.
+ *		Finding code that the owner has attached to blogstore's tables, and
+ *		keeping this code from harming other roles.
  */
 #ifndef BLOGSTORE_ATTACHED_CODE_H
 #define BLOGSTORE_ATTACHED_CODE_H
@@ -11,9 +11,8 @@
 #include "utils/relcache.h"
 
 /*
- * The state that guard_enter() saves and guard_leave() restores. Between these
- * calls, triggers and other code of the tables' owner cannot harm the role in
- * whose session they run.
+ * The state of the process that guard_enter() saves and guard_leave()
+ * restores. Attached code runs between these calls.
  */
 typedef struct Guard Guard;
 

@@ -1,22 +1,21 @@
 /*
  * attached_functions.c
  *		Finds the code that the owner has attached to one of blogstore's
- *		tables, and the functions in it that do not fix their search_path.
+ *		tables, and attached functions that do not fix their search_path.
  *
- * Attached code runs as the tables' owner in the caller's session. Like a
- * SECURITY DEFINER function, each attached function must therefore fix its
- * search_path, with pg_temp as the last entry (ALTER FUNCTION ... SET
- * search_path). Otherwise the function could find a temporary table of the
- * caller in place of the owner's table. Functions of the server, functions in
- * C, and SQL functions with a parsed body (BEGIN ATOMIC) need no search_path.
+ * Attached code runs as the tables' owner in the caller's session. Each
+ * attached function must therefore fix its search_path, with pg_temp as the
+ * last schema (ALTER FUNCTION ... SET search_path). Otherwise the function
+ * could find a temporary table of the caller in place of the owner's table.
+ * Functions of the server, functions in C, and SQL functions with a parsed
+ * body (BEGIN ATOMIC) need no search_path.
  *
- * The search covers the functions in the stored expression trees of triggers,
- * constraints, defaults and indexes. It also covers the functions that belong
- * to types in these trees: domains, composite types, ranges, and arrays of
- * these. Functions that are called inside the body of another function are not
- * found. The search reads the expression trees as the catalogs store them,
- * because planning or evaluating the expressions would run some of the
- * functions.
+ * The search covers the functions in the expressions of triggers, constraints,
+ * defaults and indexes. It also covers the functions of the types in these
+ * expressions: domains, composite types, ranges and arrays. It does not cover
+ * functions that another function calls in its body. The search reads the
+ * expression trees in the catalogs. To plan or evaluate the expressions would
+ * run some of the functions.
  *
  * Runs in any process.
  */
@@ -55,14 +54,9 @@
 #include "utils/typcache.h"
 #include "utils/varlena.h"
 
-/* ------------------------------------------------------------------------
- * Whether code is attached
- * ------------------------------------------------------------------------ */
-
 /*
- * Return the number of the column for which the predicate of an index is
- * (column IS NOT NULL), with no further condition. Return 0 if the index has
- * another predicate, or none.
+ * If the predicate of an index is (column IS NOT NULL), with no further
+ * condition, return the number of the column. Otherwise return 0.
  */
 AttrNumber
 index_leaves_out_nulls_of(Relation index)
@@ -106,9 +100,9 @@ index_is_attached(Relation index)
 
 /*
  * Return whether writing a row to a table can run code that the owner has
- * added: triggers, CHECK constraints, defaults, generated columns, or columns
- * of types that are not the server's. Indexes of the table are not considered;
- * see index_is_attached().
+ * added: triggers, CHECK constraints, defaults, generated columns, or column
+ * types that are not the server's. For the indexes of the table, see
+ * index_is_attached().
  */
 bool
 code_is_attached(Relation rel)
@@ -125,24 +119,19 @@ code_is_attached(Relation rel)
 	return false;
 }
 
-/* ------------------------------------------------------------------------
- * State of a search
- * ------------------------------------------------------------------------ */
-
 /*
- * The functions and types that the search has found so far, without those of
- * the server.
+ * The functions and types that a search has found so far, without those of the
+ * server.
  */
 typedef struct Search
 {
 	List	   *functions;
-	/* types searched so far */
 	List	   *types;
 } Search;
 
 /*
- * Number of invalidations of tables, functions, types and constraints. Each of
- * them can change the result of attached_unpinned().
+ * Number of invalidations of tables, functions, types and constraints so far.
+ * Any of them can change the result of attached_unpinned().
  */
 static uint64 changes = 1;
 
@@ -160,7 +149,7 @@ table_changed(Oid relid)
 
 /*
  * Return a number that grows whenever the result of attached_unpinned() may
- * have changed. A caller can keep a result while this number stays the same.
+ * have changed.
  */
 uint64
 attached_stamp(void)
@@ -168,10 +157,6 @@ attached_stamp(void)
 	return changes;
 }
 
-/*
- * Register the invalidation callbacks that increment the number that
- * attached_stamp() returns. Called once, when the library is loaded.
- */
 void
 attached_init(void)
 {
@@ -181,13 +166,9 @@ attached_init(void)
 	invalidation_listen_catalog(CONSTROID, catalog_changed);
 }
 
-/* ------------------------------------------------------------------------
- * Functions
- * ------------------------------------------------------------------------ */
-
 /*
  * Return whether pg_temp is the last schema of a search_path, and occurs only
- * there. The path is parsed as the server does it (recomputeNamespacePath()).
+ * there. Parses the path like the server's recomputeNamespacePath().
  */
 static bool
 path_is_pinned(const char *path)
@@ -235,8 +216,8 @@ function_path(HeapTuple function)
 }
 
 /*
- * Return whether the caller's search_path cannot influence a function. Such a
- * function fixes its own search_path, with pg_temp last, or needs none.
+ * Return whether a function is safe from the caller's search_path. The
+ * function must set its own search_path, with pg_temp last, or need none.
  */
 static bool
 function_is_pinned(Oid function)
@@ -247,7 +228,7 @@ function_is_pinned(Oid function)
 	bool		pinned;
 
 	if (!HeapTupleIsValid(tuple))
-		/* dropped: a call will fail */
+		/* The function was dropped, so it cannot run. */
 		return true;
 	language = ((Form_pg_proc) GETSTRUCT(tuple))->prolang;
 	if (language == INTERNALlanguageId || language == ClanguageId ||
@@ -285,10 +266,9 @@ function_name(Oid function)
 }
 
 /*
- * Return an ALTER FUNCTION statement that fixes a function's search_path. It
- * is shown as the hint of an error. Its search_path names only the function's
- * own schema and pg_temp, so the function's owner may have to add other
- * schemas.
+ * Return an ALTER FUNCTION statement that fixes a function's search_path, for
+ * the hint of an error. The search_path has only the function's own schema and
+ * pg_temp. The function's owner may have to add other schemas.
  */
 char *
 function_pin_statement(Oid function)
@@ -302,9 +282,9 @@ function_pin_statement(Oid function)
 }
 
 /*
- * Add a function to those that a search has found, unless the function is one
- * of the server's. A callback of check_functions_in_node(). The result false
- * lets check_functions_in_node() continue.
+ * Add a function to those that a search has found, unless it is one of the
+ * server's. As a callback of check_functions_in_node(), returns false to make
+ * the search continue.
  */
 static bool
 add_function(Oid function, void *context)
@@ -315,10 +295,6 @@ add_function(Oid function, void *context)
 		search->functions = list_append_unique_oid(search->functions, function);
 	return false;
 }
-
-/* ------------------------------------------------------------------------
- * Types and operators
- * ------------------------------------------------------------------------ */
 
 static void search_text(Search *search, Datum stored, bool isnull);
 static void search_type(Search *search, Oid type);
@@ -342,10 +318,6 @@ search_family(Search *search, Oid family)
 	ReleaseSysCacheList(list);
 }
 
-/*
- * Find the functions in the CHECK constraints of a domain. search_type()
- * searches the domain's base type.
- */
 static void
 search_domain_checks(Search *search, Oid domain)
 {
@@ -401,8 +373,8 @@ search_range(Search *search, Oid range)
 }
 
 /*
- * Find the functions that the server can call when it makes a value of a type,
- * for example those in the CHECK constraints of a domain.
+ * Find the functions that belong to a type, for example in the CHECK
+ * constraints of a domain.
  */
 static void
 search_type(Search *search, Oid type)
@@ -445,13 +417,9 @@ search_type(Search *search, Oid type)
 	}
 }
 
-/* ------------------------------------------------------------------------
- * Expression trees
- * ------------------------------------------------------------------------ */
-
 /*
- * Find the functions in an expression tree, and in the result types of its
- * nodes.
+ * Find the functions in an expression tree, and the functions that belong to
+ * the types of its nodes.
  */
 static bool
 search_node(Node *node, void *context)
@@ -469,11 +437,6 @@ search_node(Node *node, void *context)
 	return expression_tree_walker(node, search_node, search);
 }
 
-/*
- * Find the functions in an expression tree.
- *
- * tree: the tree's text in the catalogs
- */
 static void
 search_string(Search *search, const char *tree)
 {
@@ -502,13 +465,9 @@ search_table(Search *search, Relation rel)
 		search_string(search, desc->constr->defval[i].adbin);
 }
 
-/* ------------------------------------------------------------------------
- * Triggers
- * ------------------------------------------------------------------------ */
-
 /*
- * Find the functions of an operator by which a foreign key compares columns,
- * and of the casts from a column's type to the operator's argument types.
+ * Find the function of an operator with which a foreign key compares columns.
+ * Also find the casts from the column's type to the operator's argument types.
  */
 static void
 search_key_operator(Search *search, Oid operator, Oid column_type)
@@ -526,9 +485,8 @@ search_key_operator(Search *search, Oid operator, Oid column_type)
 }
 
 /*
- * Find the functions with which the server compares the referencing and the
- * referenced columns of a foreign key. Does nothing for constraints of other
- * kinds.
+ * Find the functions with which the server compares the columns of a foreign
+ * key. Does nothing for constraints of other kinds.
  */
 static void
 search_foreign_key(Search *search, Oid constraint)
@@ -561,9 +519,8 @@ search_foreign_key(Search *search, Oid constraint)
 }
 
 /*
- * Find the functions of a table's enabled triggers: the trigger functions,
- * those in WHEN clauses, and those of the foreign keys that internal triggers
- * check.
+ * Find the functions of a table's enabled triggers, of their WHEN clauses, and
+ * of the foreign keys that have such triggers.
  */
 static void
 search_triggers(Search *search, Relation rel)
@@ -587,9 +544,9 @@ search_triggers(Search *search, Relation rel)
 
 /*
  * Return the name of a deferrable constraint or trigger of a table; NULL if
- * there is none. Deferrable constraints and triggers are not allowed, because
- * the server could run them at the end of the transaction. Their functions
- * would then have the rights of the role that called blogstore.
+ * there is none. Deferrable code is not allowed, because the server could run
+ * it at the end of the transaction. It would then have the rights of the role
+ * that called blogstore.
  */
 char *
 attached_deferrable(Relation rel)
@@ -610,14 +567,6 @@ attached_deferrable(Relation rel)
 	return NULL;
 }
 
-/* ------------------------------------------------------------------------
- * Indexes
- * ------------------------------------------------------------------------ */
-
-/*
- * Find the functions in the expressions, the predicate, the operator classes
- * and the exclusion operators of an index.
- */
 static void
 search_index(Search *search, Relation index)
 {
@@ -668,8 +617,8 @@ search_indexes(Search *search, Relation rel)
 
 /*
  * Return the functions attached to an open table that do not fix their
- * search_path, so that the caller could influence them; NIL if there are none.
- * Locks: AccessShareLock on each index of the table while it is searched.
+ * search_path; NIL if there are none. Locks: AccessShareLock on each index of
+ * the table while it is searched.
  */
 List *
 attached_unpinned(Relation rel)

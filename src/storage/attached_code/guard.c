@@ -1,24 +1,24 @@
 /*
  * guard.c
- *		Protects the current role while attached code runs. Attached code is
- *		what the owner of blogstore's tables has added to them, such as
- *		triggers.
+ *		Protects the current role while attached code runs.
  *
  * Attached code runs in the session of another role, or in the worker, which
- * is a superuser. Attached code must not use the rights of that role. So from
- * guard_enter() to guard_leave(), code runs as the owner, in a
+ * is a superuser. Attached code must not use the rights of that role. So
+ * between guard_enter() and guard_leave(), code runs as the owner, in a
  * security-restricted operation. In such an operation the server refuses SET
  * ROLE, temporary tables, deferred triggers, PREPARE, LISTEN, DISCARD and
  * cursors WITH HOLD. guard_check_statement() refuses DDL. guard_leave()
- * restores all settings. guard_enter() also resets the worker's replication
- * origin. With that origin, rows that attached code writes would not be
- * decoded (storage/bookkeeping/own_writes.c).
+ * restores all settings.
+ *
+ * guard_enter() also resets the worker's replication origin. Rows with this
+ * origin are not decoded, but rows that attached code writes must be decoded
+ * (storage/bookkeeping/own_writes.c).
  *
  * Conversely, the calling role must not influence what attached functions do.
  * These functions must therefore fix their search_path (attached_functions.c).
  *
  * Calls of guard_enter() can nest. After an error, the abort of a
- * (sub)transaction ends the guards that the (sub)transaction has entered. Runs
+ * (sub)transaction undoes the calls that the (sub)transaction has made. Runs
  * in any process that writes items.
  */
 #include "postgres.h"
@@ -40,31 +40,22 @@
 struct Guard
 {
 	Guard	   *outer;
-	/*
-	 * The nesting level of the (sub)transaction that called guard_enter(). The
-	 * abort of this (sub)transaction ends the guard.
-	 */
+	/* nesting level of the (sub)transaction that called guard_enter() */
 	int			level;
-	/*
-	 * The user id and security context before guard_enter(). guard_leave()
-	 * restores them.
-	 */
+	/* what guard_enter() has saved */
 	Oid			user;
 	int			sec_context;
 	int			guc_nest;
-	/*
-	 * the replication origin before guard_enter(), restored by guard_leave()
-	 */
 	CompatOrigin origin;
 };
 
 static Guard *innermost = NULL;
 
 /*
- * Begin to protect the current role. Called before code that the owner has
- * attached to the tables can run. The current user must be this owner. Until
- * guard_leave(), unqualified names are looked up only in pg_catalog, unless a
- * function sets its own search_path.
+ * Begin to protect the current role, until guard_leave(). Called before code
+ * that the owner has attached to the tables can run. The current user must be
+ * the owner. Names without a schema are then looked up only in pg_catalog,
+ * unless a function sets its own search_path.
  */
 Guard *
 guard_enter(void)
@@ -84,10 +75,7 @@ guard_enter(void)
 	return guard;
 }
 
-/*
- * Undo the last call of guard_enter(): restore the security context, and all
- * settings.
- */
+/* Undo the last call of guard_enter(). */
 void
 guard_leave(Guard *guard)
 {
@@ -101,9 +89,8 @@ guard_leave(Guard *guard)
 
 /*
  * Check a utility statement before the server executes it. Errors: 42501 if
- * the statement is DDL or SET CONSTRAINTS, and runs between guard_enter() and
- * guard_leave(), that is, in attached code. SET CONSTRAINTS is refused because
- * it would also affect the calling role's tables.
+ * attached code (between guard_enter() and guard_leave()) runs DDL or SET
+ * CONSTRAINTS. SET CONSTRAINTS would also affect the calling role's tables.
  */
 void
 guard_check_statement(Node *stmt)
@@ -122,7 +109,7 @@ guard_check_statement(Node *stmt)
 }
 
 /*
- * Subtransaction callback: forget the calls of guard_enter() that an aborted
+ * Subtransaction callback: an abort undoes the calls of guard_enter() that the
  * subtransaction has made.
  */
 static void
@@ -142,10 +129,6 @@ transaction_ends(XactEvent event, void *arg)
 		innermost = NULL;
 }
 
-/*
- * Register the transaction callbacks that forget calls of guard_enter() after
- * an error. Called once by _PG_init().
- */
 void
 guard_init(void)
 {
