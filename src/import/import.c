@@ -1,10 +1,10 @@
 /*
  * import.c
- *		Bulk import: the sequence of its steps.
+ *		Bulk import: the steps of an import.
  *
  * The sources are read with the rights of the role that calls import()
- * (import/sources/staging.c). Everything else is done as the containers'
- * owner, by a few statements that each handle all rows of a type
+ * (import/sources/staging.c). All other steps run as the containers' owner.
+ * They are a few statements, each of which handles all rows of a type
  * (import_sql.c):
  *
  *	1.	check and write users
@@ -16,8 +16,8 @@
  *		(model/post_counts/count_delta.c)
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
- * The checks read committed items. If another transaction meanwhile writes an
- * item with the same key, the import fails (40001).
+ * The checks read committed items. If another transaction writes an item with
+ * the same key after the check, the import fails (40001).
  *
  * Runs in backends.
  */
@@ -67,12 +67,11 @@ show_step(const Import *import, const char *step, int64 rows, const char *what)
 }
 
 /*
- * Copy the rejected items from a temporary table to the table that the caller
- * of import() has passed for them. Runs with the rights of the role that has
- * called import().
+ * Copy the rejected items to the table that the caller of import() has passed
+ * for them. Runs with the caller's rights.
  *
- * rehearse: insert no rows, but check the rights of that role. The import
- *	begins with this, so that it does not fail at the end.
+ * rehearse: insert no rows, but raise an error if the caller may not insert.
+ *	import_begin() does this, so that a long import does not fail at its end.
  */
 static void
 write_rejected(const Import *import, bool rehearse)
@@ -129,8 +128,8 @@ import_begin(Import *import, const char *command)
 }
 
 /*
- * A rejected item whose text has more bytes than this is not shown in the
- * error message of refuse_rejected().
+ * In an error message, a rejected item with more bytes of text than this is
+ * replaced by a remark.
  */
 #define MAX_SHOWN (1024 * 1024)
 
@@ -141,9 +140,9 @@ beginning(const char *text)
 }
 
 /*
- * Return the first characters of a rejected item, for an error message. If the
- * item's text would be too long, return a remark instead. (A number such as
- * 1e100000 has few digits, but its text is very long.)
+ * Return the first characters of a rejected item, for an error message.
+ * Returns a remark instead if the item's text is too long. Even a small item
+ * can have a long text: jsonb prints the number 1e100000 with all its zeros.
  */
 static const char *
 item_beginning(Datum item)
@@ -229,9 +228,9 @@ write_items(const Import *import, ItemType type)
 }
 
 /*
- * Throw an error if the guest does not exist. The guest is the author of items
- * without an author, and is named by the caller of import(). Called after the
- * users were imported, because the guest may be one of them. Errors: 23503.
+ * Throw an error if the guest does not exist. The guest is the user whom
+ * import() makes the author of items without an author. The guest may be a new
+ * user, so this is called after the users were imported. Errors: 23503.
  */
 static void
 need_guest(const Import *import)
@@ -253,8 +252,8 @@ need_guest(const Import *import)
 }
 
 /*
- * Check and write the users. This comes before posts, comments and likes,
- * because their authors' names are read from the container of users.
+ * Check and write the users. The checks of posts, comments and likes then read
+ * the authors' names from the container of users.
  */
 static void
 import_users(Import *import)
@@ -281,10 +280,10 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * Since the users were checked, another transaction may have created and
-	 * deleted a user with the id of a new user. Items of the deleted user may
-	 * still exist, so throw an error. This cannot happen later, because the
-	 * new users have been inserted now.
+	 * Another transaction may have created and deleted a user with the id of a
+	 * new user, after the check of that id. Items of the deleted user may
+	 * still exist, so throw an error. From now on this cannot happen, because
+	 * the new users have been inserted.
 	 */
 	if (n == 0)
 		return;
@@ -294,9 +293,9 @@ import_users(Import *import)
 }
 
 /*
- * Edit the existing items of a type that differ from their source rows. If
- * another transaction has meanwhile made the same change to an item, count the
- * item as "present", not as "updated".
+ * Edit the existing items of a type that differ from their source rows. An
+ * item counts as "present", not as "updated", if another transaction has made
+ * the same change after the check.
  */
 static void
 edit_items(Import *import, ItemType type)
@@ -315,13 +314,13 @@ edit_items(Import *import, ItemType type)
 /*
  * Count the new comments and likes of each post. Lock (FOR KEY SHARE) the rows
  * of existing posts that get comments or likes, or whose comments are edited.
- * Returns the number of existing posts that need a delta, because they get
- * visible comments or likes.
+ * Returns the number of existing posts that get visible comments or likes, and
+ * so need a delta.
  */
 static int64
 lock_others(const Import *import)
 {
-	/* how many existing posts have to be locked */
+	/* the number of existing posts to lock */
 	int64		others;
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
@@ -357,7 +356,6 @@ import_posts(Import *import)
 		tuplestore_end(import->changed);
 }
 
-/* Check and write what was read from the sources, as the containers' owner. */
 static void
 import_staged(Import *import)
 {
@@ -368,9 +366,8 @@ import_staged(Import *import)
 
 	import_phase_begin(&phase);
 	/*
-	 * Triggers and other code of the containers' owner can run until
-	 * guard_leave(). The guard keeps this code from harming the caller of
-	 * import().
+	 * Until guard_leave(), triggers and other code of the containers' owner
+	 * cannot harm the caller of import().
 	 */
 	guard = guard_enter();
 	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
@@ -404,12 +401,12 @@ import_staged(Import *import)
 }
 
 /*
- * Append a row to the result of import() or import_documents(). It says how
- * many items of a type were read, written, present, rejected and updated. The
- * result of import_documents() has no columns "updated" and "left_out".
+ * Append a row to the result of import() or import_documents(): the numbers of
+ * items of one type. The result of import_documents() has no columns "updated"
+ * and "left_out".
  *
  * left_out: an array of the names of the source's columns that were not
- *	imported; 0 to return NULL
+ *	imported; (Datum) 0 stands for NULL
  */
 static void
 put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
@@ -430,10 +427,9 @@ put_tally(ReturnSetInfo *info, const char *type, const ImportTally *tally,
 }
 
 /*
- * Check and write what was read from the sources, and return how many items
- * were read, written and so on, as the result of import() or
- * import_documents(). Errors: 09000, 23503, 23514, 40001, 42501, 55000. Locks:
- * those of import().
+ * Check and write what was read from the sources. Returns the result rows of
+ * import() or import_documents(). Errors: 09000, 23503, 23514, 40001, 42501,
+ * 55000. Locks: those of import().
  */
 void
 import_end(Import *import, FunctionCallInfo fcinfo)

@@ -24,8 +24,9 @@
  * ------------------------------------------------------------------------ */
 
 /*
- * Finds existing comments or likes by primary key. The caller must pass keys
- * sorted by partition, then by post, then by "other".
+ * Functions that find existing comments or likes by primary key. The caller
+ * must pass keys sorted by partition, then by post, then by comment or user
+ * ("other").
  */
 typedef struct ItemLookup
 {
@@ -41,64 +42,58 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * What ImportTarget.learn() makes readable for the next statements. #posts and
- * #deleting are names in these statements (import_sql.c). On a cluster, they
- * stand for local copies of tables.
+ * The table that ImportTarget.learn() makes readable for the next statements.
+ * These statements call the tables #posts and #deleting (import_sql.c). On a
+ * cluster, each of these names stands for a local copy.
  */
 typedef enum ImportLearn
 {
-	/* #deleting: the ids of the users who are being deleted */
+	/* #deleting: the ids of all users who are being deleted */
 	LEARN_DELETING,
 
-	/* #posts, with the existing posts whose ids are in the source of posts */
+	/* #posts: the existing posts with ids that are in the source of posts */
 	LEARN_POSTS,
 
 	/*
-	 * #posts, with the existing posts whose ids are in the sources of posts,
+	 * #posts: the existing posts with ids that are in the sources of posts,
 	 * comments and likes
 	 */
 	LEARN_PARENTS
 } ImportLearn;
 
 /*
- * What an import does differently on one machine (import_here.c) and on a
- * cluster (cluster/operations/cluster_import.c). All functions are called as
- * the containers' owner, and between SPI_connect() and SPI_finish().
+ * The functions of an import that differ between one machine (import_here.c)
+ * and a cluster (cluster/operations/cluster_import.c). All are called as the
+ * containers' owner, between SPI_connect() and SPI_finish().
  */
 typedef struct ImportTarget
 {
 	/*
-	 * Prepare the import. Called after the import's temporary tables were
-	 * created. Errors: 55000.
+	 * Called after the import's temporary tables were created. Errors: 55000.
 	 */
 	void		(*begin) (Import *import);
 
 	/*
-	 * Lock the tables of the containers that the import writes
-	 * (RowExclusiveLock). Check that all tables exist in which the import
-	 * looks for existing items. Called after the sources were read. Errors:
-	 * 55000 if a table is missing.
+	 * Lock the tables that the import writes (RowExclusiveLock). Called after
+	 * the sources were read. Errors: 55000 if a table is missing in which the
+	 * import looks for existing items.
 	 */
 	void		(*lock) (Import *import);
 
 	/*
-	 * Make a table readable for the next statements. On a cluster, this
-	 * function copies rows from the other nodes into a local table. On one
-	 * machine, it does nothing, because statements read the containers
-	 * themselves.
+	 * Make a table readable for the next statements. On a cluster, copies rows
+	 * from the other nodes into a local table. On one machine, does nothing,
+	 * because the statements read the containers.
 	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
-	/*
-	 * Begin to look up existing comments (ITEM_COMMENT) or likes (ITEM_LIKE).
-	 */
 	ItemLookup *(*lookup) (const Import *import, ItemType type);
 
 	/*
 	 * Lock (FOR KEY SHARE) the rows of existing posts that get comments or
 	 * likes, or whose comments are edited. So no such post is deleted before
-	 * the import commits. The temporary table of sums (@count in import_sql.c)
-	 * has their ids.
+	 * the import commits. The ids of these posts are in the table @count
+	 * (import_sql.c).
 	 *
 	 * posts: the number of these posts
 	 *
@@ -107,11 +102,8 @@ typedef struct ImportTarget
 	void		(*keep_posts) (const Import *import, int64 posts);
 
 	/*
-	 * Write the new items of a type.
-	 *
-	 * rows: how many rows must be written
-	 *
-	 * Errors: 09000 if a trigger suppresses an insert; 40001.
+	 * Write the new items of a type; "rows" is their number. Errors: 09000 if
+	 * a trigger suppresses an insert; 40001.
 	 */
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
@@ -126,7 +118,7 @@ typedef struct ImportTarget
 
 	/*
 	 * Finish after everything is written. Called after guard_leave(), because
-	 * the guard refuses DDL. Errors: 40001.
+	 * DDL is refused until then. Errors: 40001.
 	 */
 	void		(*end) (const Import *import);
 } ImportTarget;
@@ -153,8 +145,8 @@ extern void import_end(Import *import, FunctionCallInfo fcinfo);
 typedef struct KnownItems KnownItems;
 
 /*
- * How an accepted source row of a comment or like compares with existing
- * items.
+ * The result of comparing a valid source row of a comment or like with the
+ * existing items.
  */
 typedef enum KnownState
 {
@@ -162,9 +154,7 @@ typedef enum KnownState
 	KNOWN_NEW,
 	/* an item with the same key and the same values exists */
 	KNOWN_PRESENT,
-	/*
-	 * an item with the same key exists, and the import must change its values
-	 */
+	/* an item with the same key exists, and the import must edit it */
 	KNOWN_CHANGED
 } KnownState;
 
@@ -179,8 +169,8 @@ extern void import_check(Import *import, ItemType type);
 /*
  * import_write.c
  *
- * ImportWrite: a function that writes rows and returns how many it has written
- * ItemTaker: a function that writes one item
+ * ImportWrite: writes rows and returns the number of rows written
+ * ItemTaker: writes one item
  */
 typedef int64 (*ImportWrite) (const Import *import, void *arg);
 typedef void (*ItemTaker) (void *arg, const BlogItem *item);
@@ -201,8 +191,8 @@ extern void import_hide_posts(const Import *import);
 extern bool import_edit_one(const Import *import, ItemType type, const BlogItem *wanted);
 
 /*
- * import_sql.c: the statements. The comment at the beginning of that file
- * explains the names and parameters in them.
+ * import_sql.c: the statements. The head of that file explains the names and
+ * parameters in the statements.
  */
 extern const char *const import_tables_sql[];
 extern const int import_tables_n;

@@ -26,9 +26,9 @@ SQL_FUNCTION(import_documents);
 static const char *const rejects_column[] = {"type", "reason", "item"};
 
 /*
- * Throw an error if the transaction is read-only or not READ COMMITTED. Also
- * throw an error if "rejects" is not a table with the columns for rejected
- * items. Errors: 25001, 25006, 42703, 42809, 42P01.
+ * Check the transaction and the argument "rejects". Errors: 25001 if the
+ * transaction is not READ COMMITTED, 25006 if it is read-only; 42703, 42809 or
+ * 42P01 if "rejects" is not a table with the columns for rejected items.
  */
 static void
 check_call(const char *command, Oid rejects)
@@ -45,7 +45,7 @@ check_call(const char *command, Oid rejects)
 					 rejects_column);
 }
 
-/* the numbers of import()'s arguments */
+/* the positions of import()'s arguments, from 0 */
 enum
 {
 	/* Arguments 0 to 3 are the sources of users, posts, comments and likes. */
@@ -58,9 +58,8 @@ enum
 };
 
 /*
- * Read the sources in arguments 0 to 3 of import(), import them, and return
- * the result. The caller has stored the other arguments in *import, except
- * "rejects".
+ * Run import() with the sources in arguments 0 to 3. The caller has stored all
+ * later arguments, except "rejects", in *import.
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
@@ -87,8 +86,8 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return a text argument of the SQL function as a C string. Errors: 22004 if
- * it is NULL, 54000 if it is too long.
+ * Return a text argument of the SQL function. Errors: 22004 if the argument is
+ * NULL, 54000 if it is too long.
  */
 static char *
 need_argument(FunctionCallInfo fcinfo, int arg, const char *name)

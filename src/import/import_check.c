@@ -2,17 +2,18 @@
  * import_check.c
  *		Bulk import: compares the rows that were read with existing items.
  *
- * Users and posts are checked by statements. They write each row, with the
- * result of its check, to a temporary table.
+ * Users and posts are checked by statements. The statements write each row,
+ * with the result of the check, to a temporary table.
  *
  * Comments and likes are far more numerous than users and posts. A query joins
- * their rows with authors and posts, and passes each row to a DestReceiver,
- * which checks it. New comments and likes are stored in a tuplestore, in the
- * order in which they will be written.
+ * their rows with authors and posts, and passes each row to a DestReceiver.
+ * The receiver checks the row. It stores new comments and likes in a
+ * tuplestore, in the order in which they will be written.
  *
- * The receiver also counts new comments and likes for each post, and writes
- * the counts to a temporary table (@part in import_sql.c). This table of
- * counts has one or more rows for each post. A statement adds them up.
+ * The receiver also counts new comments and likes of each post. It writes the
+ * counts to a temporary table, which is called @part in import_sql.c and
+ * "part" here. The table can have several rows for a post. A statement adds
+ * them up.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -29,9 +30,9 @@
 #include "utils/builtins.h"
 
 /*
- * A DestReceiver for source rows of comments or likes, which the query
- * CHECK_CHILD (import_sql.c) returns. It compares each row with the existing
- * item that has the same key.
+ * A DestReceiver for the rows of the query CHECK_CHILD (import_sql.c): source
+ * rows of comments or likes. It compares each row with the existing item of
+ * the same key.
  */
 typedef struct CheckReceiver
 {
@@ -39,21 +40,21 @@ typedef struct CheckReceiver
 	Import	   *import;
 	ItemType	type;
 
-	/* the fields that the first nprops columns of a row contain */
+	/* the fields in the first nprops columns of a row */
 	const Property *prop;
 
 	int			nprops;
 	KnownItems *known;
 	int64		rejected;
 	TempWriter *refused;
-	TempWriter *part;			/* writes to the temporary table of counts */
+	TempWriter *part;			/* writes to the table "part" */
 	/*
-	 * The count of new comments or likes of the current post. It is written to
-	 * the temporary table of counts when the next post begins.
+	 * The count of new comments or likes of one post. When a row of the next
+	 * post comes, the count is written to the table "part".
 	 *
-	 * counted: the post's id, if n > 0
+	 * counted: the post's id; valid if n > 0
 	 * fresh: whether the import creates the post
-	 * n: the number of comments or likes
+	 * n: the number of new comments or likes
 	 */
 	pg_uuid_t	counted;
 
@@ -61,16 +62,16 @@ typedef struct CheckReceiver
 	int64		n;
 
 	/*
-	 * The last post that note_uncounted() has written to the temporary table
-	 * of counts; valid if "noted" is true. The rows of one post arrive
-	 * together, and one such row in that table is enough for a post.
+	 * The last post that note_uncounted() has written to the table "part";
+	 * valid if "noted" is true. Other rows of the same post follow directly,
+	 * and need no second row in that table.
 	 */
 	pg_uuid_t	uncounted;
 
 	bool		noted;
 } CheckReceiver;
 
-/* the two columns of a row that follow the first nprops */
+/* the last two columns of a row, after the first nprops */
 enum
 {
 	CHECKED_REASON,
@@ -78,8 +79,7 @@ enum
 };
 
 /*
- * Write to the temporary table of counts that a post gets n new comments or
- * likes.
+ * Insert a row into the table "part": a post gets n new comments or likes.
  *
  * fresh: whether the import creates the post
  */
@@ -97,10 +97,6 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
-/*
- * Write to the temporary table of counts how many comments or likes were
- * counted for the current post.
- */
 static void
 write_part(CheckReceiver *receiver)
 {
@@ -111,9 +107,8 @@ write_part(CheckReceiver *receiver)
 }
 
 /*
- * Count a new comment or like for its post. Rows arrive sorted by post. When
- * the first row of another post arrives, write the count of the previous post
- * to the temporary table of counts.
+ * Count a new comment or like of a post. Rows are sorted by post, so the first
+ * row of a post ends the count of the previous post.
  */
 static void
 count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -129,9 +124,9 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Make the import lock the row of a post that gets a hidden comment, or whose
- * comment is edited. Write the post, with the count 0, to the temporary table
- * of counts: the import locks the existing posts in that table.
+ * Insert a row with the count 0 for a post into the table "part". The post
+ * gets a hidden comment, or one of its comments is edited. The import locks
+ * all existing posts in that table, so it locks this post, too.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -144,10 +139,6 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	put_part(receiver, post_id, 0, fresh);
 }
 
-/*
- * Insert a rejected comment or like, with the reason, into the temporary table
- * for rejected comments or likes.
- */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 {
@@ -165,9 +156,8 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 
 /*
  * Compare a valid row with the existing item of the same key. Count the row as
- * rejected, present, updated or new. A new row is stored in import->passed. A
- * row by which an existing comment must be edited is stored in
- * import->changed.
+ * rejected, present, updated or new. Store a new row in import->passed. Store
+ * a row that changes an existing comment in import->changed.
  */
 static void
 check_known(CheckReceiver *receiver, TupleTableSlot *slot)
@@ -233,8 +223,8 @@ check_end(DestReceiver *self)
 }
 
 /*
- * Check all comments or likes that were read from their source. Returns the
- * number of rows, and sets *rejected to the number of rejected rows.
+ * Check all source rows of comments or likes. Returns the number of rows, and
+ * sets *rejected to the number of rejected rows.
  */
 static int64
 check_children(Import *import, ItemType type, int64 *rejected)
@@ -269,10 +259,10 @@ check_children(Import *import, ItemType type, int64 *rejected)
  * Decide which users get a username that another user, the holder, has now. A
  * user gets the name only if the holder gets another name in this import.
  *
- * Users and holders form chains and rings. If the last user of a chain keeps
- * its name, all other users of the chain are rejected. In a ring, all users
- * get their new names. Each pass halves the lengths of the chains, so log2(n)
- * passes are enough.
+ * A user waits for a holder, who may wait for another holder, and so on. If
+ * the last holder of such a chain keeps the name, all users of the chain are
+ * rejected. If the chain is a ring, all its users get their new names. Each
+ * run of import_pass_names_sql halves the chains, so log2(n) runs are enough.
  */
 static void
 check_names(const Import *import)
@@ -287,9 +277,8 @@ check_names(const Import *import)
 }
 
 /*
- * Count the users who get another name than the one in the source. The counts
- * are in the result of import_tally_sql[ITEM_USER], which must be the last
- * statement that SPI has run.
+ * Count the users who get another name than the one in the source. The last
+ * statement run by SPI must be import_tally_sql[ITEM_USER].
  */
 static void
 tally_renamed(ImportTally *renamed)
@@ -301,8 +290,8 @@ tally_renamed(ImportTally *renamed)
 }
 
 /*
- * Check all users or posts that were read from their source. Returns the
- * number of rows, and sets *rejected to the number of rejected rows.
+ * Check all source rows of users or posts. Returns the number of rows, and
+ * sets *rejected to the number of rejected rows.
  */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
@@ -329,10 +318,9 @@ check_owners(Import *import, ItemType type, int64 *rejected)
 }
 
 /*
- * Check the rows of a type that were read from the source, and count them as
- * rejected, present, updated or new. Rejected rows are stored in the temporary
- * table of rejected items. Errors: those of the statements and of
- * ItemLookup.find().
+ * Check the source rows of a type, and count them as rejected, present,
+ * updated or new. Copy the rejected rows to the table @rejected. Errors: those
+ * of the statements and of ItemLookup.find().
  */
 void
 import_check(Import *import, ItemType type)

@@ -8,8 +8,8 @@
  * (40001) if another transaction has changed or deleted an item after the
  * check.
  *
- * "wanted" is the item as the source has it. "found" is the item in the
- * container.
+ * In all functions, "wanted" is the item in the source, and "found" is the
+ * item in the container.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -29,15 +29,15 @@
 #include "utils/snapmgr.h"
 
 /*
- * A DestReceiver for source rows, each of which differs from the existing item
- * with the same key. It edits these items.
+ * A DestReceiver for source rows that differ from the existing items with the
+ * same keys. It edits these items.
  */
 typedef struct EditReceiver
 {
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* the fields that a row's columns contain */
+	const Property *prop;		/* the fields in a row's columns */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);
@@ -46,14 +46,14 @@ typedef struct EditReceiver
 	int64		edited;
 
 	/*
-	 * True if the current comment must also be hidden or shown. Set by
-	 * edit_comment(). hide_comment() then does it.
+	 * Whether the current comment has to be hidden or shown by hide_comment().
+	 * Set by edit_comment().
 	 */
 	bool		flips;
 
 	/*
-	 * The posts that the import has hidden: a list of BlogItem. It is
-	 * allocated in the memory context "lasting".
+	 * The posts that the import has hidden: a list of BlogItem, in the memory
+	 * context "lasting".
 	 */
 	List	   *hidden;
 
@@ -62,9 +62,9 @@ typedef struct EditReceiver
 } EditReceiver;
 
 /*
- * Lock the item of an existing user, and call receiver->edit_user() for it.
- * Returns whether the item was changed. Errors: 40001 if the user was deleted.
- * Locks: the row of the user item, FOR NO KEY UPDATE.
+ * Lock the item of a user, and call receiver->edit_user(). Returns whether the
+ * item was changed. Errors: 40001 if the user was deleted. Locks: the item's
+ * row, FOR NO KEY UPDATE.
  */
 static bool
 edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
@@ -74,9 +74,8 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * USER_EDIT takes the row lock of an edit that keeps the username. This
-	 * lock is enough even if the username changes, because the import has
-	 * already inserted the new username into the table "usernames".
+	 * A lock for USER_EDIT is enough even if the username changes. The import
+	 * has already inserted the new username into the table "usernames".
 	 */
 	if (!user_writer_lock(&writer, item_uuid(wanted, PROP_USER_ID), USER_EDIT))
 		import_outdated(receiver->import, "an item was deleted");
@@ -87,9 +86,9 @@ edit_one_user(const EditReceiver *receiver, const BlogItem *wanted)
 }
 
 /*
- * Lock an existing post or comment, and call receiver->edit() for it. Returns
- * whether the item was changed. Errors: 40001 if it was deleted. Locks: the
- * item's row, FOR NO KEY UPDATE.
+ * Lock a post or comment, and call receiver->edit(). Returns whether the item
+ * was changed. Errors: 40001 if the item was deleted. Locks: the item's row,
+ * FOR NO KEY UPDATE.
  */
 static bool
 edit_item(EditReceiver *receiver, const BlogItem *wanted)
@@ -113,10 +112,6 @@ edit_item(EditReceiver *receiver, const BlogItem *wanted)
 	return edited;
 }
 
-/*
- * Hide or show a comment as its source row says. comment_hide() also changes
- * the comment count of the post.
- */
 static void
 hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
 {
@@ -164,18 +159,13 @@ receiver_begin(EditReceiver *receiver)
 											  ALLOCSET_DEFAULT_SIZES);
 }
 
-/* ------------------------------------------------------------------------
- * Users
- * ------------------------------------------------------------------------ */
-
 static const Property user_columns[] = {
 	PROP_USER_ID, PROP_USERNAME, PROP_PROPERTIES
 };
 
 /*
- * Called as receiver->edit_user(). Throw an error if the user was renamed
- * after the check. Returns false, because the user is not changed. Errors:
- * 40001.
+ * A function for receiver->edit_user(): throw an error (40001) if the user was
+ * renamed after the check. Changes nothing, so the result is always false.
  */
 static bool
 look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -186,9 +176,9 @@ look_at_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *w
 }
 
 /*
- * Called as receiver->edit_user(). Write the name and "properties" of the
- * source row into the user item. A new name has already been inserted into the
- * table "usernames".
+ * A function for receiver->edit_user(): write the name and "properties" of the
+ * source row into the user item. A new name must already be in the table
+ * "usernames".
  */
 static bool
 write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wanted)
@@ -206,8 +196,8 @@ write_user(const EditReceiver *receiver, UserWriter *writer, const BlogItem *wan
 /*
  * Call edit() for each user that a query returns. Returns the number of users.
  *
- * nprops: the number of the query's columns. They are the first fields of
- *	user_columns[].
+ * nprops: the number of the query's columns, which are the first nprops of
+ *	user_columns[]
  */
 static int64
 edit_users(const Import *import, const char *sql, int nprops,
@@ -237,9 +227,10 @@ release_row(TupleTableSlot *slot, DestReceiver *self)
 }
 
 /*
- * Lock the items of existing users whose names change (FOR NO KEY UPDATE), and
- * delete their old names from the table "usernames". Afterwards the new names
- * can be inserted, even if two users exchange their names. Errors: 40001.
+ * Lock (FOR NO KEY UPDATE) the items of existing users whose names change.
+ * Delete the old names from the table "usernames". So two users can exchange
+ * their names: both old names are deleted before a new name is inserted.
+ * Errors: 40001.
  */
 void
 import_release_names(const Import *import)
@@ -252,9 +243,9 @@ import_release_names(const Import *import)
 }
 
 /*
- * Write the names and properties of those existing users that differ from
- * their source rows. The new names must already be in the table "usernames".
- * Errors: 40001, 55000.
+ * Write the names and properties of existing users who differ from their
+ * source rows. The new names must already be in the table "usernames". Errors:
+ * 40001, 55000.
  */
 void
 import_edit_users(const Import *import)
@@ -264,14 +255,10 @@ import_edit_users(const Import *import)
 		elog(ERROR, "import lost users");
 }
 
-/* ------------------------------------------------------------------------
- * Posts and comments
- * ------------------------------------------------------------------------ */
-
 /*
  * Set the title, content, properties and parent of a post or comment to the
- * values of its source row. If that changes the item, also set the
- * modification date, and return true.
+ * values of the source row. If this changes the item, set the modification
+ * date, too, and return true.
  */
 static bool
 take_texts(const Import *import, const ItemWriter *writer,
@@ -299,14 +286,15 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
- * Called as receiver->edit(). Give a post the values of its source row. If the
- * post was hidden and is shown now, it also gets the row's creation date, if
- * the row has one. Returns false if the post no longer differs from the row.
+ * A function for receiver->edit(): give a post the values of the source row. A
+ * hidden post that is shown now also gets the creation date of the row, if the
+ * row has one. Returns false if the post does not differ from the row any
+ * more.
  *
- * If the post becomes hidden, add it to receiver->hidden. It stays in the
- * views until import_hide_posts() is called at the end of the import. That
- * function takes the views' lock (views_lock()). No post may be locked after
- * this lock, so it is taken last.
+ * A post that becomes hidden is added to receiver->hidden, and stays in the
+ * views until import_hide_posts() is called. That function takes the views'
+ * lock (views_lock()). After it, no more posts may be locked, so it is called
+ * last.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
@@ -338,9 +326,9 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 }
 
 /*
- * Called as receiver->edit(). Give a comment the values of its source row,
- * except "hidden", which is left to hide_comment(). Returns false if the other
- * values no longer differ from the row.
+ * A function for receiver->edit(): give a comment the values of the source
+ * row, except "hidden". Set receiver->flips if "hidden" differs. Returns false
+ * if no other value differs.
  */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
@@ -356,8 +344,8 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 }
 
 /*
- * Pass the rows in import->changed to a receiver. They are source rows of
- * comments, sorted by leaf. Returns the number of rows.
+ * Pass the source rows in import->changed to a receiver, sorted by leaf.
+ * Returns the number of rows.
  */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
@@ -378,8 +366,8 @@ edit_comments(const Import *import, DestReceiver *receiver)
 }
 
 /*
- * Return the fields of the source rows by which existing posts or comments are
- * edited. Set *n to the number of these fields.
+ * Return the fields in the source rows that edit_post() or edit_comment()
+ * gets. Sets *n to the number of these fields.
  */
 const Property *
 import_edited_properties(ItemType type, int *n)
@@ -397,8 +385,8 @@ import_edited_properties(ItemType type, int *n)
 
 /*
  * Edit the posts or comments on this machine that differ from their source
- * rows. Returns the number of changed items. If another transaction has
- * meanwhile made the same change to an item, the item does not count. Errors:
+ * rows. Returns the number of changed items. This does not count items to
+ * which another transaction has made the same change after the check. Errors:
  * 40001.
  */
 int64
@@ -424,12 +412,8 @@ import_edit_here(Import *import, ItemType type)
 }
 
 /*
- * Edit one post or comment on this machine. Returns false if it no longer
- * differs from its source row.
- *
- * wanted: the item as the source row says it should be
- *
- * Errors: 40001.
+ * Edit one post or comment on this machine. Returns false if the item does not
+ * differ from its source row any more. Errors: 40001.
  */
 bool
 import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)

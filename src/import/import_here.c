@@ -1,8 +1,8 @@
 /*
  * import_here.c
- *		Bulk import: writes to the tables of this machine.
+ *		Bulk import: the ImportTarget (import.h) of a store that is not on a
+ *		cluster.
  *
- * This is the ImportTarget (import.h) of a store that is not on a cluster.
  * Statements read the containers themselves. New items are written to the
  * leaves by bulk inserts.
  *
@@ -22,8 +22,8 @@
 #include "utils/tuplestore.h"
 
 /*
- * These three functions do nothing: only a cluster has something to prepare,
- * to copy or to clean up.
+ * The next three functions do nothing. Only on a cluster is there something to
+ * prepare, to copy or to clean up.
  */
 static void
 begin_here(Import *import)
@@ -40,15 +40,10 @@ end_here(const Import *import)
 {
 }
 
-/* ------------------------------------------------------------------------
- * Locking
- * ------------------------------------------------------------------------ */
-
 /*
- * Throw an error if a leaf for a type of item is missing in a container.
- * Without the leaf, the import would find no existing items, and would take
- * all rows for new items. Errors: 55000. Locks: RowExclusiveLock on the
- * leaves.
+ * Throw an error if a container lacks a leaf for a type of item. Without the
+ * leaf, the import would find no existing items, and would treat all rows as
+ * new items. Errors: 55000. Locks: RowExclusiveLock on the leaves.
  */
 static void
 need_leaves(Container container, ItemType type)
@@ -58,10 +53,6 @@ need_leaves(Container container, ItemType type)
 		item_writer_close(item_writer_open_partition(container, type, p));
 }
 
-/*
- * Throw an error if a leaf is missing that the import reads or writes. Errors:
- * 55000.
- */
 static void
 need_all_leaves(const Import *import)
 {
@@ -76,10 +67,10 @@ need_all_leaves(const Import *import)
 }
 
 /*
- * Lock all leaves of posts (RowExclusiveLock), and throw an error if a leaf is
- * missing. Called before the import reads users' names. When a user is
- * renamed, the worker waits for transactions with these locks, and corrects
- * the names in their items. Errors: 55000.
+ * Lock all leaves of posts (RowExclusiveLock), before the import reads users'
+ * names. If a user is renamed meanwhile, the worker waits until the import
+ * ends, and then corrects the names that the import has written. Errors: 55000
+ * if a leaf is missing.
  */
 static void
 lock_here(Import *import)
@@ -97,29 +88,20 @@ keep_posts_here(const Import *import, int64 posts)
 		import_outdated(import, "a post was deleted");
 }
 
-/* ------------------------------------------------------------------------
- * Looking up
- * ------------------------------------------------------------------------ */
-
 static ItemLookup *
 lookup_here(const Import *import, ItemType type)
 {
 	return leaf_lookup_begin(type);
 }
 
-/* ------------------------------------------------------------------------
- * Writing
- * ------------------------------------------------------------------------ */
-
 /*
- * A list of the posts that the import has written. When all posts are written,
- * the import writes the counter of each post.
+ * The ids of the posts that the import has written. When all posts are
+ * written, the import writes their counters.
  */
 typedef struct PostCounters
 {
 	Tuplestorestate *posts;
 
-	/* a slot for rows of the tuplestore "posts" */
 	TupleTableSlot *post;
 } PostCounters;
 
@@ -147,8 +129,7 @@ counters_begin(PostCounters *counters)
 }
 
 /*
- * Read the id of the next post that needs a counter. Returns false after the
- * last one.
+ * Read the id of the next post in the list. Returns false after the last one.
  */
 static bool
 next_counted(PostCounters *counters, pg_uuid_t *post_id)
@@ -163,7 +144,7 @@ next_counted(PostCounters *counters, pg_uuid_t *post_id)
 
 /*
  * Delete counters that already exist for the ids of new posts. If the owner
- * has deleted a post by DELETE, its counter may still exist. The ids are
+ * has deleted a post with SQL, the post's counter still exists. The ids are
  * sorted by leaf, so each leaf is opened once.
  */
 static void
@@ -190,7 +171,6 @@ clear_counters(PostCounters *counters)
 	tuplestore_rescan(counters->posts);
 }
 
-/* Write a counter for each post in the list, and free the list. */
 static void
 write_counters(PostCounters *counters)
 {
@@ -211,8 +191,8 @@ write_counters(PostCounters *counters)
 }
 
 /*
- * Write the counters of n new posts. The ids of the posts are sorted by leaf.
- * Errors: those of bulk_insert_item().
+ * Write the counters of n new posts, whose ids are sorted by leaf. Errors:
+ * those of bulk_insert_item().
  */
 void
 import_write_counters(const pg_uuid_t *post_id, int n)
@@ -235,7 +215,7 @@ typedef struct ItemsHere
 {
 	ItemType	type;
 	BulkInsert *bulk;
-	PostCounters counters;		/* only for posts */
+	PostCounters counters;		/* used only if the items are posts */
 } ItemsHere;
 
 static void
@@ -273,8 +253,8 @@ write_here(const Import *import, ItemType type, int64 rows)
 }
 
 /*
- * Return whether an error is the violation of a primary key. The names of all
- * primary keys in the containers end in _pkey.
+ * Return whether an error is the violation of a primary key of a container.
+ * The names of all these keys end in _pkey.
  */
 static bool
 key_is_taken_here(const ErrorData *error)

@@ -1,11 +1,11 @@
 /*
  * import_known.c
- *		Bulk import: compares rows of comments and likes with existing items,
- *		and finds rows that have the same key as an earlier row.
+ *		Bulk import: compares source rows of comments and likes with existing
+ *		items, and finds rows that have the same key as an earlier row.
  *
- * The caller passes valid rows sorted by partition, post and key. So rows with
- * the same key are adjacent, and the lookup (leaf_lookup.c) visits each leaf
- * and post once.
+ * The caller passes valid rows sorted by partition, post and key. Rows with
+ * the same key follow each other, and each leaf and each post is looked up
+ * once (leaf_lookup.c).
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -24,32 +24,31 @@ struct KnownItems
 
 	ItemType	type;
 
-	/* True if the import edits existing items that differ from their rows. */
+	/* true to edit existing items that differ; false to reject their rows */
 	bool		update;
 
 	ItemLookup *lookup;
 
 	/*
-	 * The key of the last row, if "valid" is true.
+	 * The key of the last row; valid if "valid" is true.
 	 *
-	 * post_id: the post's id
 	 * other: the comment's id, or the id of the user who likes the post
 	 */
 	pg_uuid_t	post_id;
 	pg_uuid_t	other;
 	bool		valid;
-	bool		found;			/* whether an item with that key exists */
-	bool		passed;			/* whether a row with that key was accepted */
-	BlogItem	there;			/* the item with that key, if it exists */
+	bool		found;			/* whether an item with the key exists */
+	bool		passed;			/* whether a row with the key was accepted */
+	BlogItem	there;			/* the existing item; valid if "found" is
+								 * true */
 };
 
 /*
  * Begin to compare rows of comments or likes with existing items. Allocates in
  * the current memory context.
  *
- * update: true if the import edits existing items that differ from their rows;
- *	false if it rejects the rows
- * lookup: finds the existing items; known_items_end() calls lookup->end()
+ * update: true to edit existing items that differ; false to reject their rows
+ * lookup: finds the existing items; known_items_end() ends it
  */
 KnownItems *
 known_items_begin(ItemType type, bool update, ItemLookup *lookup)
@@ -64,9 +63,9 @@ known_items_begin(ItemType type, bool update, ItemLookup *lookup)
 }
 
 /*
- * Return whether a row and the existing item differ in a required field. The
- * item's field can be NULL if the owner has altered the table. This does not
- * count as a difference.
+ * Return whether a row and the existing item have different values in a
+ * required field. Returns false if the item's value is NULL, which only
+ * happens if the owner has altered the table.
  */
 static bool
 differs(const KnownItems *known, const BlogItem *row, Property prop)
@@ -76,11 +75,11 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 
 /*
  * Return whether a comment's row and the existing comment differ in content,
- * parent or properties. NULL in the row is no difference.
+ * parent or properties. If the import edits comments, "hidden" is compared,
+ * too. A NULL in the row counts as equal.
  *
- * If the import edits comments, "hidden" is compared as well, and {} as the
- * row's properties means that the comment should have none. If the import
- * rejects rows that differ, {} in the row is no difference.
+ * If the import edits comments, {} as the row's properties means that the
+ * comment shall have none. Otherwise {} counts as equal.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -100,9 +99,9 @@ says_another(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason for rejecting a row that contradicts the existing item
- * with its key; NULL if there is no such reason. NULL as the row's date, or as
- * the id of a like, does not contradict the item.
+ * Return the reason for rejecting a row that differs from the existing item;
+ * NULL if the row need not be rejected. A row without a date, or a like
+ * without an id, is not rejected for that.
  */
 static const char *
 taken(const KnownItems *known, const BlogItem *row)
@@ -125,8 +124,8 @@ taken(const KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Look up the existing item with a row's key, unless the last row had the same
- * key.
+ * Look up the existing item with a row's key. Does nothing if the last row had
+ * the same key.
  */
 static void
 look_up(KnownItems *known, const BlogItem *row)
@@ -150,10 +149,9 @@ look_up(KnownItems *known, const BlogItem *row)
 }
 
 /*
- * Return the reason for rejecting a row; NULL if it is accepted. For an
- * accepted row, set *state to whether the item is new, present, or must be
- * edited. The row must be valid, and rows must be passed in the order of their
- * keys.
+ * Return the reason for rejecting a row; NULL if the row is accepted. *state
+ * is then set to the result of the comparison. The rows must be valid, and
+ * must be passed in the order of their keys.
  */
 const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)

@@ -9,19 +9,21 @@
  *			are being deleted. On a cluster, this can be a temporary copy
  *			(ImportTarget.learn in import.h).
  *	$1		the current time
- *	$2		whether existing items are updated; the planner knows the value
+ *	$2		true if existing items are edited, false if rows that differ from
+ *			them are rejected. It is a constant for the planner.
  *
- * The tables @user, @post, @comment and @like contain the rows that were read
- * (import/sources/staging.c). Each check reads such a table once, and joins
- * the rows with existing items. Users and posts that occur twice are found by
- * sorting, comments and likes by import_known.c. Accepted rows are stored
- * together with the author's name.
+ * The tables @user, @post, @comment and @like contain the source rows
+ * (import/sources/staging.c). Each check reads one of these tables, and joins
+ * the rows with existing items. Accepted rows are stored together with the
+ * author's name.
+ *
+ * The statements find users and posts that occur twice by sorting.
+ * import_known.c finds comments and likes that occur twice.
  *
  * Before the names are read, the import locks all leaves of posts
- * (RowExclusiveLock). When the worker renames a user, it waits for the end of
- * transactions that have such a lock. The worker then corrects items that
- * these transactions have written with the old name
- * (model/user_changes/user_items_sweep.c).
+ * (RowExclusiveLock). When the worker renames a user, it waits until
+ * transactions with such a lock end. Then it corrects items that they have
+ * written with the old name (model/user_changes/user_items_sweep.c).
  *
  * Comments and likes are sorted by leaf and post, and are written in this
  * order.
@@ -55,17 +57,17 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	/*
-	 * The result of checking the source rows of users: the row's values, and
+	 * The checked source rows of users: the row's values, and
 	 *
 	 *	partition	the partition of the user's item
 	 *	reason		why the row is rejected; NULL if it is not
 	 *	present		true if the user exists already
-	 *	old_name	the existing user's name, if it differs from the row's name
+	 *	old_name	the existing user's name, if the row has another name
 	 *	changed		true if the existing user has other values in "properties"
 	 *	holder		the id of another user who has the row's name now, but may
 	 *				get a new name in this import; else NULL
-	 *	own			true if the name changes, and the table "usernames" already
-	 *				has the key of the new name for this user
+	 *	own			true if the user gets a new name with the same key as the
+	 *				old name, for example in capitals
 	 *	other_name	the name that the user gets if the row's name is taken
 	 *	other_key	the key of other_name in the table "usernames"
 	 *	renamed		true if the user gets other_name, or has it already
@@ -76,31 +78,27 @@ const char *const import_tables_sql[] = {
 	" changed boolean, holder uuid, own boolean, other_name text,"
 	" other_key text COLLATE \"C\", renamed boolean) USING heap ON COMMIT DROP",
 	/*
-	 * The result of checking the source rows of posts.
+	 * The checked source rows of posts.
 	 *
-	 * place: the ctid of the row in @post, by which the title and content are
-	 *	found
+	 * place: the ctid of the row in @post, which has the title and content
 	 * changed: true if the existing post has other values than the row
 	 */
 	"CREATE TEMP TABLE @checked_post (place tid, partition integer,"
 	" post_id uuid, user_id uuid, username text, reason text, present boolean,"
 	" changed boolean) USING heap ON COMMIT DROP",
-	/*
-	 * The existing posts whose ids are in source rows of comments and likes.
-	 */
 	"CREATE TEMP TABLE @there (post_id uuid, user_id uuid) USING heap ON COMMIT DROP",
 	/*
 	 * Rejected comments and likes.
 	 *
-	 * fresh: true if this import creates the post to which they belong
+	 * fresh: true if this import creates the post of the comment or like
 	 */
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb"),
 	REFUSED_CHILD("like", "", ""),
 	/*
-	 * @part: how many new comments and likes a post gets, in one or more rows
-	 * for each post. @count: the sums of these rows, in one row for each post.
+	 * The numbers of new comments and likes of posts. @part can have several
+	 * rows for a post; @count has one row, with the sums.
 	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
@@ -110,24 +108,20 @@ const char *const import_tables_sql[] = {
 
 const int	import_tables_n = lengthof(import_tables_sql);
 
-/* ------------------------------------------------------------------------
- * Checking
- * ------------------------------------------------------------------------ */
-
 #define BEING_DELETED "(SELECT user_id FROM #deleting)"
 
 #define NEW "reason IS NULL AND NOT present"
 
 /*
- * SQL: true if a source row s has the creation date of the existing item, or
- * no date. (create_post() accepts a repeated call in the same way.)
+ * SQL: true if a source row s has no date, or the creation date of the
+ * existing item.
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
- * SQL: true if a source row s has the same properties as the existing item, or
- * none.
+ * SQL: true if a source row s has no properties, or those of the existing
+ * item.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -137,9 +131,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	"(s.properties = '{}' OR " KEEPS_PROPERTIES(of_item) ")"
 
 /*
- * SQL: true if the import edits existing items, the existing post i is hidden,
- * and its source row s is not hidden. The post is then shown, and gets the
- * row's creation date.
+ * SQL: true if the import shows an existing post i that was hidden. The post
+ * then gets the creation date of its source row s.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
 
@@ -147,16 +140,13 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * SQL: the reason for rejecting a source row that differs from the existing
  * item with the same id.
  *
- * by_another: one more WHEN clause, or an empty text
+ * by_another: another WHEN clause, or ""
  */
 #define TAKEN_REASON(by_another) \
 	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
 	" ELSE '" TAKEN_WITH_ANOTHER_DATE "' END"
 
-/*
- * SQL: true for a user who gets a name by this import: a new user, or one
- * whose name changes.
- */
+/* SQL: true for a new user, and for a user whose name changes. */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
 #define NO_USER_REASON \
@@ -166,11 +156,9 @@ const int	import_tables_n = lengthof(import_tables_sql);
 /*
  * SQL: the source rows of a type, each with the user item of its author.
  *
- * No query joins two containers directly. Otherwise the planner would
- * consider, for each leaf of one container, the indexes of each leaf of the
- * other, and planning time would grow with more than the square of the number
- * of partitions. So each container is read in a subquery, and OFFSET 0 keeps
- * the planner from pulling the subquery up.
+ * In all statements, a subquery with OFFSET 0 reads each container. If two
+ * containers were joined directly, the planner would consider every pair of
+ * their leaves. Planning would take too long with many partitions.
  */
 #define WITH_AUTHOR(type) \
 	"(SELECT s.*, s.ctid AS place, u.user_id AS author_id," \
@@ -184,7 +172,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * SQL: the source rows of comments or likes, each with its author and post.
  *
  * fresh: true if this import creates the post
- * there_id: the post's id if the post existed before, else NULL
+ * there_id: the id of the post if it existed before, else NULL
  */
 #define WITH_POST(type) \
 	"(SELECT a.*, n.post_id IS NOT NULL AS fresh, p.post_id AS there_id," \
@@ -194,8 +182,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" LEFT JOIN @there AS p ON p.post_id = a.post_id OFFSET 0)"
 
 /*
- * SQL: the number of a valid row among those with the same key. Rows with a
- * number above 1 are duplicates.
+ * SQL: numbers the valid rows with the same key from 1. All rows but the first
+ * are duplicates.
  *
  * order: the columns by which rows with the same key are sorted
  */
@@ -204,11 +192,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" ORDER BY " order ")"
 
 /*
- * SQL: selects source rows of comments or likes for import_known.c. The
- * columns are the fields in the order of item_properties(), then "reason" and
- * "fresh". "reason" is why the row is rejected, or NULL. "fresh" is whether
- * the import creates the row's post. The rows of a post are adjacent, and so
- * are the rows with the same key.
+ * SQL: selects the source rows of comments or likes for import_known.c. The
+ * columns are the fields in the order of item_properties(), then "reason" (why
+ * the row is rejected, or NULL) and "fresh" (whether the import creates the
+ * post). The rows are sorted by partition, post and key.
  */
 #define CHECK_CHILD(type, column, added, other, order) \
 	"SELECT id, '" type "', post_id, user_id, username" column "," \
@@ -225,8 +212,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 
 /*
  * SQL: the innermost of three nested queries that check users. It compares
- * each row of @user, the source rows of users, with the existing user. The
- * column "dated" is the creation date that a new user gets.
+ * each source row with the existing user. The column "dated" is the creation
+ * date that a new user gets.
  */
 #define USERS_COMPARED \
 	"SELECT s.partition, s.user_id, s.username, s.name_key, s.creation_date," \
@@ -246,8 +233,8 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" FROM " WITH_AUTHOR("user") " AS s"
 
 /*
- * SQL: the second of three nested queries that check users. If several rows
- * have the same user_id, it rejects all but one of them.
+ * SQL: the second of three nested queries that check users. It rejects all but
+ * one of the rows with the same user_id.
  */
 #define USERS_ONCE \
 	"SELECT partition, user_id, username, name_key, other_name, other_key, renamed," \
@@ -261,12 +248,11 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * SQL: the outermost of three nested queries that check users. It adds to each
  * row:
  *
- * holder: the user who has the row's name now, according to the table
- *	"usernames"
- * own: true if the name changes, and the holder is the row's own user. The old
- *	and the new name have the same key then.
- * claimed: true if the holder is another user; valid only for users who get a
- *	name in this import
+ * holder: the user whom the table "usernames" has for the row's name
+ * own: true if the name changes, and the holder is the same user. The old and
+ *	the new name then have the same key.
+ * claimed: true if the holder is another user; valid only for users who match
+ *	NAMED
  */
 #define USERS_WITH_HOLDERS \
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
@@ -280,7 +266,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * For each type of item: the statement that checks the source rows.
  *
  * The row of a user is rejected if another row gets the name, or if another
- * user has the name now. But if existing items are edited, that other user may
+ * user, the holder, has the name. If existing items are edited, the holder may
  * get a new name in this import. import_refuse_names_sql and
  * import_pass_names_sql then decide about the row.
  */
@@ -336,9 +322,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 };
 
 /*
- * Inserts into @there the existing posts whose ids are in source rows of
- * comments and likes. In most imports, these rows belong to new posts only,
- * and the container of posts (#posts) is not read.
+ * Inserts into @there the existing posts of the comments and likes in the
+ * sources. If all these posts are new, as in most imports, the container of
+ * posts is not read.
  */
 const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
@@ -347,10 +333,7 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
-/*
- * Rejects the row of a user in @checked_user if another user has the row's
- * name and keeps it.
- */
+/* Rejects the rows of users whose new name another user has and keeps. */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
@@ -358,16 +341,17 @@ const char *const import_refuse_names_sql =
 " AND h.reason IS NULL AND h.name_key <> c.name_key AND h.old_name IS NOT NULL)";
 
 /*
- * Counts the users whose name another user has now. It runs after
- * import_refuse_names_sql, so each of these holders may get a new name in this
+ * Counts the users whose new name another user, the holder, has now. Runs
+ * after import_refuse_names_sql, so the holder may get a new name in this
  * import.
  */
 const char *const import_held_names_sql =
 "SELECT count(*) FROM @checked_user WHERE reason IS NULL AND holder IS NOT NULL";
 
 /*
- * In a chain of users, each waits for the name of the next one, the holder of
- * the name. check_names() repeats this statement. It does for each user:
+ * A user with a holder waits for the holder's name. The holder may wait for
+ * another user, so users form chains. check_names() repeats this statement,
+ * which does for each user:
  *
  *	the holder					the user
  *	--------------------------	------------------------------------------
@@ -376,7 +360,7 @@ const char *const import_held_names_sql =
  *	is rejected, because the	is rejected for the same reason
  *	holder's new name is taken
  *
- * Users who still wait at the end form a ring, and get their names.
+ * Users who still wait after the last run form a ring, and get their names.
  */
 const char *const import_pass_names_sql =
 "UPDATE @checked_user AS c SET holder = h.holder, reason = h.reason"
@@ -385,10 +369,10 @@ const char *const import_pass_names_sql =
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /*
- * If a user's name is taken, gives the user the name in the column other_name,
- * unless that name is taken, too. Only new users get it, and existing users
- * who already have it from an earlier import. If two rows have the same
- * other_name, the user with the lower id gets it.
+ * Gives users whose name is taken the name in the column other_name. Applies
+ * to new users, if no other user has or gets other_name. If two rows have the
+ * same other_name, the user with the lower id gets it. Applies also to
+ * existing users who have got other_name in an earlier import.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -401,8 +385,8 @@ const char *const import_other_names_sql =
 " AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
 
 /*
- * SQL: counts the checked rows of users or posts: all rows, the rejected ones,
- * those whose item exists, and those that differ from their existing item.
+ * SQL: counts the checked rows of users or posts: all rows; rejected rows;
+ * rows whose item exists; rows that differ from an existing item.
  */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
@@ -420,17 +404,17 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 };
 
 /*
- * SQL: the properties of a rejected row; {} if they are not a JSON object.
- * Ends with the operator ||, so that more properties can be appended.
+ * SQL: the properties of a rejected row, or {} if they are not a JSON object,
+ * followed by the operator ||.
  */
 #define OWN(item) \
 	"CASE WHEN jsonb_typeof(" item ".properties) = 'object'" \
 	" THEN " item ".properties ELSE '{}' END || "
 
 /*
- * SQL: a JSON object for a rejected row, with the members that the article's
- * documents do not have. NULLs and hidden = false are left out. Ends with the
- * operator ||, so that the other members can be appended.
+ * SQL: a JSON object with those members of a rejected row that the article's
+ * documents do not have, followed by the operator ||. NULLs and hidden = false
+ * are left out.
  */
 #define BESIDE(item, parent) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
@@ -438,7 +422,7 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 	" 'modificationDate', " item ".modification_date, 'parentId', " parent ")) || "
 
 /*
- * SQL: inserts the rejected rows of a type into @rejected, as JSON documents.
+ * SQL: inserts the rejected rows of a type, as JSON documents, into @rejected.
  */
 #define REJECT(type, beside, properties, source) \
 	"INSERT INTO @rejected (type, reason, item) SELECT '" type "', c.reason," \
@@ -463,19 +447,9 @@ const char *const import_reject_sql[N_IMPORTED] = {
 		   " 'creationDate', c.creation_date", "")
 };
 
-/* ------------------------------------------------------------------------
- * Locking
- * ------------------------------------------------------------------------ */
-
-/*
- * Locks the container of posts with all its leaves. The import does this
- * before it reads users' names. A transaction that renames a user waits for
- * transactions that have this lock.
- */
 const char *const import_lock_tables_sql =
 "LOCK TABLE " POSTS_SQL " IN ROW EXCLUSIVE MODE";
 
-/* Adds up the rows of @part for each post, and stores the sums in @count. */
 const char *const import_count_sql =
 "INSERT INTO @count (post_id, comments, likes, fresh)"
 " SELECT post_id, sum(comments), sum(likes), fresh"
@@ -493,9 +467,9 @@ const char *const import_to_lock_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh";
 
 /*
- * Locks (FOR KEY SHARE) the rows of existing posts that get comments or likes,
- * or whose comments are edited. So none of these posts is deleted before the
- * transaction ends. Returns the number of locked posts.
+ * Locks (FOR KEY SHARE) the posts that import_to_lock_sql counts, so that none
+ * of them is deleted before the transaction ends. Returns the number of locked
+ * posts.
  */
 const char *const import_lock_posts_sql =
 "SELECT count(*) FROM (SELECT 1 FROM " POSTS_SQL " AS p"
@@ -503,22 +477,17 @@ const char *const import_lock_posts_sql =
 " (SELECT k.post_id FROM @count AS k WHERE NOT k.fresh)"
 " ORDER BY p.post_id FOR KEY SHARE OF p) AS locked";
 
-/* ------------------------------------------------------------------------
- * Writing
- * ------------------------------------------------------------------------ */
-
 /*
- * SQL: true for users whose names must be inserted into the table "usernames".
- * They are new users, and existing users for whom the table does not have the
- * new name yet. If another user has the name now, import_released_names_sql
- * deletes that user's row first.
+ * SQL: true for users whose names must be inserted into the table "usernames":
+ * new users, and users who get a name with another key. If another user has
+ * the name now, it is deleted first (import_released_names_sql).
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
 
 /*
- * Inserts users' names into the table "usernames", in the order of their keys,
- * so that two imports of the same names do not deadlock.
+ * Inserts users' names into the table "usernames". The order of the keys keeps
+ * two imports of the same names from a deadlock.
  */
 const char *const import_write_names_sql =
 "INSERT INTO " USERNAMES_SQL " (username_key, user_id)"
@@ -529,13 +498,12 @@ const char *const import_write_names_sql =
 const char *const import_names_sql =
 "SELECT count(*) FROM @checked_user WHERE " OTHER_NAME;
 
-/* Selects the existing users whose names change, with their old names. */
 const char *const import_old_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
 " WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id";
 
 /*
- * Selects the existing users that differ from their source rows, with the
+ * Selects the existing users who differ from their source rows, with the
  * values of the rows.
  */
 const char *const import_changed_users_sql =
@@ -547,11 +515,11 @@ const char *const import_changed_users_sql =
  * Selects the names to be deleted from the table "usernames": the old names of
  * existing users whose names change.
  *
- * The table may also have a wrong row for such a user, with the key of another
- * name. (repair() would delete the row.) If another user of this import gets
- * that name, the wrong row must be deleted, too. For this row, the query
- * returns the key instead of a name. The caller computes the key of each
- * returned text, and the key of a key is the key itself.
+ * The table may also have a wrong row with another name for such a user, which
+ * repair() would delete. If another user of this import gets that name, the
+ * wrong row has to be deleted, too. For a wrong row, the query returns the
+ * name's key. The caller computes the key of each result. The key of a key is
+ * the key itself.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -574,9 +542,8 @@ const char *const import_changed_posts_sql =
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
 /*
- * Counts the new users whose id belongs to a user who is being deleted. Other
- * transactions have created and deleted that user after the import checked its
- * users.
+ * Counts the new users with the id of a user who is being deleted. Such a user
+ * was created and deleted by other transactions after the import's check.
  */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW

@@ -3,9 +3,9 @@
  *		Bulk import: makes new items from source rows, and checks that all of
  *		them were written.
  *
- * Rows of new users and posts come from a query, and rows of new comments and
- * likes from the tuplestore that import_check.c has filled. Ids of likes are
- * generated here, and so are dates that the source lacks.
+ * Rows of new users and posts come from a query. Rows of new comments and
+ * likes come from the tuplestore that import_check.c has filled. This file
+ * generates the ids of likes, and dates that are missing in the source.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,13 +22,13 @@
 
 /*
  * A DestReceiver for rows of new items. It makes an item from each row, and
- * calls take() for the item.
+ * passes the item to take().
  */
 typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* the fields that a row's columns contain */
+	const Property *prop;		/* the fields in a row's columns */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;
@@ -100,9 +100,7 @@ import_new_items(const Import *import, ItemType type, ItemTaker take, void *arg)
 }
 
 /*
- * Call write(), and check how many rows it has written.
- *
- * rows: the number of rows that it must write
+ * Call write(), which must write "rows" rows.
  *
  * Errors: 09000 if a trigger suppressed a row; 40001 if another transaction
  * has inserted the same primary key after the check; those of write().
@@ -145,11 +143,8 @@ write_by_statement(const Import *import, void *arg)
 }
 
 /*
- * Run a statement, and check how many rows it has written.
- *
- * rows: the number of rows that it must write
- *
- * Errors: those of import_write_rows().
+ * Run a statement that must write "rows" rows. Errors: those of
+ * import_write_rows().
  */
 void
 import_run_write(const Import *import, const char *sql, int64 rows)

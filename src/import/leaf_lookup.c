@@ -3,13 +3,12 @@
  *		Bulk import: finds existing comments or likes by their keys, in the
  *		tables of this machine.
  *
- * Keys arrive sorted by partition and post, so each leaf is opened once. For
- * each post, an index scan finds out whether the post has any comments or
- * likes. If it has none, no keys of this post are looked up.
+ * The keys that are looked up are sorted by partition and post, so each leaf
+ * is opened once. An index scan finds out whether a post has any comments or
+ * likes. If it has none, the keys of that post are not looked up.
  *
- * A join in SQL would either read all existing items, or search all partitions
- * for each key. An import into large containers would then cost more than one
- * into small containers.
+ * A join in SQL would read all existing items, or search all partitions for
+ * each key. It would therefore be slow in large containers.
  *
  * Runs in backends.
  */
@@ -26,17 +25,19 @@ typedef struct LeafLookup
 	ItemType	type;
 
 	/*
-	 * The number of the partition that has the current post. It is valid as
-	 * long as layout_loads() returns the value stored in "loads".
+	 * The number of the current post's partition. It is valid as long as
+	 * layout_loads() returns the value in "loads".
 	 */
 	int			partition;
 
 	uint64		loads;
-	ItemScan   *of_post;		/* finds any item of the current post */
-	ItemScan   *of_key;			/* finds the item with one key */
-	pg_uuid_t	post_id;		/* the current post, if "valid" is true */
+	ItemScan   *of_post;		/* finds the items of the current post */
+	ItemScan   *of_key;			/* finds the item with a given key */
+	pg_uuid_t	post_id;		/* the current post; valid if "valid" is
+								 * true */
 	bool		valid;
-	bool		any;			/* false if the current post has no items */
+	bool		any;			/* false if the current post has no comments
+								 * (or likes) */
 } LeafLookup;
 
 static void
@@ -50,11 +51,10 @@ close_leaf(LeafLookup *lookup)
 }
 
 /*
- * Start or restart an index scan of the leaf that has the current post's
- * items.
+ * Start or restart an index scan of the current post's leaf.
  *
- * path: the access path, which says which index is used
- * key: the values that the first nkeys columns of the index must have
+ * path: says which index is used
+ * key: the values of the first nkeys columns of the index
  */
 static void
 look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
@@ -71,10 +71,10 @@ look(LeafLookup *lookup, ItemScan **scan, AccessPath path, const Datum *key,
  * Begin to look up comments (or likes) of another post. Set lookup->any to
  * false if the post has none.
  *
- * Comments are found by their primary key, and likes by the index of likes by
- * post; both indexes begin with the post's id. The owner may have dropped the
- * index of likes for a bulk load. Then lookup->any becomes true, and each like
- * is looked up by its primary key.
+ * Comments are found by the primary key, and likes by the index PATH_LIST.
+ * Both indexes begin with the post's id. The owner may have dropped the index
+ * of likes for a bulk load. lookup->any is then true, and each like is looked
+ * up by its primary key.
  */
 static void
 look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
@@ -91,7 +91,7 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	lookup->post_id = *post_id;
 	lookup->any = false;
 	if (partition == NO_PARTITION)
-		/* there is no such partition; an insert will raise the error */
+		/* An insert will raise the error that the partition is missing. */
 		return;
 	lookup->any = lookup->of_post == NULL &&
 		!partition_has_path(CONTAINER_POSTS, lookup->type, partition, path);
@@ -128,10 +128,10 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up existing comments or likes. The caller must call find()
- * always in the same memory context. An index scan allocates its memory in the
- * context of its first read (btgettuple()), and uses it in later reads.
- * Errors: 55000.
+ * Begin to look up existing comments or likes. All calls of find() must have
+ * the same current memory context. The first read of an index scan
+ * (btgettuple()) allocates memory in this context, and later reads use that
+ * memory. Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

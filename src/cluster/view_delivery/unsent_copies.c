@@ -4,11 +4,11 @@
  *		Their keys are in the table blogstore.unsent.
  *
  * If a transaction cannot send a copy, it inserts the copy's key into the
- * table. A later transaction deletes the key and sends the copy again
- * (copies_send_unsent()). It makes the copy from the current post, and sends
- * it to the node that now has the author's shard. If the post's shard has been
- * moved to another node, the transaction sends only the key to that node. That
- * node then refreshes the copy.
+ * table. A later transaction deletes the key, and sends the current post to
+ * the node that now has the author's shard (copies_send_unsent()).
+ *
+ * If the post's shard has been moved to another node, the later transaction
+ * sends the key to that node instead. That node then refreshes the copy.
  *
  * Runs in the worker.
  */
@@ -22,7 +22,7 @@
 #include "common/hashfn.h"
 #include "utils/timestamp.h"
 
-/* how many keys unsent_take() takes at once from the table "unsent" */
+/* The number of keys that one call of unsent_take() returns at most. */
 #define SENT_AT_ONCE 200
 
 static KeptPlan add_plan = {
@@ -46,8 +46,9 @@ static KeptPlan take_plan = {
 };
 
 /*
- * Insert into the table "unsent" the key of a copy that could not be sent to a
- * node group.
+ * Insert into the table "unsent" the key of a copy that could not be sent.
+ *
+ * group: the number (pg_dist_node.groupid) of the node that lacks the copy
  */
 void
 unsent_add(int group, const PostKey *key)
@@ -68,8 +69,9 @@ unsent_add(int group, const PostKey *key)
 }
 
 /*
- * Set the fields lacks_copies and unsent_group of n other nodes. A node lacks
- * copies if the table "unsent" has keys for its node group.
+ * For each of n nodes, set the field lacks_copies to whether the table
+ * "unsent" has keys of copies for the node. Set unsent_group to the node group
+ * in these rows.
  */
 void
 unsent_look(OtherNode *others, int n)
@@ -88,10 +90,10 @@ unsent_look(OtherNode *others, int n)
 		int			at = 0;
 
 		/*
-		 * If no node has this node group, its node was removed from the
-		 * cluster. In this case, mark the last node in the list as lacking the
-		 * copies. copies_send_unsent() sends each copy to the node where it
-		 * belongs.
+		 * If no node in the list has the number "group", the node was removed
+		 * from the cluster. The last node in the list then stands for the
+		 * removed node. copies_send_unsent() sends each copy to the node that
+		 * now has the author's shard.
 		 */
 		while (at < n - 1 && others[at].node.group != group)
 			at++;
@@ -106,8 +108,7 @@ unsent_look(OtherNode *others, int n)
 /*
  * Return the keys of up to SENT_AT_ONCE copies that a node lacks, and delete
  * these keys from the table "unsent". The next call returns the next keys.
- *
- * n: set to the number of keys
+ * Sets *n to the number of keys.
  */
 PostKey *
 unsent_take(OtherNode *other, int *n)

@@ -1,7 +1,8 @@
 /*
  * view_delivery.h
  *		Delivery of the views on a cluster. The node that has a post sends the
- *		post's copy and feed row to the nodes that show them.
+ *		post's copy to the node that has the author, and the post's feed row to
+ *		all nodes.
  *
  * Functions that are called through ClusterCalls are described in
  * storage/layout/cluster_calls.h.

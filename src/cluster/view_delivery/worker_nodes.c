@@ -1,9 +1,9 @@
 /*
  * worker_nodes.c
- *		What a worker on a cluster does for the other nodes in each round of
- *		its main loop. It sends them the copies and feed rows that they lack,
- *		and reports to them. It lets readers use this node's views only while
- *		all nodes report.
+ *		The work of a worker for the other nodes of a cluster. The worker sends
+ *		reports, and missing copies and feed rows, to the other nodes. Readers
+ *		may use the views of this node only while all other nodes report that
+ *		they have sent everything.
  *
  * Runs in the worker.
  */
@@ -17,7 +17,7 @@
 
 #include "utils/timestamp.h"
 
-/* The worker sends a report to the other nodes at least this often, in ms. */
+/* The longest time between two reports to the other nodes, in ms. */
 #define SEE_TO_NODES 1000
 
 static void
@@ -33,8 +33,8 @@ send_copies(void *arg)
 }
 
 /*
- * Send to other nodes the feed rows that they lack, and some of the copies
- * that they lack. Returns whether more copies may have to be sent.
+ * Send the other nodes all missing feed rows, and some of the missing copies.
+ * Returns true if copies may still be missing.
  */
 static bool
 send_what_lacks(void)
@@ -56,7 +56,7 @@ send_what_lacks(void)
 /*
  * told_at: the time of this worker's last report to the other nodes; 0 to send
  *	the next report at once
- * told_kept: the argument "kept" of that report
+ * told_kept: the value that the last call of tell() has reported
  */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
@@ -79,11 +79,14 @@ tell(bool kept)
 }
 
 /*
- * Do one round's work for the other nodes. If something is new, or
- * SEE_TO_NODES ms have passed, send them feed rows, copies and a report. If
- * the other nodes have reported that they have sent everything, let readers
- * use this node's views; otherwise stop readers from using them. Returns true
- * if more has to be sent, so that the worker begins its next round at once.
+ * Do the work for the other nodes in one cycle of the worker's main loop. Send
+ * feed rows, copies and a report in these cases: another node needs them
+ * (nodes_have_asked()), the last report is out of date, or SEE_TO_NODES ms
+ * have passed.
+ *
+ * If all other nodes have reported that they have sent everything, let readers
+ * use this node's views. Otherwise stop readers from using them. Returns true
+ * if more has to be sent, so that the worker begins the next cycle at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -110,12 +113,12 @@ nodes_turn(Worker *worker)
 }
 
 /*
- * Queue jobs that check the names of authors in all items on this node. This
- * is necessary if the worker has lost its replication slot, because it may
- * have missed renames and deletions of users.
+ * Queue jobs that check the authors' names in all items on this node. Called
+ * when the worker may have missed renames and deletions of users.
  *
- * first: true if the slot was not lost, but never existed. Then all users are
- *	treated as renamed; otherwise all shards are treated as just moved here.
+ * first: true to queue one job that corrects the usernames in all items; false
+ *	to queue, for all shards, the jobs that follow a move of a shard to this
+ *	node
  */
 static void
 look_at_all_names(bool first)
@@ -131,10 +134,9 @@ look_at_all_names(bool first)
 }
 
 /*
- * Call rebuild_views() on all nodes. On each node, that deletes copies whose
- * posts no longer exist (copies_look_elsewhere()). The worker may have missed
- * deletions of posts, because its replication slot was lost. Errors: 08006 if
- * a node cannot be reached.
+ * Make all nodes delete copies of posts that no longer exist. rebuild_views()
+ * does this on each node (copies_look_elsewhere()). Called when the worker may
+ * have missed deletions of posts. Errors: 08006 if a node cannot be reached.
  */
 static void
 have_all_look(void)
@@ -150,10 +152,10 @@ have_all_look(void)
 }
 
 /*
- * Make up for changes that the worker has missed, because its replication slot
- * was lost or did not exist.
+ * Repair the views after the worker has missed changes, because the worker's
+ * replication slot was lost or had never existed.
  *
- * first: true if the slot did not exist before
+ * first: true if the slot had never existed
  */
 void
 nodes_changes_lost(bool first)
@@ -164,8 +166,8 @@ nodes_changes_lost(bool first)
 }
 
 /*
- * Return whether this node was added to the cluster and still waits for its
- * copy of the reference table "user_items".
+ * Return whether this node was added to the cluster, and Citus has not yet
+ * copied the reference table "user_items" to it.
  */
 static bool
 users_are_to_come(void)
@@ -178,9 +180,8 @@ users_are_to_come(void)
 }
 
 /*
- * Check the tables that the worker needs. Returns false if this node was added
- * to the cluster and does not have the user items yet. Errors: 55000 if the
- * table "unsent" is damaged.
+ * Return false if this node was added to the cluster and does not have the
+ * user items yet. Errors: 55000 if the table "unsent" is damaged.
  */
 bool
 nodes_check_tables(void)

@@ -1,10 +1,10 @@
 /*
  * extra_columns.c
- *		Bulk import: columns of a source that items do not have.
+ *		Bulk import: columns of a source that are not fields of items.
  *
  * The caller of import() names some of these columns in the argument "extra".
- * They become part of an item's JSON object "properties". The others are left
- * out, and the result of import() lists them.
+ * They become part of an item's JSON object "properties". The other columns
+ * are left out, and are listed in the result of import().
  *
  * Runs in backends.
  */
@@ -21,10 +21,6 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 
-/*
- * Return whether a source has a column of this name. System columns do not
- * count.
- */
 static bool
 has_column(Oid source, const char *name)
 {
@@ -66,9 +62,9 @@ extra_columns_get(Import *import, Datum argument)
 }
 
 /*
- * Throw an error if a column that "extra" names is in none of the sources of
- * users, posts and comments (items that have "properties"). Otherwise a
- * misspelled name would lose data without notice. Errors: 42703.
+ * Throw an error if a column named in "extra" is in none of the sources of
+ * users, posts and comments. Likes have no "properties". Without the error, a
+ * misspelled name would lose data. Errors: 42703.
  */
 void
 extra_columns_need(const Import *import, const Oid *source)
@@ -93,8 +89,8 @@ extra_columns_need(const Import *import, const Oid *source)
 }
 
 /*
- * Return whether a source's column becomes part of the JSON object
- * "properties": "extra" names it, and items of the type have "properties".
+ * Return whether a column of a source becomes part of "properties". The
+ * columns of likes do not, because likes have no "properties".
  */
 static bool
 is_extra(const Import *import, ItemType type, const char *name)
@@ -108,8 +104,8 @@ is_extra(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return the name of a source's column, given the column's number. Returns ""
- * if the column was dropped, NULL if the number is too high.
+ * Return the name of the column with a given number. Returns "" if the column
+ * was dropped, NULL if the number is too high.
  */
 static char *
 column_name(Oid source, AttrNumber number)
@@ -120,14 +116,13 @@ column_name(Oid source, AttrNumber number)
 }
 
 /*
- * Return an SQL expression for the extra columns of a source, as the text of a
- * JSON object. Returns NULL if the source has no extra columns. In the
- * statement that contains the expression, the source has the alias s.
+ * Return an SQL expression that makes a JSON object from the extra columns of
+ * a source. The source must have the alias s. Returns NULL if the source has
+ * no extra columns.
  *
- * The expression contains e.* because e would mean an extra column of that
- * name, if there is one. The result is text, because a column of type json may
- * contain values that jsonb does not accept. extra_columns_add() parses the
- * text.
+ * The expression contains e.* instead of e, because a column could have the
+ * name e. The result of the expression is text, because jsonb does not accept
+ * all values of type json. extra_columns_add() parses the text.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)
@@ -146,10 +141,10 @@ extra_columns_select(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Add the keys and values of "object" to the JSON object that is being built
+ * Append the keys and values of a JSON object to the JSON object that is built
  * in "state".
  *
- * nulls: if false, leave out keys whose value is null
+ * nulls: if false, leave out keys with the value null
  */
 static void
 push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
@@ -171,9 +166,9 @@ push_pairs(CompatJsonb *state, Jsonb *object, bool nulls)
 
 /*
  * Add the extra columns of a row to the row's "properties", except columns
- * that are NULL. Returns the reason for rejecting the row if the extra columns
- * are invalid; else NULL. If "properties" is not a JSON object, leave it as it
- * is. row_problem() then rejects the row.
+ * that are NULL. Returns the reason for rejecting the row; NULL if the extra
+ * columns are valid. Changes nothing if "properties" is not a JSON object,
+ * because row_problem() rejects such a row.
  *
  * extra: the extra columns, as the text of a JSON object
  */
@@ -203,10 +198,6 @@ extra_columns_add(StagedRow *row, Datum extra)
 	return problem;
 }
 
-/*
- * Return whether the import uses a source's column, either as a column of
- * items or as part of "properties".
- */
 static bool
 is_taken_in(const Import *import, ItemType type, const char *name)
 {
@@ -218,8 +209,8 @@ is_taken_in(const Import *import, ItemType type, const char *name)
 }
 
 /*
- * Return an array of the names of the columns of a source that the import
- * leaves out.
+ * Return an array of the names of those columns of a source that are not
+ * imported.
  */
 Datum
 left_out_columns(const Import *import, ItemType type, Oid source)

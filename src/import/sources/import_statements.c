@@ -22,13 +22,13 @@
 #include "utils/guc.h"
 
 /*
- * Lock the tables that the import uses, and change settings for its statements
- * until import_phase_end(). Errors and locks: those of
- * tables_lock_for_import().
+ * Lock the tables that the import uses, and change settings for its
+ * statements. import_phase_end() restores the settings. Errors and locks:
+ * those of tables_lock_for_import().
  *
- * Sorts and hash tables get maintenance_work_mem. ANALYZE takes small samples,
- * which are enough for temporary tables. Parallel plans are disabled, because
- * a DestReceiver may write to tables while its query runs.
+ * Sorts and hash tables get maintenance_work_mem. ANALYZE takes a small
+ * sample, which is enough for a temporary table. Parallel plans are disabled,
+ * because a DestReceiver may write to tables while a query runs.
  */
 void
 import_phase_settings(ImportPhase *phase)
@@ -54,7 +54,6 @@ import_phase_begin(ImportPhase *phase)
 	import_phase_settings(phase);
 }
 
-/* Undo import_phase_begin(): restore the settings and the current user. */
 void
 import_phase_end(ImportPhase *phase)
 {
@@ -62,7 +61,7 @@ import_phase_end(ImportPhase *phase)
 	owner_end(&phase->scope);
 }
 
-/* the placeholders in the statements of import_sql.c for what they read */
+/* the placeholders #name in the statements of import_sql.c */
 static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
@@ -71,8 +70,8 @@ static const char *const read_name[N_IMPORT_READS] = {
 };
 
 /*
- * The table or query that expand() puts in place of each placeholder. On a
- * cluster, import->reads[] can have the name of a copy instead.
+ * The table or query for each placeholder #name. On a cluster, a statement
+ * reads the copy named in import->reads[] instead, if there is one.
  */
 static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
@@ -82,10 +81,8 @@ static const char *const read_table[N_IMPORT_READS] = {
 };
 
 /*
- * Append to "out" the table or query that a placeholder such as #users stands
- * for. Returns the length of the placeholder.
- *
- * name: the rest of the statement, which begins with the placeholder
+ * Append to "out" the table or query for the placeholder at the beginning of
+ * "name". Returns the length of the placeholder.
  */
 static size_t
 append_read(const Import *import, StringInfo out, const char *name)
@@ -105,9 +102,8 @@ append_read(const Import *import, StringInfo out, const char *name)
 }
 
 /*
- * Return a statement with its placeholders replaced. @name becomes the name of
- * a temporary table of the import. #name becomes the name of one of
- * blogstore's tables, or of a copy of it, or a query.
+ * Replace the placeholders in a statement: @name by a temporary table of the
+ * import; #name by a table or query of read_table[], or by a copy.
  */
 static char *
 expand(const Import *import, const char *sql)
@@ -154,16 +150,12 @@ import_receiver_init(DestReceiver *receiver,
 	receiver->rStartup = receiver_startup;
 	receiver->rShutdown = shutdown;
 	receiver->rDestroy = receiver_destroy;
-	/*
-	 * SPI passes rows to a receiver only if its mydest is neither DestNone nor
-	 * DestSPI.
-	 */
+	/* With DestNone or DestSPI, SPI would pass no rows to the receiver. */
 	receiver->mydest = DestIntoRel;
 }
 
 /*
- * The types of the statements' parameters: $1 is the current time, and $2 is
- * whether the import edits existing items.
+ * $1 is the current time, and $2 is whether the import edits existing items.
  */
 static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID};
 
@@ -175,9 +167,9 @@ setup_parameters(ParseState *pstate, void *arg)
 }
 
 /*
- * Run a statement in which expand() has already replaced the placeholders. Its
- * rows go to the receiver, or to SPI_tuptable if the receiver is NULL. Returns
- * the number of rows processed.
+ * Run a statement without placeholders. The result rows go to the receiver, or
+ * to SPI_tuptable if the receiver is NULL. Returns the number of rows
+ * processed.
  */
 int64
 import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
@@ -204,7 +196,7 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 }
 
 /*
- * Run a statement, with its result rows in SPI_tuptable. Returns the number of
+ * Run a statement. The result rows are in SPI_tuptable. Returns the number of
  * rows processed.
  */
 int64
@@ -214,8 +206,8 @@ import_run(const Import *import, const char *sql)
 }
 
 /*
- * Run a query, and pass its rows to a receiver while it runs. Returns the
- * number of rows.
+ * Run a query, and pass each row to a receiver at once. Returns the number of
+ * rows.
  */
 int64
 import_run_query(const Import *import, const char *sql,
@@ -225,10 +217,11 @@ import_run_query(const Import *import, const char *sql,
 }
 
 /*
- * Run a statement that is given in three parts: "before", "name" and "after".
+ * Run a statement that consists of "before", "name" and "after". Placeholders
+ * in "name" are not replaced.
  *
- * name: a quoted name that the caller of import() has chosen. It may contain @
- *	or #, so expand() replaces @name and #name only in the other parts.
+ * name: a quoted name that the caller of import() has chosen; can contain @ or
+ *	#
  */
 void
 import_run_named(const Import *import, const char *before, const char *name,
@@ -240,7 +233,7 @@ import_run_named(const Import *import, const char *before, const char *name,
 	(void) import_run_into(import, text, NULL);
 }
 
-/* Return a column of the first row in SPI_tuptable, which must be a bigint. */
+/* Return a column of type bigint of the first row in SPI_tuptable. */
 int64
 import_result(int column)
 {
@@ -251,7 +244,6 @@ import_result(int column)
 									   &isnull));
 }
 
-/* Run a query that selects one number, and return that number. */
 int64
 import_run_number(const Import *import, const char *sql)
 {
@@ -264,13 +256,11 @@ import_run_number(const Import *import, const char *sql)
 }
 
 /*
- * Throw an error, because another transaction has changed something after the
- * import has checked it.
+ * Throw an error (40001): another transaction has changed something after the
+ * import's check.
  *
- * what: what was changed, for example "a user was renamed"; the message adds
+ * what: the change, for example "a user was renamed"; the message adds
  *	"meanwhile"
- *
- * Errors: 40001.
  */
 void
 import_outdated(const Import *import, const char *what)
@@ -329,8 +319,8 @@ import_keep_rows(const Import *import, const char *sql, Tuplestorestate **rows)
 }
 
 /*
- * Run a query to its end, and only then pass its rows to a receiver. So the
- * receiver may run statements itself. Returns the number of rows.
+ * Run a query, and pass the rows to a receiver after the query has ended. So
+ * the receiver may run statements itself. Returns the number of rows.
  */
 int64
 import_run_each(const Import *import, const char *sql, DestReceiver *receiver)

@@ -23,15 +23,12 @@
 
 PG_FUNCTION_INFO_V1(blogstore_key_id);
 
-/*
- * In an error message, the name of an unknown type is cut to this many bytes.
- */
+/* In an error message, an unknown type is cut to this many bytes. */
 #define SHOWN_TYPE_LENGTH 64
 
 /*
- * Convert a key from the database's encoding to UTF-8. Returns false if that
- * is not possible. In a database with the encoding SQL_ASCII, the bytes of the
- * key must be valid UTF-8.
+ * Convert a key to UTF-8. Returns false if that is not possible. In a database
+ * with the encoding SQL_ASCII, the key must be valid UTF-8 already.
  */
 static bool
 key_to_utf8(const char **key, int *length)
@@ -43,13 +40,12 @@ key_to_utf8(const char **key, int *length)
 
 /*
  * Make the id of an item from its type and key: a uuid of version 8 (RFC 9562,
- * section 5.8). The id does not depend on the database's encoding, nor on the
- * server or its version. Returns what is wrong with the key, or NULL.
+ * section 5.8). The id is the same on all servers, in databases of all
+ * encodings. Returns an error message if the key is invalid; else NULL.
  *
- * The uuid has the first 16 bytes of the SHA-256 of the type's name, a zero
- * byte, and the key, both in UTF-8. No text contains a zero byte, so different
- * pairs of type and key are hashed differently. Then the upper four bits of
- * byte 6 are set to 8, and the upper two bits of byte 8 to 2.
+ * The id is the beginning of a SHA-256 hash, with the version and variant bits
+ * of a uuid. The hashed bytes are the type's name, a zero byte, and the key in
+ * UTF-8. The zero byte keeps the name and the key apart.
  *
  * The key must not be longer than MAX_TEXT_BYTES. Allocates in the current
  * memory context.
@@ -76,7 +72,7 @@ key_id_make(pg_cryptohash_ctx *hash, ItemType type, const char *key,
 	return NULL;
 }
 
-/* Return whether a text is a uuid with all of its hyphens, or without any. */
+/* Return whether a text is a uuid, with all hyphens or with none. */
 bool
 text_is_uuid(const char *text, int length)
 {
@@ -97,7 +93,6 @@ text_is_uuid(const char *text, int length)
 	return true;
 }
 
-/* Return the type of item that a text names, such as "post". Errors: 22023. */
 static ItemType
 need_type(Datum type)
 {

@@ -3,11 +3,11 @@
  *		Bulk import: makes another name for a user who cannot get the name in
  *		the source.
  *
- * The name in the source may belong to another user, or may not be a valid
- * username. If the import rejected the user, it would also reject all of the
- * user's posts and comments. So the user gets another name, which is made from
- * the name in the source and the user's id. A repeated import makes the same
- * name, and so finds the user again.
+ * The name in the source may be taken by another user, or may not be a valid
+ * username. If the import rejected the user, it would also reject the user's
+ * posts and comments. So the user gets a name that is made from the name in
+ * the source and the user's id. A second import makes the same name, and finds
+ * the existing user.
  *
  * Runs in backends.
  */
@@ -25,14 +25,14 @@
 #define SUFFIX_LENGTH 11
 
 /*
- * the beginning of the name that other_name() makes, if the name in the source
- * has no character that a username may have
+ * the name before the suffix, if no character of the name in the source is
+ * valid
  */
 #define NAMELESS "user"
 
 /*
- * Return the beginning of a name, without blanks at its ends. It is cut so
- * that the suffix still fits into a valid username.
+ * Return the beginning of a name, without blanks at its ends. It is short
+ * enough for a valid username with the suffix.
  */
 static Datum
 name_beginning(const char *name, int length)
@@ -43,8 +43,8 @@ name_beginning(const char *name, int length)
 }
 
 /*
- * Append a name to a buffer, with a blank in place of each character that a
- * username must not have.
+ * Append a name to a buffer. Blanks replace characters that are not valid in a
+ * username.
  */
 static void
 replace_refused(const char *name, int length, StringInfo out)
@@ -65,9 +65,9 @@ replace_refused(const char *name, int length, StringInfo out)
 }
 
 /*
- * Return another name for a user. The eight digits at its end are the XOR of
- * the four 32-bit words of the user's id. (The last word alone is the same in
- * all version 1 uuids from one machine.)
+ * Return another name for a user. It ends with the XOR of the four 32-bit
+ * words of the user's id. A single word would not do: all version 1 uuids from
+ * one machine have the same last word.
  *
  * given: the user's name in the source
  */

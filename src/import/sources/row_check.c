@@ -43,8 +43,8 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 };
 
 /*
- * Return whether the import reads a column of a source. It reads all required
- * columns, and those optional columns that the source has.
+ * Return whether the import reads a column. It reads all required columns, and
+ * optional columns if the source has them.
  */
 bool
 source_has(ItemType type, Oid source, StagedColumn column)
@@ -57,9 +57,8 @@ source_has(ItemType type, Oid source, StagedColumn column)
 }
 
 /*
- * Return the type of a source's column; if that is a domain, its base type.
- * Returns InvalidOid if the column was dropped after need_columns() has
- * checked it.
+ * Return the type of a column; for a domain, the base type. Returns InvalidOid
+ * if the column has been dropped meanwhile.
  */
 Oid
 source_type(ItemType type, Oid source, StagedColumn column)
@@ -72,21 +71,19 @@ source_type(ItemType type, Oid source, StagedColumn column)
 static bool
 is_empty(Datum text)
 {
-	/* this reads the text's length without detoasting the text */
+	/* does not detoast the text */
 	return toast_raw_datum_size(text) == VARHDRSZ;
 }
 
 /*
- * Return the reason for rejecting a row if a text in it is too long; NULL if
- * it is not.
+ * Return the reason for rejecting a row if a text is too long for its column;
+ * else NULL. A username may be longer than is valid, because row_cut_texts()
+ * removes blanks at its ends later.
  *
- * bytes: the length of the text in the given column
+ * bytes: the length of the text
  *
- * A username may have more characters than are valid, because row_cut_texts()
- * will remove blanks at its ends.
- *
- * Errors: 54000 if the text is longer than MAX_TEXT_BYTES, and there is no
- * table for rejected items.
+ * Errors: 54000 if the text is longer than MAX_TEXT_BYTES, and import() was
+ * called without a table for rejected items.
  */
 const char *
 text_problem(const Import *import, ItemType type, StagedColumn column,
@@ -109,8 +106,8 @@ static Datum
 text_beginning(Datum value)
 {
 	/*
-	 * Read one character more than is kept. The slice may end inside of that
-	 * character.
+	 * Read one character more than is needed. If the slice ends inside a
+	 * character, that is the last one, which is not needed.
 	 */
 	struct varlena *slice =
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());
@@ -122,8 +119,8 @@ text_beginning(Datum value)
 }
 
 /*
- * Cut each text of a row that is too long, and remove blanks at the ends of a
- * username. Returns the reason for rejecting the row, if a title or content is
+ * Cut all texts of a row that are too long, and remove blanks at the ends of a
+ * username. Returns the reason for rejecting the row if a title or content is
  * too long; else NULL. A user whose name is too long is not rejected, but gets
  * another name. Errors: 54000.
  */
@@ -157,7 +154,7 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 /*
  * Make an item from a row.
  *
- * prop: the fields that the row's first nprops columns contain
+ * prop: the fields in the first nprops columns of the row
  */
 void
 row_item(TupleTableSlot *slot, const Property *prop, int nprops,
@@ -174,9 +171,8 @@ row_item(TupleTableSlot *slot, const Property *prop, int nprops,
 }
 
 /*
- * Return whether a row and the existing item "there" differ in a field. If the
- * row has NULL, the source says nothing about the field, and the result is
- * false.
+ * Return whether a row and the existing item "there" have different values of
+ * a field. A NULL in the row counts as equal.
  */
 bool
 row_gives_another(const BlogItem *row, const BlogItem *there, Property prop)

@@ -2,10 +2,10 @@
  * source_document.c
  *		Bulk import: reads items from JSON documents like those of the article.
  *
- * A malformed document must reject only its own item, so errors in it are
- * returned and not raised. The input functions for dates and uuids can only
- * raise errors on the oldest supported servers, so this file parses dates and
- * uuids itself.
+ * An invalid document must reject only its own item, so functions return
+ * errors in it instead of throwing them. This file parses dates and uuids
+ * itself, because on old servers the input functions of these types always
+ * throw errors.
  *
  * Runs in backends.
  */
@@ -20,7 +20,9 @@
 #include "utils/datetime.h"
 #include "utils/fmgrprotos.h"
 
-/* for each StagedColumn: the name of the member that documents have for it */
+/*
+ * for each StagedColumn: the name of the member in documents, such as "postId"
+ */
 static const char *const property[STAGED_REASON] = {
 	"id", "postId", "userId", "username", "title", "content", "creationDate",
 	[STAGED_HIDDEN] = "hidden",
@@ -29,8 +31,8 @@ static const char *const property[STAGED_REASON] = {
 };
 
 /*
- * For each type of item and each StagedColumn: whether documents of the type
- * have the member in property[].
+ * For each type of item: which members of property[] documents of the type can
+ * have.
  */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
@@ -42,13 +44,13 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_LIKE] = {true, true, true, false, false, false, true}
 };
 
-/* The text of an id or date that has more bytes than this is not parsed. */
+/* A text with more bytes than this is not parsed as an id or date. */
 #define MAX_VALUE_LENGTH 1000
 
 /*
  * Return whether the text of a date contains a special word such as "now",
- * "tomorrow", "epoch" or "allballs". Most of them depend on the time of the
- * import, and no program writes them as an item's date. They are rejected.
+ * "tomorrow" or "epoch". The import rejects these words. Most of them depend
+ * on the time of the import, and no program writes them as a date.
  */
 static bool
 names_a_moment(const char *text)
@@ -70,7 +72,7 @@ names_a_moment(const char *text)
 }
 
 /*
- * Parse the text of a date. Returns false if it is not a date, or if it
+ * Parse the text of a date. Returns false if the text is not a date, or
  * contains a special word such as "now".
  */
 bool
@@ -80,8 +82,8 @@ source_date_parse(char *text, TimestampTz *date)
 }
 
 /*
- * Convert the text of a member of a document to the type of a column of the
- * temporary tables. Returns false if that is not possible.
+ * Convert the text of a member of a document to the type of its column.
+ * Returns false if that is not possible.
  */
 static bool
 parse_property(StagedColumn column, char *text, Datum *value)
@@ -130,7 +132,6 @@ wanted(StagedColumn column)
 	}
 }
 
-/* Find a member of a document. Returns false if it is missing or null. */
 static bool
 find_value(Jsonb *document, const char *key, JsonbValue *found)
 {
@@ -146,8 +147,8 @@ is_text(StagedColumn column)
 }
 
 /*
- * Read from a document into a row the member that belongs to a column. Returns
- * what is wrong with the member; NULL if it is valid.
+ * Read the member for one column from a document into a row. Returns an error
+ * message if the member is invalid; else NULL.
  */
 static const char *
 read_property(const Import *import, Jsonb *document, ItemType type,
@@ -179,8 +180,8 @@ read_property(const Import *import, Jsonb *document, ItemType type,
 }
 
 /*
- * Return the type of item that the member "type" of a document names;
- * N_IMPORTED if it names none.
+ * Return the type of item in the member "type" of a document; N_IMPORTED if
+ * there is none.
  */
 static int
 read_type(Jsonb *document)
@@ -199,10 +200,9 @@ read_type(Jsonb *document)
 }
 
 /*
- * Make the id of a user or post the same in both columns of a row. A user's
- * document may have "id" without "userId", and a post's document "id" without
- * "postId". The row's user_id or post_id then becomes that id. If the document
- * has both ids and they differ, return an error message; else NULL.
+ * The id of a user or post can be in two members of a document: in "id", and
+ * in "userId" or "postId". If the second is missing, set the column "key" to
+ * "id". Returns an error message if the two ids differ; else NULL.
  *
  * key: STAGED_USER_ID for a user, STAGED_POST_ID for a post
  */
@@ -222,11 +222,11 @@ unite_ids(StagedRow *row, StagedColumn key)
 }
 
 /*
- * Read a document into a row, in the current memory context. Returns what is
- * wrong with the document's form; NULL if it is well-formed.
+ * Read a document into a row, in the current memory context. Returns an error
+ * message if the document is malformed; else NULL.
  *
  * typed: set to whether the document has a known type
- * type: set to that type
+ * type: set to the type if typed is true
  *
  * Errors: 54000.
  */

@@ -3,10 +3,9 @@
  *		Bulk import: parses JSON that a source contains as text.
  *
  * The types text and json accept some values that jsonb does not: \u0000, half
- * of a surrogate pair, a number with too many digits. For such a value, the
- * server's jsonb parser raises an error. The import must reject only the item
- * that has the value, even in a file of a million lines. So each text is
- * parsed in a subtransaction, which is rolled back after an error.
+ * of a surrogate pair, a number with too many digits. The server's jsonb
+ * parser throws an error for such a value, but the import must reject only the
+ * item that has the value. So each text is parsed in a subtransaction.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -24,14 +23,14 @@
 #include "utils/resowner.h"
 
 /*
- * Invalid JSON that is longer than MAX_TEXT_BYTES is cut to this many bytes in
- * the table for rejected items.
+ * In the table for rejected items, invalid JSON is cut to this many bytes if
+ * it is longer than MAX_TEXT_BYTES.
  */
 #define KEPT_LENGTH 200
 
 /*
- * Return whether an error of the jsonb parser was caused by the parsed text,
- * and not, for example, by a lack of memory.
+ * Return whether the parsed text has caused an error of the jsonb parser. An
+ * error such as a lack of memory has another cause.
  */
 static bool
 is_fault_of_text(const ErrorData *error)
@@ -43,9 +42,9 @@ is_fault_of_text(const ErrorData *error)
 }
 
 /*
- * Parse a text as jsonb in a subtransaction. *jsonb is allocated in the
- * current memory context. Returns the message of the error; NULL if there is
- * none.
+ * Parse a text as jsonb in a subtransaction. Returns the message of the
+ * parser's error; NULL if the text is valid. *jsonb is allocated in the
+ * current memory context.
  */
 static const char *
 try_parse(const char *text, Datum *jsonb)
@@ -100,9 +99,9 @@ escaped_unit(const char *text)
 }
 
 /*
- * Make a JSON text acceptable to jsonb: replace \u0000, and each half of a
- * surrogate pair, by \ufffd (the replacement character). Returns whether
- * something was replaced.
+ * In a JSON text, replace \u0000 and each half of a surrogate pair, which
+ * jsonb does not accept. The replacement is \ufffd. Returns whether something
+ * was replaced.
  */
 static bool
 replace_escapes(char *text)
@@ -133,8 +132,8 @@ replace_escapes(char *text)
 }
 
 /*
- * Return a text as a jsonb string. If it is longer than MAX_TEXT_BYTES, cut it
- * to KEPT_LENGTH bytes.
+ * Return a text as a jsonb string, cut to KEPT_LENGTH bytes if it is longer
+ * than MAX_TEXT_BYTES.
  */
 static Datum
 text_as_string(char *text)
@@ -150,12 +149,12 @@ text_as_string(char *text)
 }
 
 /*
- * Parse a text as jsonb, in the current memory context. Returns what is wrong
- * with the text; NULL if it is valid.
+ * Parse a text as jsonb, in the current memory context. Returns an error
+ * message if the text is invalid; else NULL.
  *
- * For an invalid text, *jsonb becomes a value for the table of rejected items.
- * If replace_escapes() makes the text valid, this is the resulting JSON;
- * otherwise it is a JSON string that contains the text.
+ * For an invalid text, *jsonb is a value for the table of rejected items. If
+ * replace_escapes() makes the text valid, this value is the resulting JSON.
+ * Otherwise it is a JSON string that contains the text.
  */
 const char *
 source_json_parse(Datum json, Datum *jsonb)

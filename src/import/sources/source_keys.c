@@ -3,12 +3,13 @@
  *		Bulk import: makes ids of items from the keys (numbers or texts) by
  *		which a source identifies them.
  *
- * An id column of a source contains either uuids or keys; the type of the
- * column tells which. The column's name tells which type of item the keys
- * identify: post_id identifies posts in every source. The statement that reads
- * the source casts keys to text, so that equal keys become equal texts. The
- * import makes an id from each text by key_id_make() while it reads the rows,
- * so keys need not be stored.
+ * An id column of a source contains either uuids or keys, according to its
+ * type. Its name says which type of item the ids or keys identify. For
+ * example, post_id identifies posts in every source.
+ *
+ * The statement that reads a source casts keys to text, so that equal keys
+ * become equal texts. key_id_make() makes an id from each text, so keys need
+ * not be stored.
  *
  * Runs in backends.
  */
@@ -26,8 +27,8 @@
 #include "utils/lsyscache.h"
 
 /*
- * Return whether a type is citext. A string type of this name that belongs to
- * another extension is treated like citext.
+ * Return whether a type is citext. A string type called citext may also belong
+ * to another extension.
  */
 static bool
 is_citext(Oid type)
@@ -42,9 +43,7 @@ is_citext(Oid type)
 		strcmp(format_type_extended(type, -1, 0), "citext") == 0;
 }
 
-/*
- * Return whether an id column of the given type contains keys, and not uuids.
- */
+/* Return whether id columns of this type contain keys, and not uuids. */
 static bool
 is_key_type(Oid type)
 {
@@ -54,10 +53,9 @@ is_key_type(Oid type)
 }
 
 /*
- * Return an SQL expression that casts a key to text. Equal numbers, or equal
- * values of citext, give the same text. The cast of char(n) to text removes
- * trailing spaces. In the statement that contains the expression, the source
- * has the alias s.
+ * Return an SQL expression that casts a key to text. The source must have the
+ * alias s. Equal numbers, or equal values of citext, give the same text. The
+ * cast of char(n) to text removes trailing spaces.
  */
 char *
 source_key_select(ItemType type, Oid source, StagedColumn column)
@@ -73,10 +71,7 @@ source_key_select(ItemType type, Oid source, StagedColumn column)
 	return psprintf("s.%s::pg_catalog.text", name);
 }
 
-/*
- * Return whether a column contains ids or keys, either of the row's own item
- * or of another item.
- */
+/* Return whether a column contains ids or keys. */
 static bool
 refers(StagedColumn column)
 {
@@ -84,8 +79,8 @@ refers(StagedColumn column)
 }
 
 /*
- * For each column of a source, set is_key[] to whether the column contains
- * keys. Errors: 42804 if an id column contains neither keys nor uuids.
+ * Set is_key[] for each column of a source: true if the column contains keys.
+ * Errors: 42804 if an id column contains neither keys nor uuids.
  */
 void
 source_keys_find(const Import *import, ItemType type, Oid source,
@@ -100,9 +95,7 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 			continue;
 		of = source_type(type, source, c);
 		if (!OidIsValid(of))
-			/*
-			 * the column was dropped; reading the source will raise the error
-			 */
+			/* The column was dropped. The statement will raise the error. */
 			continue;
 		is_key[c] = is_key_type(of);
 		if (of != UUIDOID && !is_key[c])
@@ -116,9 +109,9 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 }
 
 /*
- * Return which type of item the ids in a column identify.
+ * Return the type of item that the ids in a column identify.
  *
- * type: the type of the source's items
+ * type: the type of items in the source
  */
 static ItemType
 referred_type(ItemType type, StagedColumn column)
@@ -129,13 +122,13 @@ referred_type(ItemType type, StagedColumn column)
 }
 
 /*
- * Replace a key by the id that is made from it. Returns what is wrong with the
- * key; NULL if it is valid. *value of an invalid key becomes NULL (*isnull is
+ * Replace a key by the id that is made from it. Returns an error message if
+ * the key is invalid; else NULL. An invalid key becomes NULL (*isnull is
  * true).
  *
- * A key that looks like a uuid may be meant as the id itself. If the caller of
- * import() has passed no key_prefix, such a key is rejected. But *value then
- * becomes the uuid, for the table of rejected items.
+ * A key that looks like a uuid may be meant as the id itself. Such a key is
+ * invalid, unless the caller of import() has passed a key_prefix. It is
+ * replaced by the uuid instead of NULL, for the table of rejected items.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
@@ -169,7 +162,7 @@ map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)
 	return problem;
 }
 
-/* Prepare to replace the keys in a source's rows by ids. Errors: 42804. */
+/* Prepare to replace keys by ids. Errors: 42804. */
 void
 source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 				  Oid source)
@@ -184,9 +177,9 @@ source_keys_begin(SourceKeys *keys, const Import *import, ItemType type,
 }
 
 /*
- * Replace the keys in a row by ids, in the current memory context. Invalid
- * keys become NULL, or a uuid if they look like one. Returns what is wrong
- * with the first invalid key; NULL if all are valid. Errors: 54000.
+ * Replace all keys in a row by ids, in the current memory context. Returns an
+ * error message about the first invalid key; NULL if all keys are valid. An
+ * invalid key becomes NULL, or a uuid if it looks like one. Errors: 54000.
  */
 const char *
 source_keys_map(const SourceKeys *keys, StagedRow *row)

@@ -3,11 +3,11 @@
  *		Bulk import: reading a site's tables and documents into temporary
  *		tables, and running statements on these.
  *
- * A source is a table or view that the caller of import() passes. Its rows
- * contain the values of items of one type, or JSON documents. A source row, or
- * row for short, is a row that was read from a source. The import makes an
- * item from it. A key is a number or text by which the site identifies an
- * item; blogstore makes the item's id from the key.
+ * A source is a table or view that the caller of import() passes. A source
+ * row, or row for short, is a row of a source. It has the values of an item in
+ * its columns, or contains a JSON document. The import makes an item from it.
+ * A key is a number or text by which the site identifies an item. The import
+ * makes the item's id from the key.
  */
 #ifndef BLOGSTORE_SOURCES_H
 #define BLOGSTORE_SOURCES_H
@@ -22,10 +22,12 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-/* the types of items that an import writes: user, post, comment, like */
 #define N_IMPORTED (ITEM_LIKE + 1)
 
-/* the columns of the temporary tables into which the sources are read */
+/*
+ * The columns of the import's temporary tables. Those before STAGED_PARTITION
+ * are read from the source. Those before STAGED_PROPERTIES are required.
+ */
 typedef enum StagedColumn
 {
 	STAGED_ID,
@@ -36,64 +38,59 @@ typedef enum StagedColumn
 	STAGED_CONTENT,
 	STAGED_CREATION_DATE,
 
-	/*
-	 * The columns from STAGED_PROPERTIES to STAGED_REASON are optional in a
-	 * source.
-	 */
 	STAGED_PROPERTIES,
 
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
 
-	/* the reason for rejecting the row; NULL if no check has rejected it */
+	/* why the row is rejected; NULL if it is not */
 	STAGED_REASON,
 
-	/* the number of the partition that gets the item */
+	/* the number of the partition that takes the item */
 	STAGED_PARTITION,
-	/* the key of the username, by which usernames are compared */
+	/* the key of the username in the table "usernames" */
 	STAGED_NAME_KEY,
 	/*
-	 * Another name for a user who cannot have the name in the source
-	 * (other_name.c). The key is that of this other name.
+	 * Another name for a user who cannot get the name in the source
+	 * (other_name.c), and the key of this other name.
 	 */
 	STAGED_OTHER_NAME,
 
 	STAGED_OTHER_KEY,
 
 	/*
-	 * True if the user gets that other name, because the name in the source is
-	 * not a valid username.
+	 * true if the name in the source is invalid, so that the other name is
+	 * used
 	 */
 	STAGED_RENAMED
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-/* the number of columns that are read from a source, if it has them */
+/* the number of columns that can be read from a source */
 #define N_READ STAGED_PARTITION
-/* the number of columns that a source must have, the first ones */
+/* the number of required columns */
 #define N_NEEDED STAGED_PROPERTIES
 
-/* a source row, with the values for the columns of a temporary table */
 typedef struct StagedRow
 {
 	Datum		value[N_STAGED];
 	bool		isnull[N_STAGED];
 } StagedRow;
 
-/* How many rows of a source the import has read, and what became of them. */
+/* The numbers of source rows of one type. */
 typedef struct ImportTally
 {
 	int64		read;
 	int64		rejected;
-	int64		present;		/* source rows equal to existing items */
+	int64		present;		/* rows equal to existing items */
 
-	/* source rows by which existing items were edited */
+	/* rows by which existing items were edited */
 	int64		updated;
 	int64		written;
 } ImportTally;
 
-/* what the statements of the import read from blogstore's tables */
+/* the tables of blogstore that the import's statements read */
 typedef enum ImportRead
 {
 	READ_USERS,
@@ -109,41 +106,38 @@ struct ImportTarget;			/* defined in import/import.h */
 typedef struct Import
 {
 	const char *command;		/* the SQL function's name, for messages */
-	char		prefix[NAMEDATALEN];	/* the names of the import's temporary
-										 * tables begin with this */
+	char		prefix[NAMEDATALEN];	/* the beginning of the names of the
+										 * import's temporary tables */
 	TimestampTz now;
 
 	/*
-	 * the table that the caller of import() has passed for rejected items;
+	 * the table for rejected items, which the caller of import() may pass;
 	 * InvalidOid if there is none
 	 */
 	Oid			rejects;
 
 	/*
-	 * The argument key_prefix of import(). An id is made from this prefix and
-	 * a key, so that items of two sites get different ids from the same key.
+	 * The argument key_prefix of import(). It is put before each key, so that
+	 * equal keys of two sites become different ids.
 	 */
 	const char *key_prefix;
 	int			prefix_length;
 
 	/*
-	 * The argument "guest" of import(): the author of posts and comments
-	 * without an author. NULL if there is none.
+	 * The argument "guest" of import(): the user who becomes the author of
+	 * posts and comments without an author; or NULL.
 	 */
 	pg_uuid_t  *guest;
 
-	/*
-	 * True if the import edits existing items that differ from their source
-	 * rows, and false if it rejects these rows.
-	 */
+	/* true to edit existing items that differ; false to reject their rows */
 	bool		update;
 
-	/* the functions for writing on one machine or on a cluster (import.h) */
+	/* what differs between one machine and a cluster (import.h) */
 	const struct ImportTarget *target;
 
 	/*
-	 * For each ImportRead: the name of a copy that statements read instead of
-	 * the table itself; NULL to read the table. Only a cluster uses copies.
+	 * For each ImportRead, on a cluster: the temporary table with a copy of
+	 * the table's rows. NULL: statements read the table itself.
 	 */
 	const char *reads[N_IMPORT_READS];
 
@@ -154,28 +148,27 @@ typedef struct Import
 	List	   *extra;
 
 	/*
-	 * For each source: an array of the names of those columns that are not
-	 * imported.
+	 * For each source: an array of the names of columns that are not imported.
 	 */
 	Datum		left_out[N_IMPORTED];
 
 	/*
-	 * The import's temporary tables for the source rows of each type, and for
-	 * rejected items. They are open only while the sources are read.
+	 * The temporary tables for the source rows of each type, and for rejected
+	 * items. They are open only while the sources are read.
 	 */
 	Relation	staged[N_IMPORTED];
 	Relation	rejected;
 
-	/* source rows of new comments and likes that were not rejected */
+	/* source rows of new comments and likes, after the check */
 	Tuplestorestate *passed[N_IMPORTED];
 	TupleDesc	passed_desc[N_IMPORTED];
 
-	/* source rows of existing comments that the import must edit */
+	/* source rows by which existing comments will be edited */
 	Tuplestorestate *changed;
 
 	/*
 	 * The posts that the import has hidden: a list of BlogItem.
-	 * import_hide_posts() removes them from the views.
+	 * import_hide_posts() removes these posts from the views.
 	 */
 	List	   *hidden;
 
@@ -183,16 +176,12 @@ typedef struct Import
 	ImportTally untyped;		/* counts documents without a known type */
 
 	/*
-	 * Counts users who get, or already have, another name than the one in the
-	 * source.
+	 * counts users who get, or already have, another name than in the source
 	 */
 	ImportTally renamed;
 } Import;
 
-/*
- * What import_phase_begin() changes and import_phase_end() restores: the
- * current user and settings.
- */
+/* What import_phase_end() restores: the current user and the settings. */
 typedef struct ImportPhase
 {
 	OwnerScope	scope;
@@ -270,13 +259,10 @@ extern bool text_is_uuid(const char *text, int length);
 typedef struct SourceKeys
 {
 	const Import *import;
-	ItemType	type;			/* the type of the source's items */
-	bool		any;			/* whether any column contains keys */
+	ItemType	type;			/* the type of items in the source */
+	bool		any;			/* true if at least one column contains keys */
 
-	/*
-	 * For each column: whether it contains keys. Such columns are read as
-	 * text.
-	 */
+	/* for each column: whether it contains keys */
 	bool		is_key[N_READ];
 
 	pg_cryptohash_ctx *hash;

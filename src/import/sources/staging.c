@@ -1,17 +1,17 @@
 /*
  * staging.c
- *		Bulk import: reads sources, which are tables or views that the caller
- *		of import() passes, into temporary tables.
+ *		Bulk import: reads sources into temporary tables.
  *
- * Each source is read by a statement with the caller's rights and settings, so
- * views, policies and casts run as the caller. A receiver checks the values of
- * each row (row_check.c) and writes the row to a temporary table.
+ * Each source is read by a statement with the rights and settings of
+ * import()'s caller. So views, policies and casts run as the caller. A
+ * receiver checks the values of each row (row_check.c), and writes the row to
+ * a temporary table.
  *
- * The temporary tables belong to the containers' owner, whose statements read
- * them later. The caller has no rights on them. Otherwise, the caller could
- * add a policy or trigger, which would run as the owner. The tables are kept
- * open while the caller's code runs, so that this code can neither drop them
- * (DISCARD TEMP) nor replace them.
+ * The temporary tables belong to the containers' owner, and the owner's
+ * statements read them later. The caller has no rights on them, and so cannot
+ * add a policy or trigger that would run as the owner. The tables are kept
+ * open while the caller's code runs. So this code can neither drop them (by
+ * DISCARD TEMP) nor replace them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -33,40 +33,39 @@
 #include "utils/guc.h"
 #include "utils/lsyscache.h"
 
-/* A DestReceiver that writes the rows of a source to the temporary tables. */
 typedef struct StageReceiver
 {
 	DestReceiver pub;
 	Import	   *import;
 
-	/* the type of the source's items; not used if "documents" is true */
+	/* the type of items in the source; unused if "documents" is true */
 	ItemType	type;
 
-	bool		documents;		/* whether each row of the source is one JSON
-								 * document, with the item's type in it */
+	bool		documents;		/* true if each row is a JSON document, which
+								 * contains the item's type */
 
 	/*
-	 * whether the documents are read as text and parsed later; false only for
-	 * documents of type jsonb
+	 * true if documents are read as text, to be parsed later; false if they
+	 * are of type jsonb
 	 */
 	bool		text_documents;
 
-	bool		json[N_READ];	/* for each column: is it JSON read as text? */
+	bool		json[N_READ];	/* for each column: true if the column is JSON
+								 * that is read as text */
 
-	/* for each column: is it a date read as text? */
+	/* for each column: true if the column is a date that is read as text */
 	bool		date[N_READ];
 
 	/*
-	 * whether the source has extra columns; a row's last column then contains
-	 * them as one JSON object, as text (extra_columns.c)
+	 * true if the last column of each row contains the extra columns, as the
+	 * text of a JSON object (extra_columns.c)
 	 */
 	bool		extra;
 
-	SourceKeys	keys;			/* for the columns that contain keys of the
-								 * source instead of UUIDs; not used if
+	SourceKeys	keys;			/* which columns contain keys; unused if
 								 * "documents" is true */
 	TempWriter *row[N_IMPORTED];
-	TempWriter *rejected;		/* writes rejected documents */
+	TempWriter *rejected;
 	MemoryContext context;		/* reset after each row */
 } StageReceiver;
 
@@ -75,7 +74,6 @@ static const char *const staged_type[N_READ] = {
 	"bool", "timestamptz", "uuid", "text"
 };
 
-/* Return the plural of a type's name, for messages. */
 const char *
 plural_name(ItemType type)
 {
@@ -86,7 +84,7 @@ plural_name(ItemType type)
 	return name[type];
 }
 
-/* Return the quoted name of a relation, with its schema. Errors: 42P01. */
+/* Return the quoted name of a relation and its schema. Errors: 42P01. */
 char *
 quoted_relation(Oid relid)
 {
@@ -102,10 +100,10 @@ quoted_relation(Oid relid)
 }
 
 /*
- * Throw an error unless a relation is a table or view that has the columns in
- * columns[] (NULL elements are ignored). Errors: 42703, 42809, 42P01.
+ * Throw an error unless a relation is a table or view with the columns in
+ * columns[]. NULLs in columns[] are ignored. Errors: 42703, 42809, 42P01.
  *
- * role: the argument of import() that names the relation, for messages
+ * role: the name of the argument of import(), for messages
  */
 void
 need_columns(Oid relid, const char *role, int n, const char *const *columns)
@@ -136,14 +134,9 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
 							 role, all.data)));
 }
 
-/* ------------------------------------------------------------------------
- * The receiver
- * ------------------------------------------------------------------------ */
-
 /*
- * Return the number of the partition that takes a row's item. On a cluster,
- * the partition may be on another node. Returns NO_PARTITION if no partition
- * takes the item.
+ * Return the number of the partition that takes a row's item; NO_PARTITION if
+ * there is none. On a cluster, the partition may be on another node.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
@@ -156,10 +149,9 @@ row_partition(ItemType type, const StagedRow *row)
 }
 
 /*
- * Set the columns STAGED_NAME_KEY to STAGED_RENAMED of a user's row. They
- * contain the key of the username, a substitute for the username
- * (other_name()), and the key of the substitute. If the username is not valid,
- * replace it by the substitute, and set STAGED_RENAMED to true.
+ * For a user's row, set the key of the username, the other name that
+ * other_name() makes, and the key of the other name. If the username is not
+ * valid, replace it by the other name, and set STAGED_RENAMED to true.
  */
 static void
 name_user(StagedRow *row)
@@ -179,10 +171,10 @@ name_user(StagedRow *row)
 }
 
 /*
- * Check the values of a row, and write the row to the temporary table of its
+ * Check the values of a row, and write the row to the temporary table for its
  * type.
  *
- * problem: why the row is invalid, if the caller has found that out; else NULL
+ * problem: a reason for rejecting the row that the caller has found; or NULL
  */
 static void
 stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
@@ -216,8 +208,7 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
  * Write a malformed document, unchanged, to the temporary table of rejected
  * items.
  *
- * type: the type of item that the document names; NULL if it names no valid
- *		type
+ * type: the item's type in the document; NULL if it is missing or unknown
  */
 static void
 reject_document(StageReceiver *receiver, const char *type, const char *reason,
@@ -269,10 +260,9 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 }
 
 /*
- * Called for a row without an author. If the row is a post or comment, make
- * the guest its author. The guest is the user whom the caller of import() has
- * named for such rows. Returns an error message if the caller has named no
- * guest; otherwise, and for other types of items, returns NULL.
+ * Make the guest the author of a post or comment without an author. Returns an
+ * error message if the caller of import() has named no guest; else NULL. Does
+ * nothing for users and likes.
  */
 static const char *
 give_author(const StageReceiver *receiver, StagedRow *row)
@@ -289,9 +279,9 @@ give_author(const StageReceiver *receiver, StagedRow *row)
 }
 
 /*
- * Parse the dates and JSON values that the statement has read as text. (With a
- * cast in the statement, one invalid text would make the whole import fail.)
- * Returns what is wrong with the first invalid text, or NULL if all texts are
+ * Parse the dates and JSON values that were read as text. A cast in the
+ * statement would instead make the whole import fail if one text is invalid.
+ * Returns an error message about the first invalid text; NULL if all are
  * valid. An invalid date becomes NULL.
  */
 static const char *
@@ -327,7 +317,6 @@ first_problem(const char *one, const char *other)
 	return one ? one : other;
 }
 
-/* Parse and check a row of a source, and write it to a temporary table. */
 static void
 stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 {
@@ -397,11 +386,6 @@ receiver_init(StageReceiver *receiver, Import *import)
 	receiver->rejected = temp_writer_begin(import->rejected);
 }
 
-/* ------------------------------------------------------------------------
- * Reading
- * ------------------------------------------------------------------------ */
-
-/* Open the temporary tables into which the sources are read. */
 void
 stage_open(Import *import)
 {
@@ -410,10 +394,7 @@ stage_open(Import *import)
 	import->rejected = temp_table_open(import, "rejected");
 }
 
-/*
- * Close the temporary tables that stage_open() has opened. They stay locked
- * until the transaction ends.
- */
+/* Close the temporary tables. They stay locked until the transaction ends. */
 void
 stage_close(Import *import)
 {
@@ -423,10 +404,9 @@ stage_close(Import *import)
 }
 
 /*
- * Throw an error unless an optional column of a source has the type "wanted"
- * or "other". A column of another type may have another meaning than the
- * item's field. For example, a wrong guess about the column "hidden" could
- * publish hidden items. Errors: 42804.
+ * Throw an error unless an optional column has one of two types. A column of
+ * another type may have another meaning. For example, a wrong guess about the
+ * column "hidden" could publish hidden items. Errors: 42804.
  */
 static void
 need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
@@ -446,7 +426,7 @@ need_type(ItemType type, Oid source, StagedColumn column, Oid wanted,
 
 /*
  * Throw an error unless a source has the required columns for a type of item,
- * and all its columns have suitable types. Errors: 42703, 42804, 42809, 42P01.
+ * and all columns have suitable types. Errors: 42703, 42804, 42809, 42P01.
  */
 void
 need_items(const Import *import, ItemType type, Oid source)
@@ -465,7 +445,7 @@ need_items(const Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a date column of the given type is read as text, and parsed
+ * Return whether date columns of this type are read as text, to be parsed
  * later. An invalid date then rejects only its own item. A cast would make the
  * whole import fail.
  */
@@ -484,10 +464,9 @@ date_is_text(Oid of)
 }
 
 /*
- * Return an SQL expression for a column of a source. The statement that
- * contains the expression must give the source the alias s. If the expression
- * reads the column as text, to be parsed later, set receiver->json[column] or
- * receiver->date[column] to true.
+ * Return an SQL expression for a column of a source, which must have the alias
+ * s. Set receiver->json[column] or receiver->date[column] to true if the
+ * result is a text to be parsed later.
  */
 static char *
 column_select(StageReceiver *receiver, Oid source, StagedColumn column)
@@ -510,8 +489,8 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 }
 
 /*
- * Run the statement that reads a source. Disables parallel plans, because
- * parsing JSON uses subtransactions (source_json.c). Sets extra_float_digits,
+ * Run the statement that reads a source. Parallel plans are disabled, because
+ * parsing JSON uses subtransactions (source_json.c). extra_float_digits is set
  * so that floating-point numbers in "properties" keep all digits.
  */
 static void
@@ -527,9 +506,8 @@ read_source(Import *import, const char *sql, StageReceiver *receiver)
 }
 
 /*
- * Read a source of items of one type into a temporary table. The current user
- * must be the role that has called import(). Errors: 42501, 42804, and those
- * of the statement.
+ * Read a source of items of one type into a temporary table. Runs as the
+ * caller of import(). Errors: 42501, 42804, and those of the statement.
  */
 void
 stage_table(Import *import, ItemType type, Oid source)
@@ -553,11 +531,10 @@ stage_table(Import *import, ItemType type, Oid source)
 }
 
 /*
- * Return whether a column of the given type may contain documents. The type of
- * a dropped column is InvalidOid.
+ * Return whether columns of this type may contain documents. The type of a
+ * dropped column is InvalidOid.
  *
- * texts: true: documents are of type text or varchar; false: documents are of
- *		type json or jsonb.
+ * texts: true for text and varchar, false for json and jsonb
  */
 static bool
 is_of_documents(Oid type, bool texts)
@@ -570,8 +547,8 @@ is_of_documents(Oid type, bool texts)
 }
 
 /*
- * Return how many columns of a relation may contain documents
- * (is_of_documents()), and set *last to the name of the last of these columns.
+ * Return the number of columns for which is_of_documents() returns true. Set
+ * *last to the name of the last of these columns.
  */
 static int
 document_columns(Oid relid, bool texts, char **last)
@@ -589,8 +566,8 @@ document_columns(Oid relid, bool texts, char **last)
 }
 
 /*
- * Return the name of the column that contains documents: the relation's only
- * column of type json or jsonb. If it has no such column: its only column of
+ * Return the name of the column that contains documents. This is the only
+ * column of type json or jsonb. If there is none, it is the only column of
  * type text or varchar. Errors: 42703, 42809, 42P01.
  */
 char *
@@ -613,9 +590,9 @@ need_documents(Oid relid)
 }
 
 /*
- * Read a source of JSON documents into the temporary tables. The current user
- * must be the role that has called import_documents(). Errors: 42501, 54000,
- * and those of the statement.
+ * Read a source of JSON documents into the temporary tables. Runs as the
+ * caller of import_documents(). Errors: 42501, 54000, and those of the
+ * statement.
  */
 void
 stage_documents(Import *import, Oid source, const char *column)

@@ -25,8 +25,8 @@ struct TempWriter
 };
 
 /*
- * Open a temporary table of an import, whose name is import->prefix followed
- * by "name". Locks: RowExclusiveLock.
+ * Open the temporary table whose name is import->prefix followed by "name".
+ * Locks: RowExclusiveLock.
  */
 Relation
 temp_table_open(const Import *import, const char *name)
@@ -58,10 +58,7 @@ temp_writer_slot(TempWriter *writer)
 	return ExecClearTuple(writer->slot);
 }
 
-/*
- * Insert the row that the caller has put into the slot returned by
- * temp_writer_slot().
- */
+/* Insert the row in the slot that temp_writer_slot() has returned. */
 void
 temp_writer_put(TempWriter *writer)
 {
@@ -71,8 +68,8 @@ temp_writer_put(TempWriter *writer)
 }
 
 /*
- * Insert a copy of a row. The row's first columns must be the columns of the
- * table.
+ * Insert a copy of the first columns of a row. These must be the columns of
+ * the table.
  */
 void
 temp_writer_copy(TempWriter *writer, TupleTableSlot *row)
