@@ -1,15 +1,14 @@
 /*
  * reply_parents.c
- *		The parents of replies, which are comments that reply to other
- *		comments.
+ *		The parents of replies. A reply is a comment on another comment, which
+ *		is its parent.
  *
- * A reply stores the id of its parent, and stays when the parent is deleted.
- * The deletion writes nothing to the reply. A query that returns a reply
- * therefore looks up the parent by key. The parent is gone if there is no such
- * comment, or the parent's author is being deleted.
+ * A reply stores the id of its parent. Deleting the parent does not change the
+ * reply. A query that returns a reply therefore looks up the parent by key.
+ * The parent is gone if it does not exist, or if its author is being deleted.
  *
- * Functions for commands run in backends. Functions for reading run in
- * parallel workers too.
+ * Commands call these functions in backends. Queries call them in parallel
+ * workers too.
  */
 #include "postgres.h"
 
@@ -24,16 +23,16 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-/* What a snapshot shows of the parent of a reply. */
+/* The state of a reply's parent, according to a snapshot. */
 typedef enum ParentState
 {
 	PARENT_SHOWN,
-	PARENT_IS_REPLY,			/* the parent is a reply to the new comment,
+	PARENT_IS_REPLY,			/* the parent replies to the new comment,
 								 * directly or through other comments */
 	PARENT_HIDDEN,
 	PARENT_WITHHELD,			/* the parent is hidden, and the acting user is
-								 * not its author; this user must not learn
-								 * that the parent exists */
+								 * not its author; the error for this user says
+								 * that the parent does not exist */
 	PARENT_GONE					/* the parent does not exist, or its author is
 								 * being deleted */
 } ParentState;
@@ -52,16 +51,12 @@ struct ParentCache
 								 * first look-up */
 
 	/*
-	 * The number of look-ups so far. Look-up i is stored in parent[i %
-	 * CACHED_PARENTS], so the newest results replace the oldest.
+	 * The number of look-ups so far. Look-up number i overwrites the oldest
+	 * result, parent[i % CACHED_PARENTS].
 	 */
 	uint32		n;
 	CachedParent parent[CACHED_PARENTS];
 };
-
-/* ------------------------------------------------------------------------
- * The parent of one reply
- * ------------------------------------------------------------------------ */
 
 static char *
 id_text(const pg_uuid_t *id)
@@ -72,10 +67,9 @@ id_text(const pg_uuid_t *id)
 /*
  * Look up a parent with the active snapshot.
  *
- * author: the acting user. For a hidden parent the result is PARENT_HIDDEN if
- *		its author is the acting user, otherwise PARENT_WITHHELD. NULL: the
- *		caller may see all comments, so a hidden parent is always
- *		PARENT_HIDDEN.
+ * author: the acting user; NULL if the caller may see all comments. If the
+ *		parent is hidden, the result is PARENT_HIDDEN if "author" is NULL or
+ *		has written the parent. Otherwise the result is PARENT_WITHHELD.
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -98,10 +92,7 @@ look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 	return state;
 }
 
-/*
- * Look up a parent as look_now() does, but with the transaction's snapshot,
- * which also shows what this transaction has written.
- */
+/* Look up a parent as look_now() does, but with the transaction's snapshot. */
 static ParentState
 look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 	 const pg_uuid_t *author)
@@ -115,9 +106,9 @@ look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 }
 
 /*
- * Return whether a comment exists now, even if the transaction's snapshot does
- * not show it. If another transaction is inserting the comment, wait for that
- * transaction.
+ * Return whether a comment exists now, even if it is newer than the
+ * transaction's snapshot. Waits for a transaction that is inserting the
+ * comment.
  */
 static bool
 comment_exists_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -163,10 +154,6 @@ parent_hidden(const pg_uuid_t *parent_id)
 						RULE_COMMENT_SHOWN)));
 }
 
-/*
- * Return whether the transaction's snapshot shows the post, and the post's
- * author is not being deleted.
- */
 static bool
 post_exists(const pg_uuid_t *post_id)
 {
@@ -184,9 +171,9 @@ post_exists(const pg_uuid_t *post_id)
 }
 
 /*
- * Called for a parent that the transaction's snapshot does not show. Under
- * REPEATABLE READ and SERIALIZABLE, raise 40001 if the parent exists
- * nevertheless, because it was committed after the snapshot.
+ * Called for a parent that the transaction's snapshot does not show. Raises
+ * 40001 under REPEATABLE READ and SERIALIZABLE, if the parent was committed
+ * after the snapshot.
  */
 static void
 check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
@@ -199,8 +186,8 @@ check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 }
 
 /*
- * Raise the error for a parent that does not exist (23503). If the post does
- * not exist either, the error names the post instead.
+ * Raise 23503 for a parent that does not exist. If the post does not exist
+ * either, the error names the post.
  */
 static COMPAT_NORETURN void
 parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
@@ -218,8 +205,8 @@ parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 
 /*
  * Return whether the active snapshot shows replies to the comment with this
- * id, even if the comment itself does not exist. If the partition has no index
- * to find replies with (PATH_REPLIES), return true.
+ * id. The comment itself need not exist. If the partition has no index by
+ * parent (PATH_REPLIES), return true without a search.
  */
 static bool
 may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -244,11 +231,11 @@ may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * Replace *id, the id of a comment, by the id of its parent. Returns false if
- * the comment has no parent, or the active snapshot does not show the comment.
+ * Replace *id, the id of a comment, by the id of the comment's parent. Returns
+ * false if the comment has no parent or does not exist.
  *
- * scan: *scan is NULL before the first call; later calls restart the same
- *		scan.
+ * scan: a scan that all calls for one reply use; *scan is NULL before the
+ *		first call.
  */
 static bool
 go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
@@ -269,13 +256,12 @@ go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
 
 /*
  * Return whether the comment "comment_id" replies to the comment "id",
- * directly or through other comments that the active snapshot shows.
+ * directly or through other comments.
  *
- * If the owner has written to the tables directly, the parents may form a
- * cycle that does not contain the comment "id". The function must not go round
- * such a cycle forever. So it remembers the comment that it reaches after 1,
- * 2, 4, 8 and so on steps, and stops when it reaches the comment that it
- * remembered last.
+ * The function goes from parent to parent. If the owner has written to the
+ * tables directly, the parents can form a cycle. To end there, the function
+ * remembers the comment that it reaches after 1, 2, 4, 8 and so on steps. It
+ * stops when it reaches the remembered comment again.
  */
 static bool
 has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
@@ -303,9 +289,11 @@ has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 
 /*
  * Return whether a new comment would reply to itself, directly or through
- * other comments. A client that goes from reply to parent would then never
- * come to an end. For this, the client must have chosen the comment's id:
- * either the parent's id, or the id of a deleted comment that has replies.
+ * other comments. A client that follows the parents of such a comment would
+ * never stop.
+ *
+ * This can happen only if the client has chosen the new comment's id. It can
+ * be the id of the parent, or of a deleted comment that still has replies.
  */
 static bool
 replies_to_itself(const BlogItem *comment)
@@ -324,10 +312,6 @@ replies_to_itself(const BlogItem *comment)
 	return result;
 }
 
-/*
- * Raise the error for a reply that must not be written, because its parent is
- * gone, hidden, or a reply to the new comment.
- */
 static COMPAT_NORETURN void
 refuse_reply(const BlogItem *reply, ParentState state)
 {
@@ -351,23 +335,22 @@ refuse_reply(const BlogItem *reply, ParentState state)
 }
 
 /*
- * Check whether a new comment may be written. A comment without a parent may
- * always be written. A reply may be written if the acting user may see the
- * parent, and the parent is not itself a reply to the new comment.
+ * Check whether a new comment may be written. A comment that is not a reply
+ * may always be written. A reply may be written if its parent exists, is not
+ * hidden, and does not itself reply to the new comment.
  *
- * id_is_new: whether blogstore has generated the comment's id. Otherwise the
- *		request may repeat an earlier request: if the reply may not be written
- *		now, but a comment with this id exists, the result is REPLY_EXISTS.
- * author: the acting user; NULL: the caller may see all comments.
+ * id_is_new: whether blogstore has generated the comment's id. If not, the
+ *		client may be repeating a request. If a comment with this id exists,
+ *		the result is then REPLY_EXISTS instead of an error.
+ * author: the acting user; NULL if the caller may see all comments.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
  * such parent on the post; 23514 if the parent is hidden; 40001 if the parent
  * was committed after the transaction's snapshot.
  *
- * The function does not lock the parent. A row lock on the parent would write
- * to the table and to the WAL for each reply. It would gain little: the parent
- * can be deleted as soon as the reply is committed, because a reply may
- * outlive its parent.
+ * The function does not lock the parent. A row lock would write to the table
+ * and to the WAL for each reply. The lock would gain little, because the
+ * parent can be deleted as soon as the reply is committed.
  */
 ReplyCheck
 check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
@@ -388,9 +371,8 @@ check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
 }
 
 /*
- * Set the field parent_deleted of a comment that a command returns. The field
- * tells whether the parent is gone. Does nothing if the comment is not a
- * reply.
+ * Set the field parent_deleted of a comment that a command returns: whether
+ * the comment's parent is gone. Does nothing if the comment is not a reply.
  */
 void
 set_parent_deleted(BlogItem *comment)
@@ -402,14 +384,6 @@ set_parent_deleted(BlogItem *comment)
 							  PARENT_GONE));
 }
 
-/* ------------------------------------------------------------------------
- * The parents of many replies
- * ------------------------------------------------------------------------ */
-
-/*
- * Return whether a parent is gone, as parent_is_gone() does, but without using
- * cached results.
- */
 static bool
 look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_id,
 		const pg_uuid_t *parent_id)
@@ -428,11 +402,11 @@ look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_i
 
 /*
  * Return whether the parent of a reply is gone: the active snapshot shows no
- * such comment, or the comment's author is being deleted. A query that returns
- * many replies calls this function for each reply. Neighbouring replies often
- * have the same parent, so the last CACHED_PARENTS results are cached.
+ * such comment, or the comment's author is being deleted. Queries call this
+ * function for each reply. Neighbouring replies often have the same parent, so
+ * the last CACHED_PARENTS results are cached.
  *
- * cache: *cache is NULL before the first call. The caller frees it with
+ * cache: *cache is NULL before the first call. The caller frees the cache with
  *		parent_cache_free(). All calls for one cache must use the same memory
  *		context.
  * deleted: the users who are being deleted, as the active snapshot shows them.

@@ -10,9 +10,7 @@
 
 #include "utils/uuid.h"
 
-/*
- * A query's cache of the parents that it has looked up; see parent_is_gone().
- */
+/* The parents that a query has looked up last; see parent_is_gone(). */
 typedef struct ParentCache ParentCache;
 
 typedef enum ReplyCheck
@@ -22,7 +20,6 @@ typedef enum ReplyCheck
 								 * already */
 } ReplyCheck;
 
-/* reply_parents.c */
 extern ReplyCheck check_reply(const BlogItem *comment, bool id_is_new,
 							  const pg_uuid_t *author);
 extern void set_parent_deleted(BlogItem *comment);

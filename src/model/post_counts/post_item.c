@@ -1,19 +1,19 @@
 /*
  * post_item.c
- *		Reading a post with its counts, and locking a post item or one of its
- *		children by key.
+ *		Reading the counts of posts, and locking a post item, comment, like or
+ *		delta by key.
  *
- * The counts of a post are those in the post item plus those in its deltas,
- * both read with the same snapshot. Deltas are rows that hold amounts to add
- * to the counts (count_delta.c).
+ * A post's counts are the amounts in the post item plus those in its deltas.
+ * Both are read with the same snapshot.
  *
- * In a serializable transaction, an ordinary scan of deltas would take
- * predicate locks on index pages. A page holds deltas of many posts, so
- * transactions on different posts would conflict. The scans in this file take
- * a predicate lock on the post's key instead (key_predicate_lock()). A reader
- * of counts therefore conflicts only with writers of deltas of the same post.
+ * In a serializable transaction, an ordinary scan takes predicate locks on
+ * index pages. An index page can hold deltas of many posts, so transactions on
+ * different posts would conflict. The scans in this file instead take one
+ * predicate lock, on the post's key (key_predicate_lock()). A reader of a
+ * post's counts then conflicts only with writers of that post's deltas.
  *
- * Reading runs in any process. Items are locked in backends and in the worker.
+ * Counts are read in any process. Rows are locked in backends and in the
+ * worker.
  */
 #include "postgres.h"
 
@@ -30,8 +30,8 @@
  *
  * In a SERIALIZABLE transaction the query finds all row versions
  * (SnapshotAny), because a scan with an MVCC snapshot would take predicate
- * locks. add_deltas() then leaves out the versions that "snapshot" does not
- * show. Columns of such versions can be null, except those of the key.
+ * locks. add_deltas() skips the versions that "snapshot" does not show. In the
+ * versions that it skips, columns outside the key can be null.
  */
 static ItemQuery
 deltas_query(Snapshot snapshot)
@@ -45,7 +45,6 @@ deltas_query(Snapshot snapshot)
 	};
 }
 
-/* Return the sum of the deltas that the scan finds and "snapshot" shows. */
 static PostCounts
 add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 {
@@ -106,10 +105,6 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
-/*
- * Callback of posts_add_up() for each post. The scan finds the post's deltas;
- * the function adds their sum to the post's counts.
- */
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 {
@@ -131,8 +126,9 @@ posts_add_up(ManyItems *posts, Snapshot snapshot)
 }
 
 /*
- * Return whether the transaction's snapshot shows the post, and the post's
- * author is "author" (NULL: any user). Takes no predicate lock.
+ * Return whether the transaction's snapshot shows the post, and "author" has
+ * written it. If "author" is NULL, any user may have written it. Takes no
+ * predicate lock.
  */
 bool
 post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -153,16 +149,17 @@ post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
 }
 
 /*
- * Lock the row of the post item, comment, like or delta that the query finds
- * by its key, until the end of the transaction. Then call "act" with the
- * locked item, and return the callback's result; if "act" is NULL, return
- * ITEM_OK. Columns of the item can be null, except those that identify it
- * (item_identity()).
+ * Lock the row of a post item, comment, like or delta until the end of the
+ * transaction. The query contains the row's key. After locking the row, call
+ * "act" with the item, unless "act" is NULL. Only the fields of
+ * item_identity() are sure to be not null in this item.
  *
- * Returns ITEM_NOT_FOUND if there is no such item, and ITEM_LOCKED if "wait"
- * is LockWaitSkip and another transaction has locked the row. Errors: 40001
- * under REPEATABLE READ and SERIALIZABLE if the item was changed after the
- * snapshot.
+ * Returns the result of "act", or ITEM_OK if "act" is NULL. Returns
+ * ITEM_NOT_FOUND if no row has the key. Returns ITEM_LOCKED if "wait" is
+ * LockWaitSkip and another transaction has locked the row.
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the row was changed
+ * after the snapshot.
  */
 ItemResult
 post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,

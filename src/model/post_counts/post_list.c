@@ -19,16 +19,16 @@ struct PostList
 {
 	MergedScan *posts;
 	Snapshot	snapshot;
-	bool		started;		/* whether post_list_next() has been called */
+	bool		started;
 };
 
 /*
- * Begin a list of the posts that the query finds in all partitions. Posts are
- * listed from the oldest, or, if query->backward is set, from the newest.
+ * Begin a list of the posts that the query finds in all partitions. The newest
+ * post comes first if query->backward is set, otherwise the oldest.
  *
  * Locks: AccessShareLock on the container's root table until the transaction
- * ends. While a transaction holds this lock, partitions can be detached only
- * by DETACH PARTITION CONCURRENTLY.
+ * ends. This lock prevents DETACH PARTITION, but not DETACH PARTITION
+ * CONCURRENTLY.
  */
 PostList *
 post_list_begin(const ItemQuery *query)

@@ -1,10 +1,7 @@
 /*
  * post_parts.h
- *		Queries for a post and its deltas, locks on them, and writing deltas,
- *		for the files of model/post_counts/ only.
- *
- * A delta is a row beside the post item that holds amounts to add to the
- * post's counts (count_delta.c).
+ *		Queries, locks and writes of post items and their deltas, for the files
+ *		of model/post_counts/ only.
  */
 #ifndef BLOGSTORE_POST_PARTS_H
 #define BLOGSTORE_POST_PARTS_H
@@ -12,8 +9,8 @@
 #include "model/post_counts/post_counts.h"
 
 /*
- * Return a query that finds a post item by its id. Columns of the found item
- * can be null, except its ids, author and creation date.
+ * Return a query that finds a post item by its id. In the item that it finds,
+ * any field can be null, except the ids, the author and the creation date.
  */
 static inline ItemQuery
 post_query(const Datum *post_id)
@@ -26,8 +23,8 @@ post_query(const Datum *post_id)
 }
 
 /*
- * Return a query that finds all deltas of a post. Columns of a found delta can
- * be null, except those of the key.
+ * Return a query that finds all deltas of a post. In a delta that it finds,
+ * any field can be null, except those of the key.
  */
 static inline ItemQuery
 delta_query(const Datum *post_id)
@@ -47,8 +44,9 @@ delete_result(ItemResult result)
 }
 
 /*
- * Return whether both amounts of a delta are zero. post_keep() writes such
- * deltas only to keep the post from being deleted.
+ * Return whether both amounts of a delta are zero. post_keep() writes such a
+ * delta, because a post cannot be deleted while another transaction is writing
+ * a delta of the post.
  */
 static inline bool
 delta_is_empty(const BlogItem *delta)
@@ -71,7 +69,6 @@ post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
 							post);
 }
 
-/* Add to the counts in a post item. The writer has locked the item's row. */
 static inline void
 post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 {
@@ -82,8 +79,8 @@ post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 /*
  * post_item.c: finding and locking a post item, comment, like or delta.
  *
- * A PostPartAct is the callback of post_part_lock(). That function locks the
- * item's row, calls the callback, and returns the callback's result.
+ * post_part_lock() calls a PostPartAct with the item that it has locked, and
+ * returns the result of the call.
  */
 typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
 								   void *arg);
@@ -96,13 +93,12 @@ extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
- * count_delta.c: writing and deleting deltas. The caller has made sure that no
- * other transaction can delete the post: the field "safe" of the caller's
- * PostLock is true.
+ * count_delta.c: writing and deleting deltas. Callers hold a PostLock whose
+ * field "safe" is true, so no other transaction can delete the post.
  *
- * DeltaKind names the two deltas of a post that are updated in place: the
- * counter, which all processes update, and the stripe, which only this process
- * updates.
+ * DeltaKind names the deltas of a post that delta_add() updates in place: the
+ * counter, and the stripe of this process. All processes update the counter.
+ * Each process can have a stripe on the post, which no other process updates.
  */
 typedef enum DeltaKind
 {
@@ -115,15 +111,15 @@ extern ItemResult delta_add(const pg_uuid_t *post_id, DeltaKind kind,
 extern bool delta_striped(const pg_uuid_t *post_id);
 
 /*
- * delta_insert_stripe() and delta_insert() always insert a delta, and wait for
- * no other transaction.
+ * delta_insert_stripe() and delta_insert() always insert a new row. They wait
+ * for no other transaction.
  */
 extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
 extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
 extern bool delta_counter_pending(const pg_uuid_t *post_id);
 extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
 
-/* These two functions ignore the counter. */
+/* delta_any() and delta_take() ignore the counter. */
 extern bool delta_any(const pg_uuid_t *post_id);
 extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
 						PostCounts *counts, bool *left);

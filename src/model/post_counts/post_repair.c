@@ -2,9 +2,9 @@
  * post_repair.c
  *		Correcting the counts of a post, for repair().
  *
- * A post's counts are the sum of those in the post item, in its counter and in
- * its other deltas (count_delta.c). This file counts the comments and likes on
- * the post, and compares their numbers with that sum. Runs in backends.
+ * A post's counts are the sum of the amounts in the post item, in its counter
+ * and in its other deltas. repair() compares this sum with the numbers of
+ * comments and likes that exist, and corrects the counter. Runs in backends.
  */
 #include "postgres.h"
 
@@ -41,11 +41,10 @@ count_children(ItemType type, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the counts of a post add up to the actual numbers of comments
- * and likes.
+ * Return whether a post's counts add up to the actual numbers of comments and
+ * likes.
  *
- * rest: the sum of the post's deltas other than the counter.
- * actual: the numbers of comments and likes that exist.
+ * rest: the sum of the post's deltas without the counter.
  */
 static bool
 counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
@@ -66,10 +65,6 @@ counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 	return true;
 }
 
-/*
- * Return the sum of a post's deltas, including the counter, as the active
- * snapshot shows them.
- */
 static PostCounts
 count_deltas(const pg_uuid_t *post_id)
 {
@@ -87,10 +82,9 @@ count_deltas(const pg_uuid_t *post_id)
 
 /*
  * Set the amounts of a post's counter to "counts". If the post has no counter,
- * make one with these amounts. If another transaction is using the counter,
- * insert a new delta with these amounts instead. Waiting could be a deadlock,
- * because that transaction may need the post item, which the caller has
- * locked.
+ * insert one. If another transaction is using the counter, insert another
+ * delta with these amounts. Waiting for the transaction could be a deadlock:
+ * the caller has locked the post item, which the transaction may need.
  *
  * found: the result of lock_counter().
  */
@@ -115,11 +109,10 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
 
 /*
  * Lock the row of a post's counter without waiting, and read it into *counter.
- * Returns ITEM_LOCKED if another transaction is using the counter. With any
- * other result than ITEM_OK, the amounts in *counter are zero.
+ * Returns ITEM_LOCKED if another transaction is using the counter. Unless the
+ * result is ITEM_OK, the amounts in *counter are zero.
  *
- * lock: the post lock. Its mode tells whether this process may change the
- *		counter.
+ * lock: the post lock, after post_try_lock_counter().
  */
 static ItemResult
 lock_counter(ItemWriter *writer, const PostLock *lock,
@@ -135,14 +128,15 @@ lock_counter(ItemWriter *writer, const PostLock *lock,
 }
 
 /*
- * Compute, with one snapshot, the numbers that correct_beside_post() compares.
+ * Count the comments and likes on a post, and add up its deltas, with one
+ * snapshot.
  *
- * actual: receives the number of comments and likes on the post.
- * rest: receives the sum of the post's deltas other than the counter.
+ * actual: receives the numbers of comments and likes.
+ * rest: receives the sum of the deltas without the counter.
  *
- * The caller uses only the difference between "actual" and "rest".
- * Transactions that commit later do not change this difference: when they
- * write or delete comments or likes, they add the same number to a delta.
+ * The caller uses only the difference of "actual" and "rest". Transactions
+ * that commit later do not change this difference: for each comment or like
+ * that they write or delete, they change a delta by the same amount.
  */
 static void
 count_post(const pg_uuid_t *post_id, const BlogItem *counter,
@@ -158,13 +152,12 @@ count_post(const pg_uuid_t *post_id, const BlogItem *counter,
 }
 
 /*
- * Check the counts of a post, and correct them by changing the counter. If
- * another transaction is using the counter, insert a new delta with the
- * correction instead. Returns whether the counts were wrong.
+ * Check the counts of a post, and correct wrong counts with repair_counter().
+ * Returns whether the counts were wrong. If they were, the deltas alone now
+ * add up to the right counts. The caller must then set the counts in the post
+ * item to zero.
  *
- * The caller has locked the row of the post item. If the result is true, the
- * deltas alone add up to the right counts. The caller must then set the counts
- * in the post item to zero.
+ * The caller has locked the row of the post item.
  */
 static bool
 correct_beside_post(const BlogItem *post)
@@ -195,9 +188,6 @@ correct_beside_post(const BlogItem *post)
 	return wrong;
 }
 
-/*
- * Set the counts in a post item to zero. The writer has locked the item's row.
- */
 static void
 clear_post_counts(ItemWriter *writer, BlogItem *post)
 {
@@ -212,9 +202,11 @@ clear_post_counts(ItemWriter *writer, BlogItem *post)
 
 /*
  * Correct the counts of a post, if they are wrong. Returns false if the post
- * does not exist. Called under READ COMMITTED only. Locks: the row of the post
- * item, FOR NO KEY UPDATE, for which the function waits; the counter's row,
- * without waiting.
+ * does not exist. The transaction must be READ COMMITTED.
+ *
+ * Locks: row locks (FOR NO KEY UPDATE) on the post item and on its counter.
+ * The function waits for the lock on the post item, but not for the lock on
+ * the counter.
  */
 bool
 post_counter_repair(const pg_uuid_t *post_id)

@@ -2,14 +2,13 @@
  * excerpt.c
  *		Excerpts: the beginning of the text in an HTML value, without its tags.
  *
- * Only the beginning of an HTML value is read and parsed. First a short slice
- * is read. If the text in this slice is too short, a slice of four times the
- * length is read, and so on. Each slice starts at the beginning of the value.
- * All slices together are at most a third longer than the last slice.
+ * Only a slice at the beginning of an HTML value is read. If the slice
+ * contains too little text, a slice of four times the length is read, and so
+ * on.
  *
- * Nothing beyond MOST_BYTES is read, because an attribute can contain a whole
- * video. Without this limit, each refresh of a post's copy would read the
- * video, for example after a like.
+ * No slice is longer than MOST_BYTES, because an attribute of a tag can
+ * contain a whole video. Without this limit, each refresh of a post's copy
+ * would read the video.
  *
  * Runs in any process.
  */
@@ -29,8 +28,9 @@
 #include "utils/memutils.h"
 
 /*
- * The length of the first slice of an HTML value, and the largest length of a
- * slice, in bytes. Both depend on the number of characters of the excerpt.
+ * The length of the first slice of an HTML value, and the length of the
+ * longest slice, in bytes. The argument is the number of characters of the
+ * excerpt.
  */
 #define FIRST_BYTES(characters) ((int64) (characters) * 4 + 1024)
 #define MOST_BYTES(characters) \
@@ -39,11 +39,9 @@
 typedef struct Excerpt
 {
 	StringInfoData text;
-	int			left;			/* how many characters may still be added to
-								 * the excerpt */
-	bool		space;			/* whether white space was read after the last
-								 * added character; one blank is added for it
-								 * before the next character */
+	int			left;
+	bool		space;			/* whether to add a blank before the next
+								 * character, because white space was read */
 } Excerpt;
 
 /*
@@ -181,7 +179,6 @@ add_utf8(Excerpt *excerpt, const char *utf8, int length)
 	add_text(excerpt, plain, strlen(plain));
 }
 
-/* Add the UTF-8 text of a character reference to an excerpt. */
 static void
 add_reference(Excerpt *excerpt, const char *utf8, int bytes)
 {
@@ -256,7 +253,6 @@ excerpt_of_html(Datum html, int characters)
 			wanted == most;
 		pfree(slice);
 	}
-	/* If add_text() has added a blank as the last character, remove it. */
 	if (excerpt.text.len > 0 && excerpt.text.data[excerpt.text.len - 1] == ' ')
 		excerpt.text.len--;
 	result = cstring_to_text_with_len(excerpt.text.data, excerpt.text.len);

@@ -7,17 +7,15 @@
  * 13.2.5). A "<" that begins no markup is text. A ">" inside quotes does not
  * end a tag. Markup that is not closed extends to the end of the source.
  * "<!DOCTYPE", "<![CDATA[" and "<?" end at the next ">". The tokenizer differs
- * from the standard in one case: "<!--" inside a script has no meaning, so the
+ * from the standard in one case: it ignores "<!--" inside a script, so the
  * first "</script" ends the script.
  *
- * The tokenizer never fails and allocates no memory. It reads each byte once,
- * except for a bounded number of bytes after the beginning of a tag or
- * reference. The time that it takes is therefore linear in the length of the
- * source, whatever the source contains.
+ * The tokenizer never fails and allocates no memory. Its running time is
+ * linear in the length of the source, whatever the source contains.
  *
- * Bytes from 0x80 on are never examined. This is correct in every encoding in
- * which an ASCII byte is never part of a multibyte character, which holds for
- * all server encodings.
+ * The tokenizer does not examine bytes from 0x80 on. It can ignore them
+ * because in all server encodings an ASCII byte is never part of a multibyte
+ * character.
  */
 #include "model/short_form/html_text.h"
 
@@ -82,10 +80,6 @@ static const uint16_t windows_characters[32] = {
 	0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x009D, 0x017E, 0x0178
 };
 
-/*
- * Return whether a character is white space that separates the attributes of a
- * tag.
- */
 static bool
 is_space(char c)
 {
@@ -121,14 +115,6 @@ find(const HtmlText *html, const char *from, char c)
 	return memchr(from, c, html->end - from);
 }
 
-/* ------------------------------------------------------------------------
- * Markup that begins with "<"
- * ------------------------------------------------------------------------ */
-
-/*
- * Move html->at to the position after the next ">", or to the end of the
- * source.
- */
 static void
 skip_declaration(HtmlText *html)
 {
@@ -553,9 +539,8 @@ read_text(HtmlText *html)
 
 /*
  * Return the next token of the source. If the source is only the beginning of
- * a longer value (html->cut), reading stops before a byte whose meaning
- * depends on later bytes. The source therefore always gives the same tokens as
- * the beginning of the whole value.
+ * a longer value (html->cut), stop before a byte whose meaning depends on
+ * later bytes. The first tokens of the whole value are therefore the same.
  */
 HtmlToken
 html_text_next(HtmlText *html)

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kinds of tokens that html_text_next() returns. */
 typedef enum HtmlToken
 {
 	HTML_END,
@@ -34,13 +33,12 @@ typedef struct HtmlText
 								 * source */
 	bool		cut;			/* whether the source is only the beginning of
 								 * a longer value */
-	const char *text;			/* the characters of the last HTML_TEXT, which
-								 * are a part of the source, or of the last
-								 * HTML_REFERENCE, in UTF-8 */
-	size_t		bytes;			/* the number of bytes in "text" */
-	char		character[4];	/* the character of the last numeric
-								 * reference; the field "text" then points
-								 * to this array */
+	const char *text;			/* the text of the last token: a part of the
+								 * source for HTML_TEXT, UTF-8 for
+								 * HTML_REFERENCE */
+	size_t		bytes;
+	char		character[4];	/* the character of the last numeric reference;
+								 * "text" then points to this array */
 	const char *next_open;		/* position of the next "<"; NULL: not searched
 								 * yet */
 	const char *next_ampersand; /* position of the next "&"; NULL: not searched

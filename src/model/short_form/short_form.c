@@ -32,9 +32,8 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/*
-	 * Fetch bytes for two more characters than needed. The end of the slice
-	 * may cut off a part of a character, but characters_clip() does not read
-	 * that far.
+	 * Fetch two characters more than needed. The slice may end in the middle
+	 * of a character, but characters_clip() stops before that character.
 	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)

@@ -1,8 +1,7 @@
 /*
  * short_form.h
  *		The short form of a post: the beginning of its content, and some of its
- *		properties. Lists of posts return posts in short form, and the views
- *		store their copies of posts in short form.
+ *		properties.
  */
 #ifndef BLOGSTORE_SHORT_FORM_H
 #define BLOGSTORE_SHORT_FORM_H

@@ -3,8 +3,8 @@
  *		A DestReceiver that stores the rows of a query in a tuplestore, with
  *		their content in short form (short_form.c).
  *
- * SQL statements that compare short forms read this tuplestore, because no SQL
- * function computes short forms. Runs in backends.
+ * No SQL function computes short forms. SQL statements that compare short
+ * forms therefore read this tuplestore. Runs in backends.
  */
 #include "postgres.h"
 

@@ -2,12 +2,11 @@
  * keyed_names.c
  *		Usernames and their keys, as a relation that SQL statements can read.
  *
- * Some SQL statements fill the registry (the table of all usernames, see
- * username_registry.c), or compare the registry with the users. These
- * statements need the key of each name (name_key.c), but no SQL function
- * computes keys. So this file adds the keys to the rows of a query, and
- * registers the result with SPI as an ephemeral named relation. After an error
- * the relation is freed with the transaction's memory.
+ * Statements that fill or check the registry need the key of each username
+ * (name_key.c), but no SQL function computes keys. This file therefore adds
+ * the keys to the rows of a query, and registers the rows with SPI as an
+ * ephemeral named relation. After an error, the relation is freed with the
+ * transaction's memory.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -22,8 +21,8 @@
 #include "utils/memutils.h"
 
 /*
- * The columns of the ephemeral named relation. The query returns the columns
- * before NAME_KEY, and name_receive() adds NAME_KEY.
+ * The columns of the ephemeral named relation. The query returns all of them
+ * but NAME_KEY, which name_receive() adds.
  */
 enum
 {

@@ -12,25 +12,26 @@
  * Then each run of white space becomes one blank, and white space at both ends
  * is removed.
  *
- * Case folding and the set of ignorable code points come from unicode_table.h.
- * NFKC is computed by the server. For the code points in unicode_table.h, all
- * supported server versions return the same result. The key therefore depends
- * neither on the locale nor on ICU.
+ * Step 1 puts combining marks into canonical order. This must come before case
+ * folding, which turns the mark U+0345 into a letter: normalization does not
+ * move marks past a letter.
  *
- * Decomposition comes before case folding because it puts combining marks into
- * canonical order. Case folding turns the mark U+0345 into a letter, and
- * normalization does not move marks past a letter.
+ * Case folding and the set of ignorable code points come from unicode_table.h.
+ * The server computes NFKC. For the code points in unicode_table.h, all
+ * supported server versions compute the same NFKC. The key depends neither on
+ * the locale nor on ICU.
  *
  * If the database's encoding is not UTF-8, the name is converted to UTF-8, and
- * the key is converted back. If the name cannot be converted, for example a
- * name in SQL_ASCII that is not ASCII, only its ASCII letters are folded.
+ * the key is converted back. If the name cannot be converted, only its ASCII
+ * letters are folded. An example is a name in SQL_ASCII that is not ASCII.
  *
- * The character with the longest key is U+FDFA: its key has 18 code points in
- * 33 bytes. A username has at most 64 characters, so its key has at most 2,112
- * bytes and fits into an index entry (2,704 bytes). No character of another
- * encoding has a longer key. A text longer than MAX_FOLDED_BYTES has no key.
- * This bounds the memory for computing a key: the longest array has 24 bytes
- * for each byte of the text.
+ * A username has at most 64 characters. In any encoding, the character with
+ * the longest key is U+FDFA: its key has 18 code points in 33 bytes. A
+ * username's key therefore has at most 2,112 bytes, and fits into an index
+ * entry (2,704 bytes).
+ *
+ * A text longer than MAX_FOLDED_BYTES has no key. This bounds the memory for
+ * computing a key: the longest array has 24 bytes for each byte of the text.
  *
  * Runs in backends and parallel workers.
  */
@@ -46,12 +47,11 @@
 #include "utils/builtins.h"
 
 /*
- * ascii_key() turns a byte b that is not ASCII into the number BYTES_AT + b,
- * which is beyond the code points of Unicode.
+ * ascii_key() represents a byte b that is not ASCII by the number BYTES_AT +
+ * b, which is not a code point of Unicode.
  */
 #define BYTES_AT 0x110000
 
-/* The length of the longest key that a username can have, in bytes. */
 #define MAX_KEY_BYTES 2112
 
 static int
@@ -82,7 +82,6 @@ fold(const pg_wchar *text)
 	return folded;
 }
 
-/* Return Unicode's toNFKC_Casefold of a text. */
 static pg_wchar *
 nfkc_casefold(const pg_wchar *text)
 {

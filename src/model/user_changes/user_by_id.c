@@ -47,10 +47,11 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Raise 40001 if the transaction's snapshot shows that an earlier user with
- * the same id is being deleted. Without this error, the transaction could
- * write items of the new user that its own requests do not show. The error
- * occurs only under REPEATABLE READ and SERIALIZABLE.
+ * Raise 40001 if, according to the transaction's snapshot, an earlier user
+ * with the same id is being deleted. Requests of this transaction show no
+ * items of the earlier user. They would therefore not show what the
+ * transaction writes for the new user. The error occurs only under REPEATABLE
+ * READ and SERIALIZABLE.
  *
  * user: the new user's item, read with a newer snapshot.
  */
@@ -71,8 +72,8 @@ check_not_recreated(const BlogItem *user)
  *
  * The caller has opened the leaf that it is about to write to, and so holds
  * RowExclusiveLock on the leaf. If the user is renamed after this read, the
- * worker waits for the transactions that hold such a lock
- * (user_items_sweep.c). It then corrects the name that the caller has written.
+ * worker waits for the transactions that hold such locks. Then the worker
+ * corrects the name on the items that they have written (user_items_sweep.c).
  */
 void
 need_user(const pg_uuid_t *user_id, BlogItem *user)

@@ -70,13 +70,11 @@ extern void check_not_recreated(const BlogItem *user);
  */
 typedef struct UserWriter
 {
-	const ClusterCalls *cluster;	/* the cluster's functions, which write the
-									 * item on all nodes; NULL if there is no
-									 * cluster */
-	ItemWriter *items;			/* NULL on a cluster; otherwise the writer with
-								 * which the item's row was locked */
-	BlogItem	user;			/* the user's item as user_writer_lock() has
-								 * read it */
+	const ClusterCalls *cluster;	/* functions that write the item on all
+									 * nodes; NULL without a cluster */
+	ItemWriter *items;			/* the writer that has locked the item's row;
+								 * NULL on a cluster */
+	BlogItem	user;			/* the item that user_writer_lock() has read */
 } UserWriter;
 
 extern bool user_insert(const BlogItem *user, bool own_id);
@@ -97,8 +95,8 @@ extern bool deletion_ready(const Job *job, XLogRecPtr shown);
 extern bool deletion_step(Job *job);
 
 /*
- * user_items_sweep.c: changing all items of a user, repeated until no
- * concurrent transaction can have written another item
+ * user_items_sweep.c: changing all items of a user for a job, including items
+ * that concurrent transactions are writing
  */
 extern bool sweep_ready(const Job *job);
 extern void sweep_failed(const Job *job);

@@ -1,19 +1,19 @@
 /*
  * user_deletion.c
- *		Deleting a user's items, and creating a user again while the items of
- *		an earlier user with the same id are being deleted.
+ *		Deleting a user's items, and creating a user again while an earlier
+ *		user with the same id is being deleted.
  *
- * delete_user() deletes some of the user's items, queues a job
- * (deletion_begin()), and deletes the user's own item. From the commit of this
- * transaction on, and as long as the job exists, no request shows items of the
- * user (users_being_deleted.c). A concurrent transaction may have read the
- * user's item before, and commit a post, comment or like of the user later.
- * The worker therefore sweeps over the user's items until no such transaction
- * is left. user_items_sweep.c describes the phases. The worker keeps the job
- * until the views no longer contain copies of the user's posts.
+ * delete_user() deletes some of the user's items, queues a job for the rest,
+ * and deletes the user's own item. After the commit, no request shows items of
+ * the user as long as the job exists (users_being_deleted.c).
  *
- * If a user with the same id is created before the job is done,
- * deletion_revive() deletes the remaining items and turns the job into a
+ * A concurrent transaction that has read the user's item can still commit a
+ * post, comment or like of the user. The worker therefore sweeps over the
+ * user's items until no such transaction is left (user_items_sweep.c). The job
+ * ends when the views contain no copies of the user's posts.
+ *
+ * A new user with the same id can be created while the job exists.
+ * deletion_revive() then deletes the remaining items, and turns the job into a
  * rename.
  *
  * deletion_begin(), deletion_revive() and deletion_of_leftovers() run in
@@ -30,8 +30,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * DELETED_AT_ONCE: how many items delete_user() itself deletes.
- * DELETION_CHUNK: how many items the worker deletes in one step of the job.
+ * How many items delete_user() itself deletes, and how many items the worker
+ * deletes in one step of the job.
  */
 #define DELETED_AT_ONCE 200
 #define DELETION_CHUNK 200
@@ -57,13 +57,13 @@ deletion_begin(const pg_uuid_t *user_id)
 /*
  * Delete all items that an earlier user with this id has left, and the copies
  * of the earlier user's posts in the views. Called when a new user with the id
- * is created, because requests would show these items as the new user's.
+ * is created. Otherwise requests would show these items as the new user's. The
+ * caller has inserted the new user's item, and acts as the containers' owner.
  *
- * The function takes the lock on the views (views_lock()), so that the worker
- * cannot write the copies again with an older snapshot. The caller has
- * inserted the new user's item, and acts as the containers' owner. Errors:
- * 40001 under REPEATABLE READ and SERIALIZABLE if an item was changed after
- * the snapshot.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if an item was changed
+ * after the snapshot. Locks: the rows of the items; the lock on the views
+ * (views_lock()), so that the worker cannot write the copies again with an
+ * older snapshot.
  */
 void
 deletion_of_leftovers(const pg_uuid_t *user_id)
@@ -75,12 +75,12 @@ deletion_of_leftovers(const pg_uuid_t *user_id)
 
 /*
  * Called when a new user has been inserted. If an earlier user with this id is
- * being deleted, delete the earlier user's remaining items now, and turn the
- * job that deletes them into a rename. The rename writes the new user's name
- * on items of the earlier user that other transactions commit later.
+ * being deleted, delete the earlier user's remaining items, and turn the job
+ * into a rename. Other transactions may still commit items of the earlier
+ * user. The rename writes the new user's name on these items.
  *
- * The caller acts as the containers' owner. While the new user's item is not
- * committed, no other deletion of a user with this id can begin. Errors: 40001
+ * The caller acts as the containers' owner. No other deletion of a user with
+ * this id can begin before the new user's item is committed. Errors: 40001
  * under REPEATABLE READ and SERIALIZABLE if the job was changed after the
  * snapshot. Locks: the rows of the job and of the remaining items; the views
  * (views_lock()).
@@ -126,9 +126,9 @@ deletion_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Return whether the worker has removed the copies of the deleted posts from
- * the views. The job must not end earlier, because requests leave out these
- * copies only while the job exists.
+ * Return whether the views contain no copies of the deleted posts any more.
+ * The job must not end before, because requests leave out these copies only
+ * while the job exists.
  *
  * shown: the WAL position up to which the worker has applied all committed
  *		changes to the views.
@@ -139,8 +139,8 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 	if (sweep->committed == InvalidXLogRecPtr)
 	{
 		/*
-		 * The transaction that this process committed last is the step that
-		 * deleted the last items.
+		 * The last transaction of this process was the step that deleted the
+		 * last items.
 		 */
 		sweep->committed = XactLastCommitEnd;
 		/*
@@ -153,8 +153,7 @@ is_shown(Sweep *sweep, XLogRecPtr shown)
 }
 
 /*
- * Return whether deletion_step() can do something for a job now, instead of
- * waiting.
+ * Return whether deletion_step() can do something for a job now.
  *
  * shown: the WAL position up to which the worker has applied all committed
  *		changes to the views.
@@ -171,8 +170,8 @@ deletion_ready(const Job *job, XLogRecPtr shown)
 
 /*
  * Do one step of a job that deletes a user's items. The transaction has locked
- * the job's row, and deletion_ready() has returned true. Returns false if
- * nothing was done, because the sweep has to wait for other transactions.
+ * the job's row, and deletion_ready() has returned true. Returns false if the
+ * sweep has to wait for other transactions.
  */
 bool
 deletion_step(Job *job)

@@ -19,8 +19,8 @@
 
 /*
  * Return whether an earlier user with this id is being deleted, according to a
- * new snapshot or the transaction's snapshot. (Under READ COMMITTED the two
- * are the same.)
+ * new snapshot or to the transaction's snapshot. Under READ COMMITTED, only a
+ * new snapshot is used.
  */
 static bool
 is_being_deleted(const pg_uuid_t *user_id)
@@ -29,9 +29,8 @@ is_being_deleted(const pg_uuid_t *user_id)
 
 	/*
 	 * The insert of the new user may have waited for the transaction that
-	 * deletes the earlier user. That transaction has queued a job. Process the
-	 * transaction's invalidation message, so that deleted_users() reads the
-	 * job.
+	 * deletes the earlier user. Process the invalidation message of that
+	 * transaction, so that deleted_users() sees the job of the deletion.
 	 */
 	AcceptInvalidationMessages();
 	PushActiveSnapshot(GetLatestSnapshot());
@@ -50,13 +49,13 @@ is_being_deleted(const pg_uuid_t *user_id)
  * Insert a user's item. The caller has registered the user's name. Returns
  * false if a user with this id exists.
  *
- * own_id: whether the client has chosen the id. Otherwise the id is new, and
- *		no earlier user can have had it.
+ * own_id: whether the client has chosen the id. An id that blogstore has
+ *		generated cannot have belonged to an earlier user.
  *
  * If an earlier user with this id is being deleted, the function also deletes
- * the earlier user's remaining items. This must come after the insert, which
- * may wait for the transaction that deletes the earlier user. It must come
- * before AFTER triggers fire, because these may write items of the new user.
+ * the earlier user's remaining items. It does so after the insert, which may
+ * wait for the transaction that deletes the earlier user. It does so before
+ * AFTER triggers fire, which may write items of the new user.
  *
  * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the
  * leaf of users; for an earlier user, see deletion_revive().
@@ -82,10 +81,10 @@ user_insert(const BlogItem *user, bool own_id)
 }
 
 /*
- * Lock the row of a user's item, and read the item into writer->user. Returns
- * false if the user does not exist; the writer is then closed already. Errors:
- * 40001, 55000. Locks: the row, FOR UPDATE for a deletion, otherwise FOR NO
- * KEY UPDATE.
+ * Lock the row of a user's item, and read the item into writer->user. If the
+ * user does not exist, close the writer and return false. Errors: 40001,
+ * 55000. Locks: the row, FOR UPDATE for a deletion, otherwise FOR NO KEY
+ * UPDATE.
  */
 bool
 user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change)
@@ -110,10 +109,10 @@ user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change
 }
 
 /*
- * Write the name and properties of the user whose row the writer has locked,
- * if they have changed. If the name has changed, queue the job that writes the
- * new name on the user's items. The caller has registered the new name.
- * Errors: 55000.
+ * Write the name and properties of a user, if they differ from writer->user.
+ * The writer has locked the user's row, and the caller has registered a new
+ * name. A new name also queues the job that writes the name on the user's
+ * items. Errors: 55000.
  */
 void
 user_writer_update(UserWriter *writer, const BlogItem *user)
@@ -128,8 +127,8 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 		return;
 	}
 	/*
-	 * Insert the job before updating the name, so that output_plugin.c, which
-	 * decodes the WAL, knows of the job when it decodes the update.
+	 * Insert the job before updating the name. When output_plugin.c decodes
+	 * the update from the WAL, it then knows of the job.
 	 */
 	if (renamed)
 		job_queue(JOB_RENAME, item_uuid(user, PROP_ID));

@@ -1,25 +1,25 @@
 /*
  * user_items_sweep.c
- *		Sweeping over a user's items for a rename or a deletion, until no item
- *		is left that a concurrent transaction has written.
+ *		Sweeping over the items of users for a job, including items that
+ *		concurrent transactions are writing.
  *
- * A transaction that was in progress when the user was renamed may have read
- * the old name, and commit an item with the old name later. A transaction that
- * was in progress when the user was deleted may commit a further item. Each
- * such transaction holds a lock on the leaf that it writes to, and took this
- * lock before it read the user's item (need_user()). The worker therefore
- * makes one pass over all leaves, waits, and makes another pass:
+ * A transaction can read a user's name before a rename commits, and commit an
+ * item with the old name later. A transaction can also commit an item of a
+ * user who has been deleted meanwhile. Each such transaction holds a lock on
+ * the leaf that it writes to, and took this lock before it read the user's
+ * item (need_user()). The worker therefore makes one pass over all leaves,
+ * waits, and makes another pass:
  *
- *	1. Note which transactions hold such locks.
+ *	1. Note which transactions hold locks on the leaves.
  *	2. Change the items.
  *	3. Wait for the noted transactions to end.
  *	4. Change the items that have appeared since.
  *
- * The worker sweeps in steps. Each step is a transaction that holds a lock on
- * the job's row. There are three kinds of jobs that sweep: a rename, a
- * deletion, and an arrival. An arrival sweeps over the items of all users in a
- * partition that has moved to this node of a cluster. The column phase of the
- * job's row tells what the worker does next:
+ * Three kinds of jobs sweep: a rename, a deletion, and an arrival. An arrival
+ * (JOB_ARRIVAL) changes the items of all users in a partition that has moved
+ * to this node of a cluster. Each step of a sweep is a transaction that holds
+ * a lock on the job's row. The column phase of this row tells what the worker
+ * does next:
  *
  *	phase	 what the worker does	what it waits for		next phase
  *	-------	 ---------------------	----------------------	-------------------
@@ -45,13 +45,11 @@
  *	PARKED	 nothing				a pause, after a step	FIRST
  *									failed (job_steps.c)
  *
- * After a crash, the job's row has the phase and the leaf that the last
- * committed step has stored. The new worker process does not know which
- * transactions were noted, nor which items were skipped. sweep_resume()
- * therefore notes all transactions that are writing by then. These include the
- * transactions noted before the crash that are still in progress. In phase
- * FIRST, the sweep then continues the pass. In any later phase, it goes back
- * to WAIT. An error rolls a step back, and the worker repeats the step.
+ * The job's row has the phase and the current leaf, which survive a crash. The
+ * lists of noted transactions and of skipped items are lost. A new worker
+ * process therefore notes all transactions that are writing now, in
+ * sweep_resume(). A sweep in phase FIRST then continues; a sweep in a later
+ * phase goes back to WAIT.
  *
  * If no worker is running, the job waits until one starts. Runs in the worker.
  */
@@ -72,18 +70,16 @@
 #include "utils/timestamp.h"
 
 /*
- * How long the worker pauses after a pass over a user's items that has skipped
- * locked items, in ms. The pause doubles after each such pass, from
- * FIRST_PAUSE to LAST_PAUSE.
+ * How long the worker pauses after a pass that has skipped locked items, in
+ * ms. After each such pass the pause doubles, from FIRST_PAUSE to LAST_PAUSE.
  */
 #define FIRST_PAUSE 50
 #define LAST_PAUSE 5000
 
 /*
- * After a pause of at least this length (in ms), a step of the sweep changes
- * only one item. If the item is locked, the step waits for it. Otherwise the
- * worker might never change a post that many users like all the time, because
- * it might always find the post locked.
+ * After a pause of at least this length (in ms), a step changes only one item,
+ * and waits if the item is locked. A post that many users like might otherwise
+ * be locked in every pass.
  */
 #define PATIENT_PAUSE 400
 
@@ -117,10 +113,6 @@ sweep_end(Sweep *sweep)
 	pfree(sweep);
 }
 
-/* ------------------------------------------------------------------------
- * Concurrent writers
- * ------------------------------------------------------------------------ */
-
 /*
  * Return whether a transaction is a VACUUM or builds an index concurrently.
  * Such a transaction holds a lock that conflicts with ShareLock, as a writer
@@ -153,8 +145,8 @@ add_writer(Sweep *sweep, VirtualTransactionId writer)
 }
 
 /*
- * Add the transactions that can write items of a leaf to sweep->writers. Each
- * of these transactions holds a lock on the leaf.
+ * Add to sweep->writers the transactions that hold a lock for writing to the
+ * given leaf.
  */
 static void
 note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
@@ -170,7 +162,8 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 
 /*
  * Return, without waiting, whether all transactions in sweep->writers have
- * ended. Some or all of the ended transactions are removed from the array.
+ * ended. Removes transactions that have ended from the array, but not always
+ * all of them.
  */
 static bool
 writers_ended(Sweep *sweep)
@@ -185,10 +178,9 @@ writers_ended(Sweep *sweep)
 }
 
 /*
- * Begin the sweep of a job, or begin it anew: note all transactions that may
+ * Begin the sweep of a job, or begin it again: note all transactions that may
  * be writing to the posts container. The Sweep is added to the list "sweeps"
- * only when it is complete, so an error leaves no incomplete Sweep in the
- * list.
+ * last, so an error leaves no incomplete Sweep in the list.
  */
 static Sweep *
 sweep_begin(const Job *job)
@@ -205,10 +197,9 @@ sweep_begin(const Job *job)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
 	/*
-	 * The job for a partition that was moved to this node (JOB_ARRIVAL)
-	 * writes the name of each item's author, and the author may not exist
-	 * yet. So note the transactions that may be writing users, too: one of
-	 * these transactions may insert the author.
+	 * An arrival writes the name of each item's author on the item. The author
+	 * may not exist yet. So note also the transactions that may be writing
+	 * users, because one of them may insert the author.
 	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,
@@ -230,24 +221,18 @@ sweep_has_writers(const Sweep *sweep)
 	return sweep->n > 0;
 }
 
-/* ------------------------------------------------------------------------
- * A pass over all leaves
- * ------------------------------------------------------------------------ */
-
 /*
  * A pass of a sweep visits the leaves of posts, type by type. The job's row
- * stores the current leaf in one integer, job->partition: the partition's
- * number is in the low bits, and the item type in the bits above.
+ * stores the current leaf as one integer, job->partition. Its low bits are the
+ * partition's number, and the bits above are the item type.
  */
 #define LEAF_TYPE_SHIFT 29
 #define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
 
 /*
- * Find the leaf at which the pass continues: the one in the job's row, or the
- * next leaf if that one no longer exists. Returns false at the end of the
+ * Find the leaf at which the pass continues: the leaf in the job's row or, if
+ * that leaf no longer exists, the next leaf. Returns false at the end of the
  * pass.
- *
- * type, partition: receive the leaf's item type and partition.
  */
 static bool
 sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
@@ -275,9 +260,10 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 
 /*
  * Do one step of a pass: change up to work->chunk items that the active
- * snapshot shows. Items that this snapshot does not show can come only from
- * the transactions in sweep->writers, which were noted before the snapshot was
- * taken. Returns false once the last leaf has been visited.
+ * snapshot shows. Returns false once the last leaf has been visited.
+ *
+ * Further items can come only from the transactions in sweep->writers, which
+ * were noted before the snapshot was taken.
  */
 bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
@@ -307,14 +293,9 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 	return more;
 }
 
-/* ------------------------------------------------------------------------
- * Between two passes
- * ------------------------------------------------------------------------ */
-
 /*
- * At the end of a pass, set the time at which the next pass may begin
- * (sweep->again). If this pass has skipped locked items, the next one begins
- * after a pause.
+ * Set sweep->again, the time at which the next pass may begin. If the pass
+ * that has ended has skipped locked items, the next pass begins after a pause.
  */
 static void
 sweep_put_off(Sweep *sweep)
@@ -329,10 +310,6 @@ sweep_put_off(Sweep *sweep)
 	sweep->skipped = false;
 }
 
-/*
- * Return whether the next pass may begin: the pause is over, and all
- * transactions in sweep->writers have ended.
- */
 static bool
 sweep_may_recheck(Sweep *sweep)
 {
@@ -340,13 +317,9 @@ sweep_may_recheck(Sweep *sweep)
 		writers_ended(sweep);
 }
 
-/* ------------------------------------------------------------------------
- * The phases
- * ------------------------------------------------------------------------ */
-
 /*
- * Return whether the worker has begun the sweep of a job. The result is false
- * in phase PARKED, which follows an error, because the sweep then begins anew.
+ * Return whether the worker has begun the sweep of a job. In phase PARKED,
+ * after an error, the result is false, because the sweep will begin again.
  */
 bool
 sweep_has_begun(const Job *job)
@@ -356,8 +329,8 @@ sweep_has_begun(const Job *job)
 
 /*
  * Resume a sweep that an earlier worker process has begun. The phase stays
- * FIRST; any later phase becomes WAIT. This process does not know whether the
- * earlier one has skipped locked items, so assume that it has.
+ * FIRST; any later phase becomes WAIT. Assume that the earlier process has
+ * skipped locked items.
  */
 static Sweep *
 sweep_resume(Job *job)
@@ -385,9 +358,9 @@ sweep_ready(const Job *job)
 
 /*
  * Do one step of a job's sweep, in any phase before VIEWS. The transaction has
- * locked the job's row. Returns SWEEP_IS_OVER after the last pass. The caller
- * then finishes the job and calls sweep_end(), or sets the phase to VIEWS and
- * does this later.
+ * locked the job's row. After the last pass, the result is SWEEP_IS_OVER. The
+ * caller then finishes the job, or sets the phase to VIEWS and finishes the
+ * job later. The caller that finishes the job also calls sweep_end().
  *
  * chunk: a callback that changes a limited number of items.
  */
@@ -426,9 +399,9 @@ sweep_step(Job *job, SweepChunk chunk)
 }
 
 /*
- * Called after a step of a sweep was rolled back by an error. The step may
- * have skipped locked items, so assume that it has. If the step failed while
- * waiting for a lock (PATIENT_PAUSE), the next step skips locked items again.
+ * Called after an error has rolled back a step of a sweep. Assume that the
+ * step has skipped locked items. Reset the pause, so that the next step does
+ * not wait for locked items (PATIENT_PAUSE).
  */
 void
 sweep_failed(const Job *job)

@@ -1,15 +1,15 @@
 /*
  * user_items_walk.c
- *		Walking through the items in one leaf of posts, in steps, to write a
- *		user's name on them or to delete them.
+ *		Walking: going through the items in one leaf of posts, in steps, to
+ *		write a user's name on them or to delete them.
  *
- * A step ends after it has changed as many items as the caller allows. It also
- * ends after it has looked at LOOKS_PER_CHANGE times that many items. It
- * stores the place in the leaf at which the next step continues. A step can
- * skip items that other transactions have locked. The caller then goes through
- * the leaf again.
+ * A step ends after it has changed as many items as the caller allows, or has
+ * read LOOKS_PER_CHANGE times as many items. ItemWalk.place is the place in
+ * the leaf at which the next step continues. A step can skip items that other
+ * transactions have locked (ItemWalk.skipped). The caller then has to begin
+ * another walk through the leaf.
  *
- * Runs in the worker, and in backends if all is done in one step.
+ * Runs in the worker. A walk with one step also runs in backends.
  */
 #include "postgres.h"
 
@@ -24,18 +24,18 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
-/* How many items a step may look at for each item that it may change. */
+/* How many items a step may read for each item that it may change. */
 #define LOOKS_PER_CHANGE 20
 
 /*
- * What a callback that visits an item has done with it.
+ * What a callback has done with the item that it visits.
  *
  *	- VISIT_UNCHANGED: nothing, because nothing had to be done.
- *	- VISIT_CHANGED: all of the work.
- *	- VISIT_BUSY: nothing, because another transaction is using the item. The
- *	  walk has to visit the item again later.
- *	- VISIT_AGAIN: a part of the work. The step ends, and the next step visits
- *	  the same item again.
+ *	- VISIT_CHANGED: changed or deleted the item.
+ *	- VISIT_BUSY: nothing, because another transaction is using the item. A
+ *	  later walk has to visit the item again.
+ *	- VISIT_AGAIN: a part of the work, for example deleted some comments on a
+ *	  post. The step ends, and the next step visits the same item again.
  */
 typedef enum VisitOutcome
 {
@@ -53,15 +53,15 @@ typedef struct Visitor
 	int			partition;
 	Datum		username;		/* the name to write on each item; 0: the
 								 * current name of the item's author */
-	MemoryContext context;		/* where walk_writer() opens the writer; lives
+	MemoryContext context;		/* memory context of the writer, which lives
 								 * until the end of the step */
 	ItemWriter *writer;			/* writer for the leaf; NULL until the step
 								 * changes its first item */
 } Visitor;
 
 /*
- * Do one step of going through a leaf: visit the items from walk->place on.
- * Returns whether the end of the leaf was reached.
+ * Do one step of a walk: visit the items after walk->place. Returns whether
+ * the end of the leaf was reached.
  *
  * user_id: visit only items of this user; NULL: all items.
  */
@@ -79,8 +79,9 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 
 	/*
 	 * The snapshot must show this transaction's own changes, because the
-	 * caller may visit a leaf twice. This happens if another transaction
-	 * attaches a partition, which changes the numbers of other partitions.
+	 * transaction may visit a leaf twice. This can happen when another
+	 * transaction attaches a partition, which changes the numbers of other
+	 * partitions.
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin(&(ItemQuery) {
@@ -145,10 +146,12 @@ wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 }
 
 /*
- * Return a writer for the leaf that the scan reads, or NULL if the current
- * item's key no longer belongs to that leaf. The writer is opened by the
- * item's key, because the partition's number can change when another partition
- * is attached. (Locks on the container do not prevent that.)
+ * Return a writer for the leaf that the scan reads, or NULL if the item's key
+ * now belongs to another leaf.
+ *
+ * The writer is opened by the item's key, not by the partition's number. This
+ * number can change when another partition is attached, which locks on the
+ * container do not prevent.
  */
 static ItemWriter *
 walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
@@ -204,9 +207,9 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Visitor callback: delete an item whose author does not exist. If another
- * transaction is creating a user with the author's id (deletion_claim()), skip
- * the item. The item may be a like: if the new user likes the same post,
+ * Visitor callback: delete an item whose author does not exist. Skip the item
+ * if another transaction is creating a user with the author's id
+ * (deletion_claim()). If the item is a like and that user likes the same post,
  * create_like() returns the old like, which must then stay.
  */
 static VisitOutcome
@@ -224,10 +227,13 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 }
 
 /*
- * Called when a user is created. Waits for other transactions in which
- * delete_nobodys() is deleting items with this user id. Until this transaction
- * ends, delete_nobodys() then skips such items in other transactions. Locks:
- * the key lock of the user's id (KeyLock), in share mode.
+ * Called when a user is created, so that delete_nobodys() does not delete the
+ * new user's items. Waits for other transactions in which delete_nobodys() is
+ * deleting items with this user id.
+ *
+ * Locks: the key lock of the user's id (KeyLock) in share mode, until the
+ * transaction ends. Other transactions meanwhile skip items with this user id
+ * in delete_nobodys().
  */
 void
 deletion_claim(const pg_uuid_t *user_id)
@@ -240,7 +246,7 @@ deletion_claim(const pg_uuid_t *user_id)
 
 /*
  * Visitor callback: write the name of an item's author on the item. If the
- * author does not exist and walk->nobodys_too is set, delete the item.
+ * author does not exist, delete the item if walk->nobodys_too is set.
  */
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -268,12 +274,7 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	return VISIT_CHANGED;
 }
 
-/*
- * Initialize an ItemWalk, for a walk that begins at the start of a leaf.
- *
- * limit: how many items one step may change; 0: any number.
- * wait: LockWaitBlock to wait for locked items, LockWaitSkip to skip them.
- */
+/* Initialize an ItemWalk, for a walk that begins at the start of a leaf. */
 void
 item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
 {
@@ -286,9 +287,9 @@ item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
  * Do one step of writing names on the items in a leaf. Returns whether the end
  * of the leaf was reached.
  *
- * user_id: change the items of this user; NULL: all items.
- * username: the name of this user. It is not used if user_id is NULL, because
- *		each item then gets the current name of its author.
+ * user_id: change only items of this user; NULL: all items.
+ * username: the name of this user. If user_id is NULL, each item gets the name
+ *		of its author, and this argument is ignored.
  */
 bool
 relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
@@ -383,8 +384,8 @@ delete_user_copies(const pg_uuid_t *user_id)
  *		have locked. 0: delete all items, and wait for locks.
  *
  * If another transaction attaches or detaches a partition meanwhile, the
- * numbers of other partitions change, and the function may miss a leaf. If
- * limit is 0, it then visits all leaves again.
+ * numbers of other partitions change. The function may then miss a leaf. If
+ * limit is 0, the function visits all leaves again after such a change.
  */
 void
 delete_user_items(const pg_uuid_t *user_id, int64 limit)

@@ -3,9 +3,9 @@
  *		Going over the items of users, for model/user_changes/ and the cluster
  *		only.
  *
- * A walk goes over one leaf of the posts container, in one or several steps. A
- * sweep walks over all leaves. It repeats this until no running transaction
- * can write another item of these users.
+ * A walk goes through one leaf of the posts container. A sweep walks through
+ * all leaves, and repeats this until no running transaction can write another
+ * item.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H
@@ -16,25 +16,21 @@
 #include "storage/lock.h"
 
 /*
- * user_items_walk.c: walking over the items in one leaf, to change the
- * author's name in each item, or to delete the items. An ItemWalk is the state
+ * user_items_walk.c: walking through the items in one leaf, to change the
+ * author's name on each item, or to delete the items. An ItemWalk is the state
  * of a walk.
  */
 typedef struct ItemWalk
 {
-	ItemPlace	place;			/* place of the item that was visited last; the
-								 * next step begins after it */
+	ItemPlace	place;			/* place of the item that was visited last */
 	int64		limit;			/* how many items one step may change; 0: any
 								 * number */
 	LockWaitPolicy wait;		/* LockWaitBlock to wait for locked items,
 								 * LockWaitSkip to skip them */
-	int64		changed;		/* how many items this walk has changed so
-								 * far */
-	bool		skipped;		/* whether this walk has skipped a locked
-								 * item */
-	bool		nobodys_too;	/* whether relabel_items(), which changes
-								 * names, also deletes items whose author does
-								 * not exist */
+	int64		changed;
+	bool		skipped;
+	bool		nobodys_too;	/* whether relabel_items() also deletes items
+								 * whose author does not exist */
 } ItemWalk;
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
@@ -47,9 +43,9 @@ extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
- * user_items_sweep.c: sweeping over all leaves of posts for a job. A Sweep is
- * the part of a sweep's state that is in the memory of the worker process. The
- * other part is in the job's row in blogstore.jobs.
+ * user_items_sweep.c: sweeping over all leaves of posts for a job. A Sweep has
+ * the data of a sweep that are only in the worker's memory. Other data are in
+ * the job's row in blogstore.jobs.
  */
 typedef struct Sweep
 {
@@ -57,22 +53,21 @@ typedef struct Sweep
 	int			n;
 	VirtualTransactionId *writers;	/* the n transactions that may still write
 									 * items; the sweep waits for their end
-									 * before it goes over the leaves again */
+									 * before the next pass */
 	bool		skipped;		/* whether the current pass over the leaves has
 								 * skipped a locked item */
-	long		pause;			/* the length of the last pause between two
-								 * passes, in ms; there is a pause only after a
-								 * pass that has skipped locked items */
-	TimestampTz again;			/* the time at which the pause ends and the
-								 * next pass may begin */
-	XLogRecPtr	committed;		/* WAL position of the commit after which no
-								 * item of the deleted user is left; 0: not
-								 * known yet (user_deletion.c) */
+	long		pause;			/* length of the last pause, in ms; the sweep
+								 * pauses after a pass that has skipped locked
+								 * items */
+	TimestampTz again;			/* the time at which the pause ends */
+	XLogRecPtr	committed;		/* for a deletion: WAL position of the commit
+								 * that deleted the last item; 0: not known
+								 * yet */
 } Sweep;
 
 /*
- * Describes what a sweep does. The callback leaf() changes or deletes items of
- * one leaf. It returns whether it has reached the end of the leaf.
+ * What a sweep does. The callback leaf() changes or deletes items of one leaf,
+ * and returns whether the end of the leaf was reached.
  */
 typedef struct SweepWork
 {
@@ -82,8 +77,8 @@ typedef struct SweepWork
 								 * NULL: the items of all users */
 	Datum		username;
 	int64		chunk;
-	bool		one_partition;	/* whether to sweep over one partition only
-								 * (its number is in the next field) */
+	bool		one_partition;	/* whether to sweep over only one partition,
+								 * whose number is in the next field */
 	int			partition;
 	bool		nobodys_too;	/* whether to delete items whose author does
 								 * not exist */
@@ -99,10 +94,10 @@ typedef bool (*SweepChunk) (Job *job, Sweep *sweep);
 typedef enum SweepOutcome
 {
 	SWEEP_GOES_ON,
-	SWEEP_HAS_TO_WAIT,			/* nothing was done, because the sweep is
-								 * pausing or is waiting for other transactions
-								 * to end */
-	SWEEP_IS_OVER				/* no items are left to change */
+	SWEEP_HAS_TO_WAIT,			/* nothing was done: the sweep is pausing, or
+								 * is waiting for other transactions to end */
+	SWEEP_IS_OVER				/* the last pass has ended, and no other
+								 * transaction can write further items */
 } SweepOutcome;
 
 extern Sweep *sweep_find(const Job *job);

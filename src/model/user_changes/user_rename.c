@@ -2,12 +2,11 @@
  * user_rename.c
  *		Renaming a user: writing the new name on the user's items.
  *
- * edit_user() writes the user's new name to the user's own item and queues a
- * job (user_item.c). Transactions that begin after edit_user() has committed
- * write the new name on new items. A transaction that began earlier may have
- * read the old name, and may still write it on a new item. The worker
- * therefore goes over the user's items until none has the old name.
- * user_items_sweep.c describes how.
+ * edit_user() writes the new name to the user's own item, and queues a job
+ * (user_item.c). Transactions that begin after the commit write the new name
+ * on new items. Transactions that began earlier may have read the old name,
+ * and may still write it on new items. The worker therefore sweeps over the
+ * user's items until no item has the old name (user_items_sweep.c).
  *
  * Runs in the worker.
  */
@@ -22,10 +21,6 @@
 /* How many items get the new name in one step, which is one transaction. */
 #define RENAME_CHUNK 1000
 
-/*
- * Return the name that a user has in the active snapshot, or 0 if there is no
- * such user.
- */
 static Datum
 get_username(const pg_uuid_t *user_id)
 {
@@ -63,8 +58,7 @@ rename_chunk(Job *job, Sweep *sweep)
 
 /*
  * Do one step of a job that renames a user. The transaction has locked the
- * job's row. Returns false if nothing was done, because the sweep has to wait
- * for other transactions.
+ * job's row. Returns false if the sweep has to wait for other transactions.
  */
 bool
 rename_step(Job *job)
@@ -72,9 +66,9 @@ rename_step(Job *job)
 	SweepOutcome outcome;
 
 	/*
-	 * Other jobs that rename the same user may wait in the queue. Delete those
-	 * whose sweep has not begun. This job writes the user's newest name, so
-	 * they have nothing to do.
+	 * Delete other jobs that rename the same user, if their sweep has not
+	 * begun. These jobs have nothing to do, because this job writes the user's
+	 * newest name.
 	 */
 	if (job->has_user && !sweep_has_begun(job))
 		job_merge_renames(job);

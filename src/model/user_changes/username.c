@@ -2,9 +2,8 @@
  * username.c
  *		Checking which texts can be usernames.
  *
- * A name is checked character by character, in the database's encoding. If
- * this encoding has no conversion to UTF-8, only the ASCII characters of a
- * name are checked.
+ * A name is checked character by character, in the database's encoding. If the
+ * encoding has no conversion to UTF-8, only ASCII characters are checked.
  *
  * Runs in backends.
  */
@@ -18,8 +17,8 @@
 #include "utils/builtins.h"
 
 /*
- * next_point() returns this number for a character that cannot be converted to
- * UTF-8. It lies beyond the last code point of Unicode.
+ * The result of next_point() for a character that cannot be converted to
+ * UTF-8. This number is not a code point of Unicode.
  */
 #define UNKNOWN_POINT 0x110000
 

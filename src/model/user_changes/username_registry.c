@@ -2,9 +2,10 @@
  * username_registry.c
  *		The registry, which is the table that keeps usernames unique.
  *
- * The table users is partitioned by user id, so no index on it can enforce
- * unique names. The plain table blogstore.usernames can. It has one row for
- * each name: the name's key (name_key.c) and the user's id.
+ * The table users is partitioned by user id, so no index on it can keep
+ * usernames unique. The table blogstore.usernames, which is not partitioned,
+ * has a unique index. It has one row for each name: the name's key
+ * (name_key.c) and the user's id.
  *
  * Runs in backends. The caller acts as the containers' owner.
  */
@@ -66,8 +67,8 @@ registry_same_name(Datum a, Datum b)
 
 /*
  * Register a name for a user. Returns false if the name is registered already.
- * Waits for a transaction that is registering the same name, or removing it
- * from the registry. The caller has checked registry_can_hold().
+ * Waits for a transaction that is registering or removing the same name. The
+ * caller has checked registry_can_hold().
  */
 bool
 registry_claim(Datum username, const pg_uuid_t *user_id)

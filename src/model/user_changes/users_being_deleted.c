@@ -4,25 +4,23 @@
  *
  * Deleting a user queues a job (user_deletion.c), and the worker then deletes
  * the user's items. From the commit of the deletion until the job is done, no
- * request shows the user's items. Every request therefore asks this file which
- * users are being deleted according to its snapshot.
+ * request shows the user's items. Every request therefore reads this list with
+ * its snapshot.
  *
  * Usually the list is empty, and reading it must cost nothing. Each process
- * therefore caches the list as one snapshot has shown it. The process uses the
- * cached list for that snapshot and for newer ones, until the list changes.
- *
- * Two signals announce a change of the list:
+ * therefore caches the list that one snapshot has shown. The cached list is
+ * also valid for newer snapshots, until the list changes. A process learns of
+ * changes in two ways:
  *
  *	- A relcache invalidation for the table of jobs. It reaches all processes,
  *	  on standbys too, but only a moment after the change has become visible.
- *	- A counter in shared memory (worker_hooks). The process that changes the
- *	  list marks the counter before the change becomes visible, and increments
- *	  the counter afterwards. A reader on a primary therefore never uses an
- *	  outdated list.
+ *	- Counters in shared memory (worker_hooks): one of the changes in progress,
+ *	  and one of the changes since the server's start. A process uses its
+ *	  cached list only if no change is in progress. A reader on a primary
+ *	  therefore never uses an outdated list.
  *
- * On a standby, and after COMMIT PREPARED, only the first signal works. For a
- * moment after the deletion, a reader may still see items of the user, as if
- * it had read a moment earlier.
+ * On a standby, and after COMMIT PREPARED, only the invalidation works. A
+ * reader may then see items of the user for a moment after the deletion.
  *
  * Runs in any process.
  */
@@ -51,21 +49,20 @@ struct DeletedUsers
 };
 
 /*
- * The cached list of users who are being deleted, and what is known of the
- * snapshot with which it was read.
+ * The cached list of users who are being deleted, and the snapshot with which
+ * it was read.
  */
 typedef struct Seen
 {
-	uint64		stamp;			/* how many changes of the list had been
-								 * counted when it was read
-								 * (worker_hooks.user_deletions()) */
+	uint64		stamp;			/* number of changes of the list, when the list
+								 * was read (worker_hooks.user_deletions()) */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
-	DeletedUsers *users;		/* NULL: no users are being deleted */
+	DeletedUsers *users;
 } Seen;
 
-/* "memory" tells whether the list in "remembered" is still valid. */
+/* "memory" tells whether "remembered" is valid. */
 static Remembered memory;
 static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
@@ -96,9 +93,9 @@ read_users(void)
 }
 
 /*
- * Return how many transactions below the snapshot's xmax are running according
- * to the snapshot. If two snapshots have the same xmax, this number is smaller
- * in the newer snapshot, or is the same in both.
+ * Return the number of running transactions in a snapshot. If two snapshots
+ * have the same xmax, the newer snapshot has the same number or a smaller
+ * number.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -118,8 +115,8 @@ running_unknown(Snapshot snapshot)
 
 /*
  * Return whether this transaction has changed the list of users being deleted.
- * If so, the cached list cannot be used: two snapshots of this transaction can
- * have the same xmax and show different lists.
+ * If so, it cannot use the cached list: snapshots from before and after the
+ * change can have the same xmax.
  */
 static bool
 changed_here(void)
@@ -129,9 +126,9 @@ changed_here(void)
 }
 
 /*
- * Return whether the cached list is valid for the given snapshot. It is valid
- * if the snapshot is at least as new as the snapshot with which the list was
- * read, and the list has not changed since.
+ * Return whether the cached list is valid for a snapshot. It is valid if the
+ * list has not changed since it was read, and the snapshot is not older than
+ * the snapshot with which it was read.
  */
 static bool
 remembered_covers(Snapshot snapshot)
@@ -150,9 +147,9 @@ remembered_covers(Snapshot snapshot)
 }
 
 /*
- * Return whether the list has to be read and cached again. If not, the cached
- * list may still be unusable for a snapshot, for example for an older one
- * (remembered_covers()).
+ * Return whether the list has to be read and cached again. If the result is
+ * false, the cached list may still be too new for a given snapshot; see
+ * remembered_covers().
  */
 static bool
 remembered_outdated(void)
@@ -303,8 +300,9 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
  * Return how many comments or likes on a post are by users in the list
  * "deleted". Hidden comments are not counted. Reads with the active snapshot.
  *
- * path, key: select the items to read: those on the post, or those by one
- *		user. Items on other posts are not counted.
+ * path, key: the index to scan, and the value of its first column. If this
+ *		column is the user's id, items on other posts are read, but not
+ *		counted.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
@@ -326,15 +324,15 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * If the post has at most FEW * n comments or likes, where n is the number of
- * users being deleted, count_hidden() scans all of them. Otherwise it scans
- * the items of each of these users.
+ * If the post has at most FEW comments or likes for each user being deleted,
+ * count_hidden() scans all of them. Otherwise it scans each user's comments,
+ * or looks up each user's like.
  */
 #define FEW 20
 
 /*
  * Return how many comments or likes on a post are by users in the list
- * "deleted". FEW decides which items are scanned for that.
+ * "deleted".
  *
  * total: the number of all comments or likes on the post.
  */
