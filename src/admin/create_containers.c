@@ -1,14 +1,12 @@
 /*
  * create_containers.c
- *		blogstore.create_containers(): creating the containers (the tables of
- *		items), the bookkeeping tables, and the view posts_with_counts.
+ *		blogstore.create_containers(): creating the containers, the bookkeeping
+ *		tables, and the SQL view posts_with_counts.
  *
  * The function creates the tables that are missing, and leaves existing tables
- * unchanged. An existing table must belong to the role that the argument
- * "owner" names (by default the caller), and must have the expected columns.
- *
- * The tables do not depend on the extension, so pg_dump dumps them and DROP
- * EXTENSION leaves them. Their columns have built-in types only.
+ * unchanged. The tables do not depend on the extension: their columns have
+ * built-in types only. So pg_dump dumps the tables, and DROP EXTENSION leaves
+ * them.
  *
  * Runs in a backend.
  */
@@ -39,10 +37,6 @@
 #include "utils/rel.h"
 
 SQL_FUNCTION(create_containers);
-
-/* ------------------------------------------------------------------------
- * Existing tables
- * ------------------------------------------------------------------------ */
 
 static Oid
 owner_of(Oid relid)
@@ -104,10 +98,11 @@ create_look_at_table(Creation *creation, Bookkeeping table)
 }
 
 /*
- * Check which containers, bookkeeping tables and views are missing, and note
- * them in *creation. Used on a server that is not part of a cluster. Errors:
- * 42P07 if a table exists but belongs to another role or has other columns.
- * Locks: ShareUpdateExclusiveLock on existing tables.
+ * Note in *creation which containers and bookkeeping tables are missing, and
+ * whether the SQL view posts_with_counts is missing. Used on a server that is
+ * not part of a cluster. Errors: 42P07 if a table or the view exists, but
+ * belongs to another role or has other columns. Locks:
+ * ShareUpdateExclusiveLock on existing tables.
  */
 void
 create_look_at_all(Creation *creation)
@@ -120,10 +115,7 @@ create_look_at_all(Creation *creation)
 	create_look_at_counts_view(creation);
 }
 
-/*
- * Raise the error for a call of create_containers() when all tables exist
- * already (42P07).
- */
+/* Throw the error that all tables exist already. Errors: 42P07. */
 void
 create_refuse_existing(void)
 {
@@ -133,10 +125,6 @@ create_refuse_existing(void)
 			 errhint("They can be used as they are. For an empty store, create them in another database."),
 			 err_fields(NULL, NULL, NULL)));
 }
-
-/* ------------------------------------------------------------------------
- * Creating missing tables
- * ------------------------------------------------------------------------ */
 
 /*
  * Create a missing container with its partitions. The caller has called
@@ -161,10 +149,7 @@ create_container(const Creation *creation, Container container)
 	create_give_away(creation, container_table_lookup(container));
 }
 
-/*
- * Return whether all tables exist, and only the view posts_with_counts is
- * missing. In this case the contents of the tables need no change.
- */
+/* Return whether only the SQL view posts_with_counts is missing. */
 static bool
 view_alone(const Creation *creation)
 {
@@ -172,9 +157,9 @@ view_alone(const Creation *creation)
 }
 
 /*
- * Raise a NOTICE for each table or view that was created although other tables
- * existed already. If the container users or posts was created, also raise a
- * WARNING: other containers may have items that refer to the lost items.
+ * Raise a NOTICE for each table or view that this call has created. If the
+ * container users or posts was created, also raise a WARNING: other containers
+ * may have items that refer to items of the old container.
  */
 static void
 tell_made(const Creation *creation)
@@ -233,10 +218,6 @@ as_owner_end(AsOwner *as)
 	SetUserIdAndSecContext(as->user, as->sec_context);
 }
 
-/*
- * Return whether this call has created both containers users and posts. If so,
- * no users, posts, comments or likes exist.
- */
 static bool
 all_is_new(const Creation *creation)
 {
@@ -245,9 +226,9 @@ all_is_new(const Creation *creation)
 }
 
 /*
- * Fill the new table usernames with the names of all users. Its primary key is
- * the case-folded name. If the names of two users differ only in case, the
- * table gets only the row of the user who was created first.
+ * Fill the new table usernames with the names of all users. The primary key of
+ * the table is the case-folded name. If the names of two users differ only in
+ * case, only the user who was created first gets a row.
  */
 static void
 register_names(void)
@@ -267,10 +248,9 @@ register_names(void)
 }
 
 /*
- * After some of the tables were created, adapt the contents of the tables that
- * existed before. For example, if the container users had been dropped, delete
- * the rows of the tables usernames and jobs. The caller has called
- * SPI_connect().
+ * Make the contents of existing tables and of new tables consistent. For
+ * example, if the container users is new, delete all rows of an existing table
+ * usernames. The caller has called SPI_connect().
  */
 void
 create_join_parts(const Creation *creation)
@@ -304,8 +284,8 @@ create_join_parts(const Creation *creation)
 
 		/*
 		 * Queue a rebuild of the views. If the table jobs is new, also queue a
-		 * job that writes the current usernames into all items: unfinished
-		 * renames may have been lost with an old table.
+		 * job that writes the current usernames into all items: a lost table
+		 * may have had unfinished renames.
 		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);
@@ -343,11 +323,6 @@ create_end(const Creation *creation, int nest)
 		tell_made(creation);
 }
 
-/*
- * Create all missing tables on a server that is not part of a cluster. Errors:
- * 42P07 if no table is missing, or an existing table belongs to another role
- * or has other columns.
- */
 static void
 make_here(Creation *creation)
 {
@@ -368,14 +343,6 @@ make_here(Creation *creation)
 	create_end(creation, nest);
 }
 
-/* ------------------------------------------------------------------------
- * The SQL function
- * ------------------------------------------------------------------------ */
-
-/*
- * Warn if the tables' owner is a superuser, because triggers and expressions
- * on the tables run with the owner's rights.
- */
 static void
 warn_of_superuser(Oid owner)
 {
@@ -386,10 +353,6 @@ warn_of_superuser(Oid owner)
 				 errhint("Give them to another role, by create_containers(owner => ...) or ALTER TABLE ... OWNER TO.")));
 }
 
-/*
- * Warn about each function in the containers' attached code that has no SET
- * search_path clause. Requests that would call such a function fail.
- */
 static void
 warn_of_unpinned(void)
 {

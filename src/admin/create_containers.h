@@ -1,8 +1,7 @@
 /*
  * create_containers.h
  *		Creating the tables of blogstore. Only src/admin and src/cluster
- *		include this header. src/cluster creates distributed tables with the
- *		same columns.
+ *		include this header.
  */
 #ifndef BLOGSTORE_CREATE_CONTAINERS_H
 #define BLOGSTORE_CREATE_CONTAINERS_H
@@ -59,35 +58,29 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 	"creation_date timestamptz " user ", " \
 	added "modification_date timestamptz, properties jsonb"
 
-/*
- * NOT NULL constraints for a leaf (the table of one item type in a partition)
- * whose items have an author.
- */
+/* NOT NULL constraints for a leaf whose items have an author. */
 #define AUTHORED \
 	"user_id NOT NULL, user_username NOT NULL, creation_date NOT NULL, "
 
 #define COUNTED "comment_count NOT NULL, like_count NOT NULL, "
 
-/* NOT NULL constraints for a leaf of posts or of copies of posts. */
 #define AUTHORED_POST \
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
 /*
- * Name of the SQL view that shows posts with their exact counts, and the part
- * of its CREATE statement between CREATE and SELECT.
+ * The SQL view posts_with_counts: its name, its qualified name, and its CREATE
+ * statement up to SELECT, without the word CREATE.
  */
 #define COUNTS_VIEW "posts_with_counts"
 #define COUNTS_VIEW_SQL BLOGSTORE_SCHEMA "." COUNTS_VIEW
 #define CREATE_COUNTS_VIEW \
 	"VIEW " COUNTS_VIEW_SQL " WITH (security_invoker = true) AS"
 
-/* create_counts_view.c */
 extern const char create_counts_view_sql[];
 extern void create_look_at_counts_view(Creation *creation);
 extern void create_counts_view(const Creation *creation, const char *sql);
 extern void create_give_counts_view(const Creation *creation);
 
-/* create_containers.c */
 extern COMPAT_NORETURN void create_refuse_existing(void);
 extern void create_look_at_container(Creation *creation, Container container);
 extern void create_look_at_table(Creation *creation, Bookkeeping table);
@@ -100,7 +93,6 @@ extern void create_end(const Creation *creation, int nest);
 
 #define MAX_PARTITIONS 1024
 
-/* create_run.c */
 extern COMPAT_NORETURN void create_refuse_table(const char *name,
 												const char *problem);
 extern int	create_get_partitions(FunctionCallInfo fcinfo);

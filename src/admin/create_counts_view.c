@@ -3,22 +3,18 @@
  *		The SQL view posts_with_counts: posts with their exact counts, for
  *		readers that use SQL on the tables.
  *
- * Changes of a post's counts are in rows of their own, the deltas. The columns
- * comment_count and like_count of the post's row do not include them. The view
- * adds up the deltas that the reader's snapshot sees. Like the requests, the
- * view leaves out posts by users who are being deleted, and does not count
- * comments and likes by such users.
+ * The columns comment_count and like_count of a post's row do not include the
+ * post's deltas. The view adds the deltas that the reader's snapshot sees.
+ * Like the requests, the view leaves out posts, comments and likes by users
+ * who are being deleted.
  *
  * The view belongs to the owner of the tables, and does not depend on the
- * extension. It reads the tables with the rights of the reader
- * (security_invoker). So a reader sees no row that it could not see without
- * the view, and row-level security applies. blogstore itself does not read the
- * view.
+ * extension. The view reads the tables with the rights of the reader
+ * (security_invoker), so row-level security applies. blogstore itself does not
+ * read the view.
  *
- * The counts are scalar subqueries, not joins. The planner omits the counts
- * that a query does not use, and evaluates the others after LIMIT. Whether any
- * user is being deleted is tested once per query. The comments and likes of a
- * post are read only if a user is being deleted.
+ * The counts are scalar subqueries, not joins. So the planner omits counts
+ * that a query does not use, and evaluates the other counts after LIMIT.
  *
  * Runs in a backend, by statements in SPI.
  */
@@ -41,10 +37,10 @@
  * the post's deltas, minus the comments or likes of users who are being
  * deleted.
  *
- * count: "comment_count" or "like_count"
+ * count: the column, "comment_count" or "like_count"
  * type: "comment" or "like"
  * shown: for comments, " AND" and a condition that leaves out hidden comments,
- * which are not in the count; for likes, ""
+ * because comment_count does not include them; for likes, ""
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \
@@ -68,9 +64,8 @@ static const char comment_sql[] =
 
 /*
  * Set creation->counts_view to true if the view posts_with_counts is missing.
- * If the view exists and has the right owner, its query does not matter.
- * Errors: 42P07 if the name belongs to a view of another role or to another
- * kind of relation. Locks: AccessShareLock on an existing view.
+ * Errors: 42P07 if a view of another role, or a relation that is no view, has
+ * this name. Locks: AccessShareLock on an existing view.
  */
 void
 create_look_at_counts_view(Creation *creation)
@@ -96,8 +91,10 @@ create_look_at_counts_view(Creation *creation)
 }
 
 /*
- * Create the view posts_with_counts if it is missing. "sql" is its CREATE
- * statement without the word CREATE. The caller has called SPI_connect().
+ * Create the view posts_with_counts if it is missing. The caller has called
+ * SPI_connect().
+ *
+ * sql: the CREATE statement of the view, without the word CREATE
  */
 void
 create_counts_view(const Creation *creation, const char *sql)

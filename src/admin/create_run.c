@@ -18,12 +18,10 @@
 #include "nodes/pg_list.h"
 
 /*
- * Raise an error because a table that blogstore would create exists already
- * and cannot be used.
+ * Throw the error that a relation with the name of one of blogstore's tables
+ * exists already, and cannot be used as this table. Errors: 42P07.
  *
- * problem: the reason, as the error's detail
- *
- * Errors: 42P07.
+ * problem: why the relation cannot be used, for the error's detail
  */
 void
 create_refuse_table(const char *name, const char *problem)

@@ -1,11 +1,9 @@
 /*
  * create_sql.c
- *		The statements that create the containers (the tables of items) and the
- *		bookkeeping tables.
+ *		The statements that create the containers and the bookkeeping tables.
  *
- * In each leaf (the table of one item type in a partition), the columns that
- * items of this type must have are NOT NULL. An INSERT that bypasses blogstore
- * and leaves out such a column fails.
+ * In each leaf, the columns that items of this type must have are NOT NULL. So
+ * an INSERT without these columns fails, even if it bypasses blogstore.
  */
 #include "postgres.h"
 
@@ -87,10 +85,10 @@ static const char *const posts_partition_sql[] = {
 	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
 
 	/*
-	 * This index is the replica identity of posts, so the WAL of a DELETE
-	 * contains the index's columns. They are the key of the post's copy, which
-	 * the worker then deletes. The index is UNIQUE only because a replica
-	 * identity must be.
+	 * The index posts_p.._post_by_user is the replica identity of posts. So
+	 * the WAL of a DELETE contains the columns of this index, which are the
+	 * key of the post's copy. The worker then deletes the copy. The index is
+	 * UNIQUE only because a replica identity must be.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_post "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED_POST
@@ -123,9 +121,9 @@ static const char *const posts_partition_sql[] = {
 	"ON " POSTS_SQL "_p%1$02d_like (post_id, creation_date, id)",
 
 	/*
-	 * This leaf needs room for HOT updates and frequent vacuuming: the counter
-	 * of a post (the delta that stays) is often updated, and all other deltas
-	 * are soon deleted.
+	 * The counter of a post is often updated, and all other deltas are soon
+	 * deleted. So this leaf needs room for HOT updates, and frequent
+	 * vacuuming.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
@@ -139,10 +137,6 @@ const Statements create_partition_sql[N_CONTAINERS] = {
 	[CONTAINER_USERS] = STATEMENTS(users_partition_sql),
 	[CONTAINER_POSTS] = STATEMENTS(posts_partition_sql)
 };
-
-/* ------------------------------------------------------------------------
- * Bookkeeping tables
- * ------------------------------------------------------------------------ */
 
 static const char *const usernames_sql[] = {
 	"CREATE TABLE " USERNAMES_SQL " ("

@@ -26,19 +26,18 @@
 SQL_FUNCTION(export_documents);
 
 /*
- * A subquery that returns the items of one type in a container. Do not remove
- * OFFSET 0: without it, the planner pulls the subquery up, and planning a join
- * with another container takes long if both have many partitions.
+ * A subquery that returns the items of one type in a container. OFFSET 0 keeps
+ * the planner from pulling the subquery up. Otherwise planning a join of two
+ * containers with many partitions would take long.
  */
 #define ITEMS_OF(table, type) \
 	"(SELECT * FROM " table " WHERE type = '" type "' OFFSET 0)"
 
 /*
  * FROM and WHERE clauses that return the comments or likes (i) with their
- * authors (a). The current username comes from the author's row in the
- * container users. As in the results of requests, comments and likes by users
- * who are being deleted are left out. These users no longer have a row in the
- * container users. Comments and likes on posts by such users are left out,
+ * authors (a). A user who is being deleted has no row in the container users,
+ * so the join leaves out comments and likes by such users. The CTE "gone" has
+ * the posts by such users. Comments and likes on these posts are left out,
  * too.
  */
 #define HANGS_ON(type) \
@@ -80,7 +79,6 @@ HANGS_ON("like"),
 	0, {0}, NULL
 };
 
-/* A DestReceiver that counts rows and passes them to the DestReceiver "to" */
 typedef struct CountingReceiver
 {
 	DestReceiver pub;

@@ -7,10 +7,9 @@
 #define BLOGSTORE_EXPORT_DOCUMENTS_H
 
 /*
- * Makes the first part of an item's JSON document: the contents of the item's
- * column properties. The caller appends an object with the columns that every
- * item of the type has. If a key is in this object and in properties, the
- * value of this object is used.
+ * The first part of an expression for an item's JSON document: the contents of
+ * the item's column properties. The caller appends an object with other
+ * columns. If both have a key, the document has the value from the object.
  *
  * item: alias of the item in FROM
  * added: expressions that append the columns that only some items have
@@ -29,8 +28,8 @@
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
 /*
- * The document of a user. The expressions below expect these aliases in FROM:
- * a, the user or the author of the item; p, a post; i, a comment or like.
+ * The expressions below use these aliases in FROM: a, the user or the author
+ * of the item; p, a post; i, a comment or like.
  */
 #define USER_DOCUMENT_SQL \
 	BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user'," \
@@ -38,9 +37,9 @@
 	" 'creationDate', a.creation_date)"
 
 /*
- * The document of a post. FROM also has two rows: d, with the sums of the
- * post's deltas; and n, with the numbers of comments and likes on the post by
- * users who are being deleted.
+ * The document of a post uses two more aliases in FROM: d has the sums of the
+ * post's deltas; n has the numbers of comments and likes on the post by users
+ * who are being deleted.
  */
 #define POST_DOCUMENT_SQL \
 	BESIDE("p", HIDDEN_OR_EDITED("p")) \

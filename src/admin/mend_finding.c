@@ -24,9 +24,9 @@
 #include "utils/timestamp.h"
 
 /*
- * Repair an orphan, that is, an item whose author or post does not exist:
- * delete the item, unless the missing author or post exists by now. Returns
- * whether the item was deleted.
+ * Delete an orphan, that is, an item whose author or post does not exist. Do
+ * nothing if the author or post has been created since verify() read the item.
+ * Returns whether the item was deleted.
  */
 bool
 mend_orphan(const Finding *f)
@@ -53,9 +53,9 @@ mend_orphan(const Finding *f)
 }
 
 /*
- * Run a statement that repairs the item of a finding. Its arguments are $1,
- * the item's post_id; $2, its type; $3, its id; and $4, its user_id. Returns
- * whether a row was changed. Errors: 55000.
+ * Run a statement that repairs the item of a finding. The arguments of the
+ * statement are the item's post_id ($1), type ($2), id ($3) and user_id ($4).
+ * Returns whether the statement has changed a row. Errors: 55000.
  */
 bool
 mend_by(KeptPlan *plan, const Finding *f)
@@ -77,10 +77,7 @@ static KeptPlan username_plan = {
 	ON_USERS | ON_POSTS, MEND_USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
 };
 
-/*
- * Sets the null counts of a post or delta to zero. mend_count() then corrects
- * the counts of the post.
- */
+/* Sets the counts of a post or a delta to zero where they are null. */
 static KeptPlan count_plan = {
 	ON_POSTS,
 	"UPDATE " POSTS_SQL " AS i SET"
@@ -114,7 +111,6 @@ static KeptPlan feed_plan = {
 	0, {0}, NULL
 };
 
-/* Run a repair statement that has no arguments. */
 static void
 mend_all(KeptPlan *plan)
 {
@@ -123,10 +119,6 @@ mend_all(KeptPlan *plan)
 	SPI_finish();
 }
 
-/*
- * Return whether a finding is about a copy of a post in users, or about a row
- * of the feed. repair() writes such rows again from the posts.
- */
 static bool
 in_view(const Finding *f)
 {
@@ -134,10 +126,6 @@ in_view(const Finding *f)
 		(strcmp(f->container, "users") == 0 && strcmp(f->type, "post") == 0);
 }
 
-/*
- * Return whether the null value that a finding reports can be computed from
- * other values.
- */
 static bool
 is_mendable(const Finding *f)
 {
@@ -149,10 +137,6 @@ is_mendable(const Finding *f)
 		job_column_is_mendable(f->actual);
 }
 
-/*
- * Return a description of a finding's row for a message: its id; its post_id
- * if the id is null; its user_id if both are null.
- */
 static char *
 describe_row(const Finding *f)
 {
@@ -176,12 +160,6 @@ describe_row(const Finding *f)
 														UUIDPGetDatum(id))));
 }
 
-/*
- * Warn that a value is null and cannot be repaired. Only the first
- * MAX_WARNINGS calls raise a warning.
- *
- * n: number of such findings before this one.
- */
 static void
 warn_invalid(const Finding *f, int64 n)
 {
@@ -197,13 +175,13 @@ warn_invalid(const Finding *f, int64 n)
 }
 
 /*
- * Repair the findings about required values that are null, if this is
- * possible. Called before all other repairs, which would fail on null values.
+ * Repair the findings about required values that are null. The caller does
+ * this before all other repairs, because these would fail on null values.
  *
- * Returns how many findings were repaired. This includes findings about rows
- * of views; drop_invalid_copies() deletes such rows later. *left becomes the
- * number of findings whose value cannot be computed. The first MAX_WARNINGS of
- * these raise a warning each.
+ * Returns how many findings were repaired. Findings about rows of views count
+ * as repaired, although drop_invalid_copies() deletes these rows only later.
+ * *left becomes the number of findings whose value cannot be computed. The
+ * first MAX_WARNINGS of these findings raise a warning each.
  */
 int64
 mend_invalid(const Finding *findings, uint64 n, int64 *left)
@@ -245,8 +223,8 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 }
 
 /*
- * Called for a finding about a post's counts. If the count in the finding is
- * null, set the post's null counts to zero.
+ * If the count that a finding reports is null, set the null counts of the post
+ * to zero.
  */
 void
 mend_missing_count(const Finding *f)
@@ -267,8 +245,8 @@ mend_username(const Finding *f)
 
 /*
  * Delete copies of posts and rows of the feed that lack required values.
- * mend_views() then writes the missing rows again. Locks: if there are such
- * rows, the lock that all writers of views take (views_lock()).
+ * mend_views() writes them again later. Locks: if there are such rows, the
+ * lock of views_lock(), which all writers of views take.
  */
 void
 drop_invalid_copies(const Finding *findings, uint64 n)

@@ -2,18 +2,19 @@
  * mend_registry.c
  *		Repairing the findings of verify() about the table usernames.
  *
- * The table has a row for each user, with the key of the user's name: the
+ * The table has a row for each user. The key of the row is the user's
  * case-folded name, which is the same for names that differ only in case.
  *
- * A finding is about a wrong or a missing row. If its column "actual" is not
- * null, this is the key in a wrong row, whose user has another name or does
- * not exist. If the column is null, the user has no row with the key of the
- * current name. Wrong rows are deleted before missing rows are inserted,
- * because a missing row may have the same key as a wrong one.
+ * A finding is about a wrong row or a missing row. If a row is wrong, the
+ * column "actual" of the finding is the key of this row. The user of the row
+ * has another name, or does not exist. If a row is missing, the column
+ * "actual" is null: the user has no row with the key of the current name.
+ * Wrong rows are deleted before missing rows are inserted, because a missing
+ * row may have the key of a wrong row.
  *
- * The names of two users can have the same key, for example if the owner has
- * written them directly. It is not known which user should keep the name. In
- * this case a warning names both users, and their rows are left as they are.
+ * Two users can have the same case-folded name, for example if the owner has
+ * written a name directly. It is not known which user should keep the name. So
+ * a warning names both users, and their rows stay unchanged.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -34,25 +35,19 @@ typedef struct Unregistered
 {
 	const Finding *finding;
 	const char *key;
-	bool		meets;			/* whether another user's case-folded name is
-								 * the same */
+	bool		meets;			/* whether another user has the same
+								 * case-folded name */
 } Unregistered;
 
-/*
- * State of one call of mend_registry(): the users who lack a row in the table
- * usernames, and how many warnings were raised.
- */
 typedef struct RegistryRepair
 {
 	Unregistered *user;
 	int			n;
-	int64		meetings;		/* number of warnings about two users with the
-								 * same name */
-	int64		too_long;		/* number of warnings about names that are too
-								 * long */
+	int64		meetings;		/* how often two users had the same case-folded
+								 * name */
+	int64		too_long;		/* how many names were too long */
 } RegistryRepair;
 
-/* qsort() comparator: by the case-folded name, then by user_id */
 static int
 compare_keys(const void *a, const void *b)
 {
@@ -78,10 +73,10 @@ uuid_text(const pg_uuid_t *id)
 }
 
 /*
- * Warn that two users have the same name, regardless of case.
+ * Warn that the user of a finding has the same case-folded name as another
+ * user.
  *
- * f: finding about the first user
- * name, user_id: those of the second user
+ * name, user_id: name and id of the other user
  */
 static void
 warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
@@ -108,10 +103,6 @@ warn_too_long(RegistryRepair *repair, const Finding *f)
 			 errhint("Give the user a shorter name with blogstore.edit_user().")));
 }
 
-/*
- * Raise a last warning with the number of findings beyond MAX_WARNINGS, if
- * there are any.
- */
 static void
 warn_of_more(const RegistryRepair *repair)
 {
@@ -146,8 +137,8 @@ name_of(const pg_uuid_t *user_id)
 }
 
 /*
- * Collect the users whose names have no row in the table usernames, and sort
- * them by case-folded name.
+ * Set repair->user to the users who lack a row in the table usernames, sorted
+ * by case-folded name.
  */
 static void
 collect(RegistryRepair *repair, const Finding *findings, uint64 n)
@@ -173,9 +164,9 @@ collect(RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Find users who lack a row in the table usernames and have the same
- * case-folded name as another of them. Set their fields "meets", and raise a
- * warning. repair->user is sorted by case-folded name.
+ * Find pairs of users in repair->user with the same case-folded name. Set the
+ * field "meets" of both users, and raise a warning. repair->user must be
+ * sorted by case-folded name.
  */
 static void
 note_pairs(RegistryRepair *repair)
@@ -194,9 +185,9 @@ note_pairs(RegistryRepair *repair)
 }
 
 /*
- * Find users who lack a row in the table usernames because another user's row
- * has their case-folded name. If the other user really has this name now, set
- * "meets", and raise a warning.
+ * Find users in repair->user whose case-folded name is the key of another
+ * user's row. If that other user, the holder, still has this name, set the
+ * field "meets" and raise a warning.
  */
 static void
 note_holders(RegistryRepair *repair)
@@ -224,9 +215,8 @@ note_holders(RegistryRepair *repair)
 }
 
 /*
- * Return whether another user has the same name as the user of a finding. If
- * so, the rows of both users in the table usernames must stay. repair->user
- * must be sorted by user id.
+ * Return whether the user of a finding has the same case-folded name as
+ * another user. repair->user must be sorted by user_id.
  */
 static bool
 meets_another(const RegistryRepair *repair, const Finding *f)
@@ -239,9 +229,9 @@ meets_another(const RegistryRepair *repair, const Finding *f)
 }
 
 /*
- * Delete the rows of the table usernames that do not have their user's current
- * name. The rows of users who have the same name as another user are left.
- * Returns how many rows were deleted.
+ * Delete the rows of the table usernames whose key is not the current name of
+ * their user. A row stays if its user has the same case-folded name as another
+ * user. Returns how many rows were deleted.
  */
 static int64
 release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
@@ -268,9 +258,9 @@ release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 }
 
 /*
- * Insert the missing rows into the table usernames. Users who have the same
- * name as another user are left out, and so are users who were renamed after
- * verify() had found them. Returns how many rows were inserted.
+ * Insert the missing rows into the table usernames. A user gets no row if
+ * another user has the same case-folded name, or if the user was renamed after
+ * verify() had read the name. Returns how many rows were inserted.
  */
 static int64
 claim_names(const RegistryRepair *repair)
@@ -298,7 +288,7 @@ claim_names(const RegistryRepair *repair)
 /*
  * Repair the findings about the table usernames, and warn about those that
  * cannot be repaired. Returns how many were repaired. Locks: row locks on the
- * rows of the table that are deleted or inserted.
+ * rows that are deleted or inserted.
  */
 int64
 mend_registry(const Finding *findings, uint64 n)

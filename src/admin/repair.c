@@ -1,17 +1,17 @@
 /*
  * repair.c
  *		blogstore.repair(): repairing what verify() finds, and folding all
- *		deltas (adding them to the posts' counters).
+ *		deltas.
  *
- * The containers may change between verify() and the repair. So the findings
- * tell only where to look, and no value is taken from them. repair() locks the
+ * The containers may change between verify() and the repair. So repair() takes
+ * no values from the findings, but reads the items again. repair() locks the
  * row of a post (FOR NO KEY UPDATE) before it counts the post's comments and
- * likes again. Usernames and views are written from the current items, while
- * views_lock() keeps the worker from writing the views.
+ * likes. While repair() writes the views, views_lock() keeps the worker from
+ * writing them.
  *
- * If an item lacks a required value, repair() writes the value if it can be
- * computed. If it cannot, repair() raises a warning and ends without any other
- * repair. The owner has to write the value and to call repair() again.
+ * If a required value is null, repair() writes the value if other values
+ * determine it. Otherwise repair() raises a warning, and repairs nothing else.
+ * The owner has to write the value, and to call repair() again.
  *
  * Runs in backends.
  */
@@ -41,8 +41,8 @@
 SQL_FUNCTION(repair);
 
 /*
- * Count the comments and likes of the post that a finding is about, and
- * correct its counts. Returns whether the post exists.
+ * Count the comments and likes on the post of a finding, and correct the
+ * counts of the post. Returns whether the post exists.
  */
 static bool
 mend_count(const Finding *f)
@@ -52,9 +52,9 @@ mend_count(const Finding *f)
 }
 
 /*
- * Repair one finding, unless it is about a null value or the table usernames.
- * mend_invalid() and mend_registry() have repaired these before. Returns
- * whether the finding was repaired.
+ * Repair one finding. Does nothing if the finding is about a null value or the
+ * table usernames, because mend_invalid() and mend_registry() repair such
+ * findings. Returns whether the finding was repaired.
  */
 static bool
 mend(const Finding *f)
@@ -68,8 +68,8 @@ mend(const Finding *f)
 	if (finding_is(f, "username"))
 		return mend_username(f);
 	/*
-	 * All other findings are about a copy of a post or a row of the feed.
-	 * mend_views() repairs them together, so count them as repaired.
+	 * The finding is about a copy of a post or a row of the feed. mend_views()
+	 * will repair it.
 	 */
 	return true;
 }
@@ -100,9 +100,8 @@ mend_views(const Finding *findings, uint64 n)
 }
 
 /*
- * Repair all findings except those about null values, which mend_invalid() has
- * repaired. Then add all deltas to the posts' counters. Returns how many
- * findings were repaired.
+ * Repair all findings except those about null values, and fold all deltas.
+ * Returns how many findings were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)
@@ -123,10 +122,6 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 	return mended;
 }
 
-/*
- * Run the comparison of verify() on a server that is not part of a cluster,
- * and repair the findings. Returns how many were repaired.
- */
 static int64
 repair_here(bool with_views)
 {

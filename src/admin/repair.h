@@ -10,15 +10,15 @@
 #include "storage/bookkeeping/bookkeeping.h"
 
 /*
- * The most warnings of one kind that a call of repair() raises one by one. If
- * there are more, one last warning gives the number of the rest.
+ * How many warnings of one kind a call of repair() raises at most. If there
+ * are more findings of this kind, one last warning says how many.
  */
 #define MAX_WARNINGS 20
 
 /*
- * A finding of verify(), read from a row of the result of verify_run(). If a
- * text was null, its field is an empty string; if an id was null, its field is
- * all zeros. For a null value, the field has_... is false.
+ * A finding of verify(), read from a row of the result of verify_run(). A null
+ * text becomes an empty string, and a null id all zeros. The fields has_id,
+ * has_post_id, has_user_id and has_actual say whether the value was not null.
  */
 typedef struct Finding
 {
@@ -33,20 +33,17 @@ typedef struct Finding
 	bool		has_id;
 	bool		has_post_id;
 	bool		has_user_id;
-	bool		has_keys;		/* true if none of post_id, user_id and
-								 * creation_date was null */
+	bool		has_keys;		/* false if post_id, user_id or creation_date
+								 * was null */
 	bool		has_actual;
 	TimestampTz creation_date;
 } Finding;
 
-/* verify_finding.c */
 extern void finding_get(Finding *f, HeapTuple row, TupleDesc desc);
 extern bool finding_is(const Finding *f, const char *problem);
 
-/* verify.c */
 extern Finding *findings_of_verify(uint64 *n, bool with_views);
 
-/* verify_settled.c */
 extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
@@ -69,14 +66,12 @@ extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 extern bool mend_by(KeptPlan *plan, const Finding *f);
 
-/* mend_finding.c */
 extern bool mend_orphan(const Finding *f);
 extern bool mend_username(const Finding *f);
 extern void mend_missing_count(const Finding *f);
 extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
 
-/* mend_registry.c */
 extern int64 mend_registry(const Finding *findings, uint64 n);
 
 #endif							/* BLOGSTORE_REPAIR_H */

@@ -8,7 +8,7 @@
  * any database of the server. The creation of a slot waits for the end of all
  * transactions that were open when the creation began.
  *
- * The queries read the server's views. Runs in backends.
+ * Runs in backends.
  */
 #include "postgres.h"
 
@@ -30,8 +30,9 @@
 	" FROM pg_replication_slots WHERE slot_name = $1"
 
 /*
- * A process with track_activities = off does not show when its transaction
- * began.
+ * Selects a description of the oldest open transaction that has written, and
+ * whether it is older than 30 s. xact_start is null if the transaction's
+ * process has track_activities = off.
  */
 #define OLDEST_WRITER_SQL \
 	"SELECT described || coalesce(date_trunc('second', began)::text, 'an unknown time')," \
@@ -43,12 +44,12 @@
 	" ORDER BY age(xid) DESC LIMIT 1"
 
 /*
- * Run a query on the server's views, and store its first row in value and
- * isnull. Returns false if the query has no rows.
+ * Run a query on system views, and store its first row in value and isnull.
+ * Returns false if the query has no rows.
  *
- * The query runs as a superuser, because the server shows the transactions of
- * other roles only to members of pg_read_all_stats. A caller of the view
- * stat_worker need not be a member.
+ * The query runs as a superuser. Otherwise the server would show the
+ * transactions of other roles only to members of pg_read_all_stats. A caller
+ * of stat_worker need not be a member.
  *
  * argument: the value of $1
  * value, isnull: receive the n columns
@@ -102,12 +103,12 @@ slot_wal_read(const char *slot, Datum *value, bool *isnull)
 
 /*
  * Return a description of the oldest open transaction of the server that has
- * written, for a hint. It names the process, the database and the beginning of
- * the transaction; for a prepared transaction, its gid in place of the
- * process. Returns NULL if there is no such transaction.
+ * written. The description names the process, or the gid of a prepared
+ * transaction; the database; and when the transaction began or was prepared.
+ * Returns NULL if there is no such transaction.
  *
- * *old: set to whether the transaction has been open, or prepared, for more
- * than 30 s.
+ * old: set to whether the transaction has been open, or prepared, for more
+ * than 30 s or an unknown time
  */
 char *
 oldest_writer(bool *old)

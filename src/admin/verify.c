@@ -3,24 +3,24 @@
  *		blogstore.verify(): comparing counts, usernames and views with the
  *		items in the containers.
  *
- * One SQL statement compares everything except the table usernames, which has
- * a second statement. Both use the same snapshot. They are in plain SQL on
- * purpose, so that they share no code with what they check. SQL cannot extract
- * the text from HTML, cannot count characters in a database with encoding
- * SQL_ASCII, and cannot compute the keys of names. In these cases the
- * statements join a relation that C code has filled.
+ * One SQL statement compares everything except the table usernames, for which
+ * there is a second statement. Both statements use the same snapshot. They are
+ * in SQL so that verify() shares no code with what it checks. SQL cannot
+ * extract the text from HTML, cannot count characters in a database with
+ * encoding SQL_ASCII, and cannot compute the keys of the table usernames. So C
+ * code computes these values, and the statements join a relation that has
+ * them.
  *
- * Each container is read into a CTE, or in a subquery with OFFSET 0, and
- * joined afterwards. If the partitioned tables were joined directly, the
- * planner would consider each partition's indexes for each other partition,
- * which takes time quadratic in their number. Comments and likes are the most
- * numerous items. They are read once, to count them for each post
- * (verify_tally.c). Only the comments and likes on a post with a suspected
- * error are read again.
+ * Each container is read in a CTE, or in a subquery with OFFSET 0, before it
+ * is joined. If the partitioned tables were joined directly, planning would
+ * take time quadratic in the number of partitions. Comments and likes are the
+ * most numerous items. They are read once, to count them for each post
+ * (verify_tally.c). The comments and likes on a post are read a second time
+ * only if the post seems to have errors.
  *
  * The owner can drop constraints, so any value can be null. A comparison with
- * null is neither true nor false. The statements therefore test required
- * values by IS NULL, and do not use NOT IN.
+ * null is neither true nor false. So the statements test required values by IS
+ * NULL, and do not use NOT IN.
  *
  * Runs in backends.
  */
@@ -53,9 +53,9 @@
 SQL_FUNCTION(verify);
 
 /*
- * SHOWN_COLUMNS_SQL is a list of the columns that a post has in common with
- * its copy and its row of the feed. SHOWN_SQL makes one row value of these
- * columns, to compare a post with its copy and with its row of the feed.
+ * SHOWN_COLUMNS_SQL lists the columns that a post, its copy and its row of the
+ * feed have in common. SHOWN_SQL makes one row value of these columns, for
+ * comparisons.
  */
 #define SHOWN_COLUMNS_SQL(hidden) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
@@ -67,17 +67,17 @@ SQL_FUNCTION(verify);
 	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
 
 /*
- * The part of the column properties that the short form of post p keeps. $4
- * and $5 are arguments of verify_sql.
+ * The part of post p's column properties that the short form keeps: all keys
+ * if $4 is true, otherwise the keys in $5.
  */
 #define SHORT_PROPERTIES_SQL \
 	"CASE WHEN $4 THEN p.properties ELSE (SELECT jsonb_object_agg(e.key, e.value)" \
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
 
 /*
- * True if a queued rename job will write the name of an item's author into the
- * item. The caller left-joins the CTE renaming, as r, by the author's user_id.
- * A row of this CTE with a null user_id is a rename job for all items.
+ * True if a queued rename job will write the current name of an item's author
+ * into the item. The query left-joins the CTE renaming, as r, by the author's
+ * user_id. A null user_id in this CTE stands for all users.
  */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
@@ -92,11 +92,11 @@ SQL_FUNCTION(verify);
 /*
  * Part of a UNION that returns a finding for each required value that is null.
  *
- * container, type, id, post_id, user_id, date: expressions for these columns
- * of the finding
+ * container: name of the container
+ * type, id, post_id, user_id, date: expressions for these columns of the
+ * finding
  * source: the relation in FROM, with the alias i
- * properties: the columns that must not be null, a list of MISSING() and
- * MISSING_IF()
+ * properties: the required columns, a list of MISSING() and MISSING_IF()
  */
 #define INVALID_SQL(container, type, id, post_id, user_id, date, source, properties) \
 	" UNION ALL SELECT '" container "', 'invalid', " type ", " id ", " \
@@ -109,9 +109,9 @@ SQL_FUNCTION(verify);
 	"('" property "', " condition " AND i." property " IS NULL)"
 
 /*
- * Part of a UNION that compares the rows of a view with the rows that the view
- * should have. If a post or a row of the view lacks a required value, it is
- * not compared: INVALID_SQL() reports it.
+ * Part of a UNION that returns a finding for each row of a view that is
+ * missing, extra or stale. A row is not compared if the row or its post lacks
+ * a required value, because INVALID_SQL() reports that value.
  *
  * container: "users" or "feed"
  * wanted: the CTE of the rows that the view should have
@@ -145,13 +145,13 @@ SQL_FUNCTION(verify);
  *	$2	the setting blogstore.feed_size
  *	$3	the setting blogstore.short_form_length
  *	$4	whether the short form keeps all keys of the column properties
- *	$5	if not, the keys that it keeps
+ *	$5	the keys that the short form keeps, if $4 is false
  *	$6	on a cluster, the rows of the feeds of all nodes, as jsonb; else unused
  *
  * fill_in() replaces the names in braces. {users}, {tally}, {feed} and {nodes}
- * come from a VerifySource, because they differ on a cluster. {content} and
- * {joined} come from a Verifier: an expression for the short form of a post's
- * content, and a join that the expression needs.
+ * come from a VerifySource, and differ on a cluster. {content} and {joined}
+ * come from a Verifier. {content} is an expression for the short form of a
+ * post's content, and {joined} is the join that this expression needs.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
@@ -206,7 +206,7 @@ static const char verify_sql[] =
 
 	/*
 	 * Posts whose comments, likes and deltas are checked one by one. "lost"
-	 * means that there are such items, but the post does not exist.
+	 * means that the post does not exist.
 	 */
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
@@ -258,9 +258,8 @@ static const char verify_sql[] =
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 
 	/*
-	 * Items whose username is not that of their author. If a queued rename job
-	 * will correct the username of an item, the item is reported only if this
-	 * username is null.
+	 * Items whose username is not that of their author. If a rename job for
+	 * the author is queued, an item is reported only if its username is null.
 	 */
 	" UNION ALL SELECT 'posts', 'username', i.type, i.id, i.post_id,"
 	" i.user_id, i.username, i.user_username, i.creation_date"
@@ -273,7 +272,6 @@ static const char verify_sql[] =
 	" AND (i.user_username IS NULL OR NOT i.renaming)"
 	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM i.username"
 
-	/* required values that are null */
 	INVALID_SQL("users", "'user'", "i.id", "NULL::uuid", "i.user_id",
 				"i.creation_date", "user_item AS i",
 				MISSING("id") ", " MISSING("user_id") ", "
@@ -317,10 +315,6 @@ static const char verify_sql[] =
 	COMPARE_VIEW("feed", "wanted_feed", "in_feed", "i.node")
 	") AS finding";
 
-/*
- * Name of the ephemeral named relation with the short forms of all posts,
- * which show_short_forms() fills.
- */
 #define SHORT_FORMS "short_forms"
 
 static KeptPlan short_forms_plan = {
@@ -337,8 +331,7 @@ static KeptPlan registry_plan = {
 
 /*
  * The parts of verify_sql that depend on the setting
- * blogstore.short_form_format. fill_in() replaces {content} by "content", and
- * {joined} by "joined".
+ * blogstore.short_form_format: the texts that replace {content} and {joined}.
  */
 typedef struct Verifier
 {
@@ -358,9 +351,6 @@ static Verifier verifiers[] = {
 	" ON s.leaf = i.tableoid AND s.place = i.ctid", VERIFY_PLAN}
 };
 
-/*
- * Check that a container has all columns that verify_sql reads. Errors: 55000.
- */
 static void
 need_columns(Container container)
 {
@@ -465,7 +455,6 @@ fill_in(const Verifier *verifier, const VerifySource *source)
 	return sql.data;
 }
 
-/* Fill *source for a server that is not part of a cluster. */
 static void
 source_here(VerifySource *source)
 {
@@ -481,9 +470,9 @@ source_here(VerifySource *source)
 
 /*
  * Compare the table usernames with the names of users, and return the
- * findings. This comparison is not a part of verify_sql: C code computes the
- * keys of names, and on a cluster the planner cannot join distributed tables
- * with the relation of these keys.
+ * findings. verify_sql cannot compare them on a cluster: C code computes the
+ * keys of names, and the planner cannot join distributed tables with the
+ * relation of these keys.
  */
 static SPITupleTable *
 compare_registry(const VerifySource *source)
@@ -509,8 +498,8 @@ verify_run(bool with_views)
 	bool		ascii = GetDatabaseEncoding() == PG_SQL_ASCII;
 
 	/*
-	 * C code computes the short forms in two cases: if the format is "text",
-	 * and in a database with encoding SQL_ASCII, where SQL cannot cut a
+	 * C code computes the short forms if the format is "text", or if the
+	 * database's encoding is SQL_ASCII. In such a database, SQL cannot cut a
 	 * content to a number of characters.
 	 */
 	ShortFormFormat format = !with_views ? SHORT_FORM_RAW :
@@ -545,8 +534,8 @@ verify_run(bool with_views)
 }
 
 /*
- * qsort() comparator for findings, so that their order does not depend on the
- * plan of verify_sql.
+ * qsort() comparator for findings. The order of findings must not depend on
+ * the plan of verify_sql.
  */
 static int
 finding_compare(const void *a, const void *b)
@@ -643,13 +632,13 @@ is_discrepancy(ViewsLook *look, List *results, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Add findings to the result of verify().
+ * Add findings to the result of verify(), except those that is_discrepancy()
+ * rejects.
  *
  * findings: the findings to add
  * results: the findings of all statements, as a list of SPITupleTable
- * look: NULL if the views were not compared; else the state of their
- *     comparison, from which is_discrepancy() decides which findings to leave
- *     out
+ * look: the state of the comparison of the views; NULL if the views were not
+ * compared
  */
 static void
 put_findings(ReturnSetInfo *info, const SPITupleTable *findings, List *results,
@@ -690,11 +679,11 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 /*
  * blogstore.verify(): return one row for each discrepancy.
  *
- * Planning the statements of the comparison could call functions in the
- * attached code of a container. If such a function has no SET search_path
- * clause, verify() reports only such functions, and does not run the
- * statements. The statements run with a new snapshot, whatever the isolation
- * level. Errors: 55000. Locks: AccessShareLock on the containers.
+ * If the attached code of a container has functions without a SET search_path
+ * clause, verify() returns only a row for each of these functions. Planning
+ * the statements of the comparison could call them. Otherwise the statements
+ * run with a new snapshot, whatever the isolation level. Errors: 55000. Locks:
+ * AccessShareLock on the containers.
  */
 static Datum
 verify(PG_FUNCTION_ARGS)

@@ -1,9 +1,6 @@
 /*
  * verify.h
- *		What the files of verify() share.
- *
- * verify() compares the tables, and returns one row, a finding, for each
- * discrepancy. repair() repairs what the findings report.
+ *		What the files of verify() and repair() share.
  */
 #ifndef BLOGSTORE_VERIFY_H
 #define BLOGSTORE_VERIFY_H
@@ -13,8 +10,8 @@
 #include "views/launcher/launcher.h"
 
 /*
- * Columns of a finding. verify() returns the first eight; the ninth is for
- * repair().
+ * Columns of a finding. verify() returns the first eight. repair() also uses
+ * the ninth.
  */
 typedef enum FindingColumn
 {
@@ -32,23 +29,23 @@ typedef enum FindingColumn
 #define N_VERIFY_COLUMNS FINDING_ACTUAL
 
 /*
- * Condition in SQL: a delta has an amount other than zero. A delta of zero may
- * remain after its post was deleted, and is no error.
+ * Condition in SQL: a delta has a count other than zero. A delta whose counts
+ * are zero may remain after its post was deleted, and is no error.
  */
 #define COUNTS_SQL \
 	"(comment_count IS DISTINCT FROM 0 OR like_count IS DISTINCT FROM 0)"
 
 /*
- * Condition in SQL: the item is a comment, a like, or a delta with an amount.
- * It is an error if the post of such an item does not exist.
+ * Condition in SQL: the item is a comment, a like, or a delta with a count
+ * other than zero. It is an error if the post of such an item does not exist.
  */
 #define ON_POST_SQL \
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
 /*
- * A query for the users in a table, with their names. It is run with the
- * DestReceiver that keyed_names_begin() returns. This receiver adds the key of
- * each name (the case-folded name) to the result rows.
+ * A query for the users in a table, with their names. Its rows are sent to the
+ * DestReceiver of keyed_names_begin(). This receiver adds the key of each
+ * name, which is the case-folded name.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
@@ -56,11 +53,10 @@ typedef enum FindingColumn
 
 /*
  * Compares the table usernames with the users. KEYED_NAMES is a relation of
- * all users with the keys of their names (the case-folded names), which C code
- * has computed. Returns a finding for each user who has no row with the key of
- * the user's name. Also returns a finding for each row of "usernames" whose
- * key is not that of its user's name. Rows of users whose name is null are
- * left out.
+ * all users, with the keys of their names (the case-folded names). The query
+ * returns a finding for each user who has no row in "usernames" with this key.
+ * It also returns a finding for each row of "usernames" whose key is not the
+ * key of its user's name. Users whose name is null are left out.
  *
  * registry: the table usernames; on a cluster, the part of it on this node
  */
@@ -80,19 +76,19 @@ typedef struct VerifySource
 {
 	const char *users;
 	KeptPlan   *names;			/* the statement VERIFY_NAMES_SQL(users) */
-	KeptPlan   *registry;		/* the statement VERIFY_REGISTRY_SQL for the
-								 * table usernames */
+	KeptPlan   *registry;		/* the statement
+								 * VERIFY_REGISTRY_SQL(registry) */
 
 	/*
-	 * The CTE "tally", which has one row for each post. It may join the CTE
-	 * "account". Its columns:
+	 * The CTE "tally", with one row for each post that has comments, likes or
+	 * deltas. Its query may join the CTE "account". Its columns:
 	 *
 	 * post_id
 	 * comment_delta, like_delta: the sums of the post's deltas
 	 * comments, likes: how many comments and likes are on the post; NULL means
 	 * none
-	 * odd: whether the comments, likes and deltas have to be checked one by
-	 * one
+	 * odd: whether one of the comments, likes and deltas may be wrong, so that
+	 * all of them have to be checked one by one
 	 */
 	const char *tally;
 	const char *feed;			/* query for the feed rows of all nodes, each
@@ -105,24 +101,24 @@ typedef struct VerifySource
 } VerifySource;
 
 /*
- * Whether verify() knows which findings about the views are settled. A finding
- * is not settled if its cause may be a change that the worker has yet to
- * apply.
+ * Whether verify() has found out which findings about the views are settled. A
+ * finding is not settled if its cause may be a change that the worker has yet
+ * to apply.
  */
 typedef enum ViewsKnown
 {
 	VIEWS_NOT_ASKED,			/* views_look_end() has not been called yet */
-	VIEWS_SETTLED,				/* known: views_look_end() has succeeded */
-	VIEWS_UNSETTLED				/* unknown: views_look_end() has failed, so
-								 * verify() leaves out findings about the
-								 * views */
+	VIEWS_SETTLED,				/* verify() has found out */
+	VIEWS_UNSETTLED				/* verify() could not find out, and returns no
+								 * findings about the views */
 } ViewsKnown;
 
 /*
- * State of one comparison of the views (verify_settled.c). entry and pid
- * identify the worker that ran when the comparison began. At that time the
- * views showed the changes of all rounds of the worker's main loop up to
- * number "applied".
+ * State of one comparison of the views (verify_settled.c).
+ *
+ * entry, pid: the worker that ran when the comparison began
+ * applied: number of a round of the worker's main loop. When the comparison
+ * began, the views showed the changes of all rounds up to this one.
  */
 typedef struct ViewsLook
 {
@@ -132,24 +128,20 @@ typedef struct ViewsLook
 	ViewsKnown	known;
 
 	/*
-	 * On a cluster: the text of a jsonb that has a number for each node. It is
-	 * the number of a round of the main loop of the node's worker. When the
-	 * comparison began, the node's views showed the changes of all rounds up
-	 * to this one. NULL on a server that is not part of a cluster.
+	 * On a cluster: the value of "applied" for the worker of each node, as the
+	 * text of a jsonb. NULL on a server that is not part of a cluster.
 	 */
 	char	   *nodes;
 
 	/*
-	 * On a cluster: sorted ids of posts, which the nodes have returned. A
-	 * finding about such a post may be caused by a change that a node's worker
-	 * has yet to apply. The id of all zeros means that a post may have been
-	 * added to the feed or removed from it.
+	 * On a cluster: sorted ids of posts. A finding about such a post is not
+	 * settled. The array contains the id of all zeros if a post may have been
+	 * added to the feed or removed from the feed.
 	 */
 	Datum	   *unsettled;
 	int			n_unsettled;
 } ViewsLook;
 
-/* verify_settled.c */
 extern bool views_look_begin(ViewsLook *look);
 extern bool views_fit_settings(void);
 extern bool views_look_end(ViewsLook *look, List *results);
@@ -158,10 +150,8 @@ extern void views_note_turn(ViewsLook *look);
 extern bool views_await_turn(const ViewsLook *look);
 extern bool views_are_sent(const ViewsLook *look);
 
-/* verify_tally.c */
 extern const char verify_tally_sql[];
 
-/* verify.c */
 extern List *verify_run(bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

@@ -1,22 +1,23 @@
 /*
  * verify_settled.c
  *		Which findings of verify() about the views are settled. A finding is
- *		not settled if the worker is about to change the rows in question.
+ *		not settled if its cause may be a change that the worker has yet to
+ *		apply.
  *
- * The views follow the posts with a delay. A comparison during traffic
- * therefore also finds copies that are merely late. The worker numbers the
- * rounds of its main loop, and notes in which round it last decoded a change
- * of a post (views/change_feed/told_posts.c).
+ * The views follow the posts with a delay. So a comparison during traffic also
+ * finds copies that are merely late. The worker numbers the rounds of its main
+ * loop, and notes for each post the number of the round in which it last
+ * decoded a change of the post (views/change_feed/told_posts.c).
  *
- *	1	views_look_begin() reads the number A of a round. The views show all
- *		changes that were decoded in this round and before.
- *	2	The comparison takes its snapshot, which sees these views.
+ *	1	views_look_begin() reads a number A. The views show all changes that
+ *		the worker has decoded in round A and before.
+ *	2	verify() takes its snapshot, and compares the views with the posts.
  *	3	views_look_end() waits for the end of a round that began after the
- *		snapshot. At the end of this round the worker has decoded all changes
- *		that the snapshot sees.
- *	4	If the worker has decoded no change of a finding's post after round A,
- *		the views show all changes of that post that the snapshot sees. The
- *		finding is settled.
+ *		snapshot was taken. By then the worker has decoded all changes that
+ *		the snapshot sees.
+ *	4	A finding is settled if the worker has decoded no change of the post
+ *		after round A. In this case the compared views show all changes of
+ *		the post that the snapshot sees.
  *
  * The feed can also lack a post, or have one too many, because another post
  * was created or deleted. Such a finding is settled only if all changes that
@@ -25,9 +26,8 @@
  * On a cluster, each node takes these steps with its own worker
  * (cluster/operations/cluster_settled.c).
  *
- * verify() does not return a finding that is not settled. Either the worker
- * corrects the rows in its next rounds, or the next call of verify() finds
- * them again.
+ * verify() does not return findings that are not settled. If the cause is an
+ * error, a later call of verify() finds it again.
  *
  * Runs in backends.
  */
@@ -52,12 +52,11 @@
 #include "utils/uuid.h"
 
 /*
- * Times in ms. verify() compares the views with the posts, and waits for the
- * worker before and after this comparison.
+ * Times in ms.
  *
- * FIRST_WAIT: longest wait for the worker before the comparison
- * FIRST_WAIT_OF_WRITER: the same, if the current transaction has written and
- *     may therefore block the worker
+ * FIRST_WAIT: longest wait for the worker before the comparison of the views
+ * FIRST_WAIT_OF_WRITER: the same, in a transaction that has written and may
+ * therefore block the worker
  * LONGEST_WAIT: longest wait for the worker after the comparison
  * LOOK_AGAIN: longest sleep between two checks of how far the worker is
  */
@@ -66,10 +65,6 @@
 #define LONGEST_WAIT 30000
 #define LOOK_AGAIN 5
 
-/*
- * Wake the worker, and sleep until this process's latch is set, at most
- * LOOK_AGAIN ms.
- */
 static void
 nap(const ViewsLook *look)
 {
@@ -92,8 +87,8 @@ still_served(const ViewsLook *look)
 }
 
 /*
- * Wait until the views show all WAL written by now, or the timeout has passed.
- * The less the worker has left to apply, the more findings can be settled.
+ * Wait until the views show all WAL written by now, or a timeout has passed.
+ * After this wait, verify() can settle more findings.
  */
 static void
 await_worker(const ViewsLook *look)
@@ -111,11 +106,10 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Store this server's worker in *look. Returns false if this process cannot
- * find out which rows of the views the worker is about to correct. This is the
- * case on a standby, if no worker runs, in the worker itself, and in a
- * transaction that has written posts. The worker decodes these posts only
- * after the commit.
+ * Store this server's worker in *look. Returns false if verify() cannot find
+ * out which findings are settled: on a standby, if no worker runs, in the
+ * worker itself, and in a transaction that has written posts. The worker
+ * decodes such posts only after the commit.
  */
 bool
 views_look_here(ViewsLook *look)
@@ -133,8 +127,8 @@ views_look_here(ViewsLook *look)
 
 /*
  * Wait until this server's worker has applied all WAL written by now, or a
- * timeout has passed. Then set look->applied to a number of a round of the
- * worker's main loop: the views show the changes of all rounds up to this one.
+ * timeout has passed. Then set look->applied to the number of the last round
+ * of the worker's main loop whose changes the views show.
  */
 void
 views_note_turn(ViewsLook *look)
@@ -146,8 +140,8 @@ views_note_turn(ViewsLook *look)
 
 /*
  * Begin a comparison of the views. The caller takes the snapshot for the
- * comparison afterwards. Returns false if verify() cannot find out which rows
- * of the views the worker is about to correct.
+ * comparison afterwards. Returns false if verify() cannot find out which
+ * findings are settled.
  */
 bool
 views_look_begin(ViewsLook *look)
@@ -163,11 +157,10 @@ views_look_begin(ViewsLook *look)
 }
 
 /*
- * Return whether the views were built with the settings that this process has
- * (size of the feed, short form). After a change of these settings the result
- * is false for a while: the worker and this process reload the configuration
- * at different times, and the worker then changes the views. Reads view_state
- * with the active snapshot.
+ * Return whether the views were built with this process's settings of the size
+ * of the feed and of the short form. After a change of these settings the
+ * result can be false for a while: the worker and this process reload the
+ * configuration at different times. Reads view_state with the active snapshot.
  */
 bool
 views_fit_settings(void)
@@ -182,9 +175,8 @@ views_fit_settings(void)
 
 /*
  * Wait until this server's worker has decoded all changes that the snapshot of
- * the comparison sees. Returns false if the worker exits, stops maintaining
- * the views, or needs longer than LONGEST_WAIT; in the last case with a
- * warning.
+ * the comparison sees. Returns false if the worker exits, or if readers may no
+ * longer use the views. Raises a warning and returns false after LONGEST_WAIT.
  */
 bool
 views_await_turn(const ViewsLook *look)
@@ -212,10 +204,6 @@ views_await_turn(const ViewsLook *look)
 	return still_served(look);
 }
 
-/*
- * Return the post ids of all findings, which are sent to the nodes of the
- * cluster.
- */
 static ArrayType *
 posts_of(List *results)
 {
@@ -240,10 +228,9 @@ posts_of(List *results)
 }
 
 /*
- * Store in *look the ids of posts whose findings may be caused by changes that
- * the nodes' workers have yet to apply. The nodes of the cluster have returned
- * these ids. Returns false if "unsettled" is NULL, because a node could not
- * find out.
+ * Store in *look the ids of unsettled posts, which the nodes of the cluster
+ * have returned. Returns false if "unsettled" is NULL, because a node could
+ * not find out.
  */
 static bool
 keep_unsettled(ViewsLook *look, ArrayType *unsettled)
@@ -256,15 +243,13 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * Find out which findings about the views are settled. A finding is not
- * settled if its cause may be a change that the worker has yet to apply. The
- * first call waits for the worker, or asks the nodes of the cluster. Later
- * calls return the result of the first call. Returns false if the first call
- * failed. In this case no finding counts as settled.
+ * Find out which findings about the views are settled. Called for each such
+ * finding. The first call waits for the worker, or asks the nodes of the
+ * cluster. Later calls return the result of the first call. Returns false if
+ * the first call could not find out. The caller has called SPI_connect(), and
+ * acts as the containers' owner.
  *
  * results: all findings, as a list of SPITupleTable
- *
- * The caller has called SPI_connect(), and acts as the containers' owner.
  */
 bool
 views_look_end(ViewsLook *look, List *results)
@@ -289,11 +274,7 @@ compare_ids(const void *a, const void *b)
 				  DatumGetUUIDP(*(const Datum *) b), UUID_LEN);
 }
 
-/*
- * Return whether look->unsettled contains the id of a post. The nodes of the
- * cluster have returned these ids. The id of all zeros stands for posts that
- * were added to the feed or removed from it.
- */
+/* Return whether look->unsettled contains an id. */
 static bool
 named(const ViewsLook *look, const pg_uuid_t *post_id)
 {
@@ -315,9 +296,9 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded a change that may add a post to the
- * feed or remove one, after round look->applied of its main loop. Every change
- * except a change of counts may do so.
+ * Return whether, after round look->applied of its main loop, the worker has
+ * decoded a change that may add a post to the feed or remove one. Changes of
+ * counts cannot do so.
  */
 static bool
 told_of_list(const ViewsLook *look)
@@ -336,10 +317,9 @@ is_of_views(const Finding *f)
 }
 
 /*
- * Return whether the cause of a finding may be a change that the worker has
- * not applied yet. This holds for findings about the views. On a cluster it
- * holds for all findings about posts, because the statement reads the nodes
- * one after another, at different times.
+ * Return whether a finding may be unsettled: a finding about a view or, on a
+ * cluster, about any post. On a cluster, the statement reads the nodes at
+ * different times.
  */
 bool
 finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
@@ -348,9 +328,8 @@ finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
 }
 
 /*
- * Return whether a finding is settled. A finding is not settled if its cause
- * may be a change that the worker has yet to apply. The caller has called
- * views_look_end(), which has returned true.
+ * Return whether a finding is settled. views_look_end() must have returned
+ * true.
  */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)

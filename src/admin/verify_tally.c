@@ -3,8 +3,8 @@
  *		The CTE "tally" of verify()'s main statement: for each post, the
  *		numbers of its comments and likes, and the sums of its deltas.
  *
- * Likes, comments and deltas are aggregated separately, which is fastest. All
- * sums are consistent, because one statement reads them with one snapshot.
+ * Likes, comments and deltas are aggregated separately, because this is
+ * fastest.
  *
  * Runs in backends.
  */
@@ -16,13 +16,12 @@
 /*
  * A subquery that counts the comments or likes on each post. Its column "odd"
  * is true if an item on the post lacks a required value, or does not have its
- * author's current username. All items on such a post are then checked one by
- * one.
+ * author's current username.
  *
  * type: "comment" or "like"
- * also_valid: further condition on valid items
- * column, carried, counted: for likes, ""; for comments, parts of the SELECT
- *     lists and a FILTER clause, by which hidden comments are not counted
+ * also_valid: further condition that an item must meet, or ""
+ * column, carried, counted: for comments, additions to the two SELECT lists
+ * and to count(), so that hidden comments are not counted; for likes, ""
  */
 #define SUMS_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \
@@ -46,8 +45,8 @@ const char verify_tally_sql[] =
 	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
 
 	/*
-	 * One row for each post. The planner knows from GROUP BY that post_id is
-	 * unique here, so that it need not hash all posts in order to join them.
+	 * One row for each post. GROUP BY tells the planner that post_id is unique
+	 * here. Otherwise a join with all posts would hash the posts.
 	 */
 	" tally AS NOT MATERIALIZED (SELECT post_id, max(comment_delta) AS comment_delta,"
 	" max(like_delta) AS like_delta, max(comments) AS comments, max(likes) AS likes,"

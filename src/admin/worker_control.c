@@ -85,14 +85,11 @@ need_other_process(const char *command)
  * ------------------------------------------------------------------------ */
 
 /*
- * A function that returns whether a condition is met. wait_until() calls it
- * repeatedly, with the same argument, until it returns true.
+ * A condition that wait_until() waits for. Returns whether the condition is
+ * met.
  */
 typedef bool (*WaitTest) (void *arg);
 
-/*
- * Return the current time plus the timeout, but at most "longest" ms from now.
- */
 static TimestampTz
 deadline_after(const Interval *timeout, int longest)
 {
@@ -108,7 +105,7 @@ deadline_after(const Interval *timeout, int longest)
 
 /*
  * Call test(arg) repeatedly until it returns true, with sleeps in between.
- * Returns false if the deadline has passed before.
+ * Returns false if the deadline passes first.
  */
 static bool
 wait_until(WaitTest test, void *arg, TimestampTz deadline)
@@ -154,12 +151,11 @@ wait_until(WaitTest test, void *arg, TimestampTz deadline)
 }
 
 /*
- * Check that wait_for_views() or wait_for_posts() can run.
+ * Check that wait_for_views() or wait_for_posts() can run. Errors: 22004 if
+ * no_timeout; 25006 on a standby; 55000 in the worker, or if there are no
+ * containers.
  *
- * no_timeout: whether the argument "timeout" is null
- *
- * Errors: 22004 if no_timeout; 25006 on a standby; 55000 in the worker, or if
- * there are no containers.
+ * no_timeout: whether the SQL function was called with a null timeout
  */
 static void
 require_waiting(const char *function, bool no_timeout)
@@ -205,15 +201,15 @@ worker_serves(void)
 		TransactionIdIsValid(pg_atomic_read_u32(&entry->served));
 }
 
-/* The step that a call of wait_for_views() is in. */
+/* The steps of wait_for_views(), in this order. */
 typedef enum WaitStep
 {
 	WAIT_WORKER,				/* wait until the worker lets readers use the
 								 * views */
 	WAIT_APPLIED,				/* wait until the views show all that was
 								 * committed before the call */
-	WAIT_JOBS,					/* wait until the jobs are done that were
-								 * queued at the end of WAIT_APPLIED */
+	WAIT_JOBS,					/* wait until the jobs that were queued at the
+								 * end of WAIT_APPLIED are done */
 	WAIT_COMMITTED,				/* wait until the worker has committed what
 								 * finished jobs wrote */
 	WAIT_JOBS_APPLIED,			/* wait until the views show what finished
@@ -232,9 +228,8 @@ typedef struct Wait
 } Wait;
 
 /*
- * Write a logical message to the WAL, set wait->position to the end of the
- * message, and wake the worker. mark_passed() returns true once the views show
- * all changes before this position.
+ * Set wait->position to the current end of the WAL, by writing a logical
+ * message, and wake the worker.
  */
 static void
 wait_mark(Wait *wait)
@@ -247,10 +242,6 @@ wait_mark(Wait *wait)
 		worker_wake_at_once(entry);
 }
 
-/*
- * Return whether readers may use the views, and the views show all changes
- * before wait->position.
- */
 static bool
 mark_passed(const Wait *wait)
 {
@@ -266,10 +257,9 @@ mark_passed(const Wait *wait)
 }
 
 /*
- * Do the step WAIT_COMMITTED: set wait->position to the end of what the
- * worker's jobs have written to the WAL. Returns false, without waiting, if
- * the worker is committing such writes. In this case the position is not known
- * yet.
+ * Set wait->position to the end of what the worker's jobs have written to the
+ * WAL. Returns false, without waiting, if this position is not known yet,
+ * because the worker is committing a job's transaction.
  */
 static bool
 wait_for_written(Wait *wait)
@@ -286,13 +276,12 @@ wait_for_written(Wait *wait)
 }
 
 /*
- * WaitTest of wait_for_views(): do all steps whose conditions are met, and
- * return whether the last step is done.
+ * WaitTest of wait_for_views(): do the steps whose conditions are met. Returns
+ * whether the last step is done.
  *
- * The ids of queued jobs are read only when the views show all earlier
- * commits. Applying a commit can queue a job: a rename, if the owner has
- * updated a username directly. After the jobs are done, the worker must still
- * apply to the views what the jobs have written.
+ * Applying a commit can queue a job: a rename, if the owner has updated a
+ * username directly. So the ids of queued jobs are read only when the views
+ * show all earlier commits.
  */
 static bool
 wait_advance(void *arg)
@@ -362,24 +351,19 @@ wait_for_views(PG_FUNCTION_ARGS)
 typedef struct PostsWait
 {
 	/*
-	 * WAL position: end of the last commit that had written items when the
-	 * call began
+	 * The WAL position at which the last commit of items before the call ends.
 	 */
 	XLogRecPtr	position;
 
 	/*
-	 * Number of a round of the worker's main loop: the round that was in
-	 * progress when the call began, or else the last one before.
+	 * The number of the round of the worker's main loop that was in progress
+	 * when the call began. If none was in progress, the number of the last
+	 * round.
 	 */
 	uint64		turn;
 	bool		on_cluster;
 } PostsWait;
 
-/*
- * Initialize *wait: read from shared memory where the last commit that wrote
- * items ends, and the number of the current or last round of the worker's main
- * loop.
- */
 static void
 posts_wait_begin(PostsWait *wait)
 {
@@ -392,20 +376,17 @@ posts_wait_begin(PostsWait *wait)
 
 /*
  * WaitTest of wait_for_posts(): return whether list_feed() and
- * list_user_posts() show all posts that were committed before the wait began.
+ * list_user_posts() show all posts that were committed before the call.
  *
- * While readers may use the views, these lists show the posts once the worker
- * has applied them to the views. While readers may not use the views, the
- * lists are read from the container posts, and show the posts at once.
- *
- * But the worker may allow readers to use the views at the end of a round of
- * its main loop. If the round began before the wait, the views may lack the
- * posts. So while readers may not use the views, the function waits for the
- * end of the round that was in progress when the wait began.
+ * These functions read the views if readers may use the views. Otherwise they
+ * read the container posts, which has the posts at once. At the end of a round
+ * of its main loop, the worker may allow readers to use the views. If this
+ * round began before the call, the views may lack the posts. So this function
+ * waits for the end of the round that was in progress when the call began.
  *
  * On a cluster, readers on another node may use the views while readers on
- * this node may not. So the function waits until readers on this node may use
- * them.
+ * this node may not. So this function waits until readers on this node may use
+ * the views.
  */
 static bool
 posts_shown(void *arg)
@@ -490,9 +471,9 @@ rebuild_views(PG_FUNCTION_ARGS)
 }
 
 /*
- * Set view_state.enabled, which says whether the worker may run. If its value
- * changes, also set view_state.ready to false, so that readers do not use the
- * views. Returns whether the value has changed.
+ * Set view_state.enabled, which says whether the worker may run. A change of
+ * this value also sets view_state.ready to false, so that readers do not use
+ * the views. Returns whether the value has changed.
  */
 static bool
 set_enabled(bool enabled)
@@ -518,10 +499,9 @@ set_enabled(bool enabled)
 }
 
 /*
- * Delete the WAL position up to which the worker has applied changes (table
- * change_feed). Called when the slot was dropped while the worker was stopped.
- * If the position were kept, the next worker would report that the slot was
- * lost.
+ * Delete the WAL position that the table change_feed has. Called if the slot
+ * was dropped while the worker was stopped. With this position, the next
+ * worker would report that the slot was lost.
  */
 static void
 forget_position(void)
@@ -544,7 +524,7 @@ forget_position(void)
  * forget_position().
  *
  * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,
- * exclusive) until the transaction ends. stop_worker() takes it too.
+ * exclusive) until the transaction ends.
  */
 static Datum
 start_worker(PG_FUNCTION_ARGS)
@@ -578,13 +558,12 @@ size_text(int64 bytes)
  * worker could wait for a lock on view_state, while this function waits for
  * the worker to exit.
  *
- * If the containers were dropped or altered, or the library is no longer
+ * Even if the containers were dropped or altered, or the library is no longer
  * preloaded, the slot still retains WAL. So drop_slot works in these cases,
- * too, but the function does not write to view_state. A later worker checks
- * itself whether this database needs a worker.
+ * too. The function then does not write to view_state.
  *
  * Errors: 22004, 25001, 25006; 55000 if drop_slot is false and no worker can
- * run; 55006 if a process that is no worker uses the slot. Locks: the
+ * run; 55006 if another process than the worker uses the slot. Locks: the
  * start-stop lock (heavyweight, exclusive) until the transaction ends.
  */
 Datum

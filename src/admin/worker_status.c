@@ -86,7 +86,6 @@ status_text(Status *status, StatusColumn column, const char *text)
 	status_set(status, column, CStringGetTextDatum(text));
 }
 
-/* Set the column lag_time to a number of microseconds. */
 static void
 status_lag_time(Status *status, int64 time)
 {
@@ -97,8 +96,7 @@ status_lag_time(Status *status, int64 time)
 }
 
 /*
- * Set the columns applied_lsn and lag_bytes: how far the views are behind the
- * WAL.
+ * Set the columns applied_lsn and lag_bytes.
  *
  * shown: the views show all commits before this WAL position
  * end: end of the WAL that this server has written or, as a standby, replayed
@@ -113,10 +111,9 @@ status_position(Status *status, XLogRecPtr shown, XLogRecPtr end)
 
 /*
  * Set the columns applied_lsn, lag_bytes and lag_time of a worker that runs.
- * The time does not depend on the system clock, which may have been set.
  *
  * shown: the views show all commits before this WAL position
- * caught_up: when the views last showed all WAL (clock_elapsed())
+ * caught_up: the value of clock_elapsed() when the views last showed all WAL
  */
 static void
 status_lag(Status *status, XLogRecPtr shown, int64 caught_up)
@@ -129,9 +126,9 @@ status_lag(Status *status, XLogRecPtr shown, int64 caught_up)
 }
 
 /*
- * Set the columns slot, retained_bytes, wal_status and safe_wal_size, and set
- * lag_bytes to the amount of WAL since the slot's confirmed position. If a
- * worker runs, status_lag() later replaces lag_bytes by the lag of the views.
+ * Set the columns slot, retained_bytes, wal_status and safe_wal_size. Also set
+ * lag_bytes to the amount of WAL after the slot's confirmed position. If a
+ * worker runs, status_lag() later replaces this value by the lag of the views.
  */
 static void
 status_slot(Status *status)
@@ -193,8 +190,8 @@ state_name(const WorkerEntry *entry)
 
 /*
  * Set a hint that names the oldest open transaction that has written, in two
- * cases: the worker is creating its slot, which waits for such transactions;
- * or the slot retains much WAL, and the transaction is old.
+ * cases: the worker is creating its slot, and has to wait for such
+ * transactions; or the slot retains much WAL, and the transaction is old.
  */
 static void
 status_oldest_writer(Status *status)
@@ -225,9 +222,9 @@ status_oldest_writer(Status *status)
 }
 
 /*
- * Set the columns that come from the worker's entry in shared memory.
+ * Set the columns that come from the worker's WorkerEntry in shared memory.
  *
- * entry: a copy of this entry
+ * entry: a copy of the WorkerEntry
  */
 static void
 status_from_entry(Status *status, const WorkerEntry *entry)
@@ -267,10 +264,6 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 	}
 }
 
-/*
- * Set the columns for a database without containers. The hint names
- * create_containers() only if the database can have a worker.
- */
 static void
 status_no_containers(Status *status)
 {
@@ -289,10 +282,9 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker. The worker cannot be started if this
- * database has no entry in shared memory, and no entry is free. The hint then
- * does not say to start the worker. This is not tested for another database,
- * because its worker has an entry.
+ * Return the hint for a stopped worker. If this database cannot get a
+ * WorkerEntry in shared memory, its worker cannot be started, and the hint
+ * does not tell to start it. The worker of another database has an entry.
  *
  * kept: bytes of WAL that the worker's slot retains
  */
@@ -315,7 +307,7 @@ stopped_hint(const Status *status, int64 kept)
 }
 
 /*
- * Read the position that the worker has stored in the table change_feed.
+ * Read from the table change_feed the WAL position that the worker has stored.
  * Returns false if there is none, or the table cannot be read.
  */
 static bool
@@ -333,12 +325,11 @@ read_position(AppliedPosition *position)
 
 /*
  * Set applied_lsn and lag_time for a stopped worker of this database. lag_time
- * is how long the views have not been updated.
+ * is the time since the views last showed all WAL.
  *
- * caught_up: when the views last showed all WAL, in the time of
- * clock_elapsed(). 0 if no worker has run since the server started. In this
- * case lag_time is computed from the time at which the worker stored its
- * position.
+ * caught_up: the value of clock_elapsed() when the views last showed all WAL;
+ * 0 if no worker has run since the server started. If caught_up is 0, lag_time
+ * is the time since the worker stored its position.
  */
 static void
 status_since(Status *status, int64 caught_up)
@@ -356,10 +347,10 @@ status_since(Status *status, int64 caught_up)
 }
 
 /*
- * Set the columns for a stopped worker. The hint has the amount of WAL that
- * the slot retains.
+ * Set the columns for a stopped worker.
  *
- * caught_up: see status_since()
+ * caught_up: the value of clock_elapsed() when the views last showed all WAL;
+ * 0 if no worker has run since the server started
  */
 static void
 status_stopped(Status *status, int64 caught_up)
@@ -374,8 +365,8 @@ status_stopped(Status *status, int64 caught_up)
 }
 
 /*
- * Return whether the table view_state says that the worker is disabled,
- * because stop_worker() was called. Returns false if the table cannot be read.
+ * Return whether stop_worker() has disabled the worker in the table
+ * view_state. Returns false if the table cannot be read.
  */
 static bool
 stopped_by_row(void)
@@ -389,10 +380,10 @@ stopped_by_row(void)
 }
 
 /*
- * Return whether the worker is stopped. If the worker has not started yet,
- * return whether stop_worker() has disabled it in view_state.
+ * Return whether the worker is stopped. Before the worker has started, the
+ * table view_state tells this.
  *
- * entry: a copy of the worker's entry, or NULL if the database has none
+ * entry: a copy of the worker's WorkerEntry, or NULL if the database has none
  */
 static bool
 is_stopped(const WorkerEntry *entry)
@@ -406,7 +397,7 @@ is_stopped(const WorkerEntry *entry)
 /*
  * Set the columns for a worker that waits for a free background worker slot.
  *
- * noticed_at: when the launcher last found none
+ * noticed_at: when the launcher last found no free slot
  */
 static void
 status_no_process(Status *status, TimestampTz noticed_at)
@@ -416,12 +407,6 @@ status_no_process(Status *status, TimestampTz noticed_at)
 	status_text(status, STATUS_HINT, NO_PROCESS_HINT);
 }
 
-/*
- * Set the columns for a server on which no worker can run.
- *
- * why: the reason
- * hint: what the user can do about it
- */
 static void
 status_disabled(Status *status, const char *why, const char *hint)
 {
@@ -432,8 +417,8 @@ status_disabled(Status *status, const char *why, const char *hint)
 }
 
 /*
- * Set the columns for a standby. Its views show what those of the primary
- * showed at the WAL position that the standby has replayed.
+ * Set the columns for a standby. The views of a standby are those of the
+ * primary at the WAL position that the standby has replayed.
  */
 static void
 status_standby(Status *status)
@@ -449,8 +434,7 @@ status_standby(Status *status)
 
 /*
  * Return the hint for a server that does not preload the library. If a slot
- * exists, it retains WAL, and no worker will drop it, so the hint also tells
- * how to drop it.
+ * exists, the slot retains WAL, and the hint also says how to drop the slot.
  */
 static const char *
 preload_hint(const Status *status)
@@ -482,7 +466,6 @@ status_of_server(Status *status)
 	return true;
 }
 
-/* Set the columns for the worker of this database. */
 static void
 status_here(Status *status)
 {
@@ -515,8 +498,8 @@ status_here(Status *status)
 /*
  * Set the columns for the worker of another database, whose tables this
  * process cannot read. Returns false if it is not known whether that database
- * has containers: after a start of the server, the database's first worker has
- * yet to check this.
+ * has containers. After a start of the server, the worker of that database has
+ * to find this out first.
  */
 static bool
 status_elsewhere(Status *status)

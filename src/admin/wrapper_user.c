@@ -3,8 +3,9 @@
  *		The user for whom a wrapper acts.
  *
  * A wrapper is an SQL function that clients of a site call in place of a
- * request. It does not have the request's argument that names the acting user.
- * The wrapper passes the result of current_user_id() as this argument.
+ * request. The request has an argument that names the acting user, and the
+ * wrapper does not. The wrapper passes the result of current_user_id() as this
+ * argument.
  *
  * Runs in backends and parallel workers.
  */
@@ -23,8 +24,8 @@ SQL_FUNCTION(current_user_id);
 
 /*
  * blogstore.current_user_id(required): return the value of the setting
- * blogstore.current_user_id, which only superusers and roles with the right to
- * set it can change (PGC_SUSET).
+ * blogstore.current_user_id. Only superusers, and roles with the right to set
+ * this setting, can change it (PGC_SUSET).
  *
  * Returns null if the setting is empty and "required" is false. Errors: 42501
  * if the setting is empty and "required" is true; 22004 if "required" is null;
