@@ -1,22 +1,21 @@
 /*
  * told_posts.c
- *		Records in which round of the worker's main loop the change feed last
- *		reported a change to a post. verify() reads this to find out whether
- *		the worker still has changes of a post to apply
- *		(admin/verify_settled.c).
+ *		Records in which round the change feed last reported a change of a
+ *		post. A round is one pass of the worker's main loop. verify() reads
+ *		these records, to find out whether the worker still has to apply
+ *		changes of a post (admin/verify_settled.c).
  *
- * The rounds are numbered. Functions and fields call such a number a turn. An
- * array has TOLD_PLACES of these numbers. A hash of the post_id chooses the
- * element. Posts with the same hash share an element, which has the latest
- * round of all of them. So the recorded round may be too late for a post, but
- * never too early.
+ * The rounds are numbered. Identifiers call the number of a round a turn.
+ * ToldPosts.post is an array of TOLD_PLACES such numbers, and a hash of the
+ * post_id selects the element. Posts with the same hash share an element. So
+ * the round recorded for a post may be too late, but never too early.
  *
- * The worker records a post in the round that decodes a change of the post. If
- * the transaction of the change is held back (held_back.c), the worker records
- * the post a second time in the round that releases the transaction.
+ * The worker records a post when it decodes a change of the post. If the
+ * transaction is held back until other processes see its commit (held_back.c),
+ * the worker records the post again when it releases the transaction.
  *
- * The data are in shared memory. Only the worker writes them; any process
- * reads them without a lock.
+ * The data are in shared memory. The worker writes them, and after a failed
+ * start the launcher does. Readers take no lock.
  */
 #include "postgres.h"
 
@@ -43,9 +42,8 @@ place_of(const pg_uuid_t *post_id)
 }
 
 /*
- * Begin a round of the worker's main loop, and return its number. After a
- * worker has exited, the next worker of the database continues the numbering.
- * It starts from 0 only when the server is restarted.
+ * Begin a round, and return its number. A new worker of the database continues
+ * the numbers of the previous one.
  */
 uint64
 told_begin_turn(ToldPosts *told)
@@ -54,8 +52,7 @@ told_begin_turn(ToldPosts *told)
 }
 
 /*
- * Record that the change feed has reported this change in the current round of
- * the worker's main loop.
+ * Record that the change feed has reported this change in the current round.
  */
 void
 told_change(ToldPosts *told, const Change *change)
@@ -73,8 +70,8 @@ told_change(ToldPosts *told, const Change *change)
 }
 
 /*
- * Record that the current round of the worker's main loop has decoded all WAL
- * that was flushed before the round began.
+ * Record that the current round has decoded all WAL that was flushed before
+ * the round began.
  */
 void
 told_complete_turn(ToldPosts *told)
@@ -84,9 +81,8 @@ told_complete_turn(ToldPosts *told)
 }
 
 /*
- * Record that the current round of the worker's main loop has ended. Also
- * called when a worker exits. If readers may not use the views now, the worker
- * does not let them do so before the next told_begin_turn() (see
+ * Record that the current round has ended. Also called when a worker exits. If
+ * a round lets readers use the views, it does so before this call (see
  * posts_shown()).
  */
 void
@@ -97,10 +93,8 @@ told_end_turn(ToldPosts *told)
 }
 
 /*
- * Record that the views show all changes that were reported up to a round of
- * the worker's main loop. Snapshots taken from now on see these views.
- *
- * turn: the number of that round.
+ * Record that the views show all changes reported in rounds up to the number
+ * "turn". Snapshots taken from now on see these changes.
  */
 void
 told_applied(ToldPosts *told, uint64 turn)
@@ -110,9 +104,9 @@ told_applied(ToldPosts *told, uint64 turn)
 }
 
 /*
- * Return whether the change feed has reported a change to a post after the
- * round with the number "turn". The result may also be true because another
- * post has the same hash value.
+ * Return whether the change feed has reported a change of a post in a round
+ * after the number "turn". May return true for an unchanged post, because
+ * posts with the same hash share an element.
  */
 bool
 told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
@@ -121,8 +115,9 @@ told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 }
 
 /*
- * Return whether, after the round with the number "turn", the change feed has
- * reported a change that can add, remove or move a post in a list.
+ * Return whether the change feed has reported a change of a list of posts in a
+ * round after the number "turn". Such a change can add, remove or move a post
+ * in a list.
  */
 bool
 told_list_since(ToldPosts *told, uint64 turn)

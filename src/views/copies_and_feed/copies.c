@@ -3,8 +3,8 @@
  *		The copies of each user's posts, in short form, in the container users.
  *
  * copies_refresh() compares copies with their posts, and writes the copies
- * that differ. copies_put() writes the copy of a post that is on another node
- * of a cluster. That node has sent the post.
+ * that differ. On a cluster, another node sends posts of its own to this node.
+ * copies_put() writes the copies of these posts.
  *
  * Runs in the worker, and in a backend for repair(). The caller has called
  * views_lock().
@@ -27,10 +27,7 @@ typedef struct PlacedKey
 	PostKey		key;
 } PlacedKey;
 
-/*
- * Compare two keys for sorting: by partition, so that each leaf is opened
- * once, then by key.
- */
+/* Compare by partition first, so that each leaf is opened once. */
 static int
 placed_compare(const void *a, const void *b)
 {
@@ -61,9 +58,8 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 }
 
 /*
- * Read the post that a key identifies, and add up its deltas, so that *post
- * has the current counts. Returns false if no post has the post_id, user_id
- * and date of the key.
+ * Read a post with its current counts into *post. Returns false if the post
+ * was deleted, or its author or date is not that of the key.
  */
 static bool
 get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
@@ -77,8 +73,8 @@ get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Set *key to the key of a post's copy. The author and date in the key are
- * read from the post. Returns false if the post does not exist.
+ * Read the key of a post's copy from the post. Returns false if the post does
+ * not exist.
  */
 bool
 copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
@@ -95,13 +91,11 @@ copies_key(ManyPosts *many, const pg_uuid_t *post_id, PostKey *key)
 }
 
 /*
- * Update or delete the copy that a scan has found.
+ * Update or delete the copy that a scan has found. If another session has
+ * locked or changed the copy, waits for the end of that session's transaction.
  *
  * wanted: the new contents of the copy; NULL to delete the copy
  * place: the key of the copy, one Datum for each index column
- *
- * If another session has locked or changed the copy, waits for the end of that
- * session's transaction, and then finds the copy again by its key.
  */
 static void
 change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
@@ -115,9 +109,9 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 	if (result == ITEM_OK)
 		return;
 	/*
-	 * This happens only if another session writes to the table directly.
-	 * Functions of blogstore that write copies hold views_lock(), and so
-	 * cannot run at the same time.
+	 * Another session has locked or changed the copy. That session has written
+	 * to the table directly: functions of blogstore hold views_lock() when
+	 * they write copies.
 	 */
 	result = item_writer_lock(writer, place, 3, LockTupleExclusive,
 							  LockWaitBlock, &locked);
@@ -134,12 +128,12 @@ typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
 	ItemWriter *writer;
-	ItemScan   *scan;			/* scan of the open leaf, restarted for each
-								 * copy; NULL before the first copy */
+	ItemScan   *scan;			/* scan of the open leaf; each copy takes a
+								 * rescan. NULL before the first copy */
 
 	/*
-	 * Memory context in which the scan is started and restarted. It lives
-	 * longer than the memory context that is reset after each copy.
+	 * Memory context of the scan. It lives longer than the memory context that
+	 * is reset after each copy.
 	 */
 	MemoryContext context;
 } CopiesOfLeaf;
@@ -155,12 +149,6 @@ copies_close(CopiesOfLeaf *copies)
 	copies->writer = NULL;
 }
 
-/*
- * Find the copy with a given key in the open leaf. Returns false if there is
- * no such copy.
- *
- * place: the key, one Datum for each index column.
- */
 static bool
 find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 {
@@ -177,11 +165,10 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 }
 
 /*
- * Make the copy with a given key equal to "post", which is in short form. If
- * the copy is equal already, nothing is written. If post is NULL, the copy is
- * deleted.
+ * Make the copy with the key "place" equal to "post", which is in short form.
+ * If "post" is NULL, delete the copy.
  *
- * place: the key, one Datum for each index column.
+ * place: the key, one Datum for each index column
  */
 static void
 put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
@@ -195,10 +182,6 @@ put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 		change_copy(copies->writer, copies->scan, place, post);
 }
 
-/*
- * Make the copy with a given key equal to its post: insert, update or delete
- * the copy.
- */
 static void
 copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 {
@@ -216,9 +199,10 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 }
 
 /*
- * Make the copy with a given key equal to a post in short form, which another
- * node has sent. If post is NULL, delete the copy. Locks: RowExclusiveLock on
- * the leaf; a row lock on the copy, as UPDATE or DELETE takes it.
+ * Make the copy with a given key equal to "post". Another node has sent this
+ * post in short form. If "post" is NULL, delete the copy. Locks:
+ * RowExclusiveLock on the leaf; a row lock on the copy, as UPDATE or DELETE
+ * takes it.
  */
 void
 copies_put(const PostKey *key, const BlogItem *post)
@@ -251,10 +235,9 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
 }
 
 /*
- * Refresh the copies with n keys. The keys are sorted by partition, so that
- * each leaf is opened once.
+ * Refresh the copies with n keys. The caller has sorted the keys by partition.
  *
- * per_key: memory context that is reset after each key.
+ * per_key: memory context that is reset after each key
  */
 static void
 refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)

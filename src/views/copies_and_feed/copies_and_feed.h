@@ -4,15 +4,14 @@
  *		container feed. A user's posts are listed from the copies, and the
  *		newest posts of all users from the feed.
  *
- * To refresh a copy means to make it equal to the current state of its post.
- * The result is the same if a copy is refreshed twice, late or in another
- * order. So the worker need not remember which changes it has applied.
+ * To refresh a copy means to make it equal to the current state of its post. A
+ * refresh can be repeated, or come late, without harm. So the worker need not
+ * remember which changes it has applied.
  *
- * A process that writes a view first takes the views' lock (views_lock()),
- * which it holds until its transaction ends. These processes are the worker
- * and backends in repair(), hide_post() and create_user(). If an earlier user
- * with the same id is still being deleted, create_user() deletes the copies of
- * the earlier user's posts (model/user_changes/user_deletion.c).
+ * A process that writes a view calls views_lock() first, and holds this lock
+ * until its transaction ends. The worker, repair(), hide_post() and
+ * create_user() write views. create_user() does so if an earlier user with the
+ * same id is still being deleted (model/user_changes/user_deletion.c).
  */
 #ifndef BLOGSTORE_COPIES_AND_FEED_H
 #define BLOGSTORE_COPIES_AND_FEED_H

@@ -3,12 +3,11 @@
  *		Rebuilds the copies of posts in the container users: makes every copy
  *		equal to its post. Each transaction handles one chunk of keys.
  *
- * A chunk reads posts and copies side by side, both in the order (user_id,
- * creation_date, id), and with one snapshot. A copy that equals its post is
- * skipped; usually nearly all are. Missing copies are collected, and then
- * inserted in bulk, in key order for each leaf. A copy that differs from its
- * post, has no post, or is being changed by another transaction is refreshed
- * individually (copies.c).
+ * A chunk scans posts and copies with one snapshot, both in the order
+ * (user_id, creation_date, id). Most copies equal their posts and are skipped.
+ * Missing copies are collected and inserted in bulk, leaf by leaf. Other
+ * copies are refreshed individually (copies.c): those that differ, that have
+ * no post, or that another transaction is changing.
  *
  * If a post changes after the snapshot was taken, the change feed reports the
  * post, and the worker then refreshes the copy of the post.
@@ -30,24 +29,24 @@
 #include "utils/snapmgr.h"
 
 /*
- * A chunk has at most KEYS_PER_PARTITION keys for each partition of posts. The
- * cost of opening all partitions is small compared to that of reading these
- * keys. In all, a chunk has at most MAX_KEYS keys, because the worker applies
- * no changes of posts during a chunk.
+ * Limits on the keys of a chunk: KEYS_PER_PARTITION for each partition of
+ * posts, MAX_KEYS in all. Reading this many keys takes much longer than
+ * opening the partitions. MAX_KEYS is limited because the worker applies no
+ * changes of posts during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
 
 /*
- * A chunk ends early when title and content of its missing copies have reached
- * this size, in bytes.
+ * A chunk ends early when the titles and contents of its missing copies have
+ * this many bytes.
  */
 #define MAX_TEXT (4 * 1024 * 1024)
 
 typedef struct MissingCopy
 {
 	int			partition;
-	int			place;			/* index of this copy in CopiesBuild.item */
+	int			place;			/* index of the copy in CopiesBuild.item */
 } MissingCopy;
 
 /* What one call of copies_build() has found. */
@@ -58,21 +57,17 @@ typedef struct CopiesBuild
 	ManyPosts  *many;
 	MemoryContext gathered;		/* memory context of the items in "item" */
 	BlogItem   *item;			/* the missing copies, in key order */
-	MissingCopy *missing;		/* one element for each copy in "item";
-								 * build_write() sorts them by partition */
+	MissingCopy *missing;		/* the partition of each copy in "item";
+								 * build_write() sorts by it */
 	int			n_missing;
 	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */
 	int			n_differing;
-	PostKey    *alone;			/* keys of copies without a post on this
-								 * node */
+	PostKey    *alone;			/* keys of copies whose posts do not exist on
+								 * this node */
 	int			n_alone;
 } CopiesBuild;
 
-/*
- * Compare two items, each a post or a copy, by the key of copies: user_id,
- * creation_date, id.
- */
 static int
 copies_order(const BlogItem *a, const BlogItem *b)
 {
@@ -97,10 +92,6 @@ key_of(PostKey *key, const BlogItem *item)
 	key->creation_date = item_date(item);
 }
 
-/*
- * Set *place to the position just after a post or copy, in the order (user_id,
- * creation_date, id).
- */
 static void
 place_of(ItemPlace *place, const BlogItem *item)
 {
@@ -111,10 +102,10 @@ place_of(ItemPlace *place, const BlogItem *item)
 }
 
 /*
- * Begin a scan of posts (CONTAINER_POSTS) or copies (CONTAINER_USERS), in the
- * order (user_id, creation_date, id), after "place".
+ * Begin a scan of posts (CONTAINER_POSTS) or copies (CONTAINER_USERS) after
+ * "place", in the order of copies_order().
  *
- * limit: the caller reads at most this many items.
+ * limit: the caller reads at most this many items
  */
 static MergedScan *
 begin_list(Container container, const ItemPlace *place, int limit)
@@ -122,8 +113,9 @@ begin_list(Container container, const ItemPlace *place, int limit)
 	bool		posts = container == CONTAINER_POSTS;
 
 	/*
-	 * With "identity", a NULL in a column such as "title" of a copy raises no
-	 * error. look_at_post() then finds that the copy differs from its post.
+	 * A copy with NULL in a required column raises no error, because of the
+	 * flag "identity". look_at_post() then finds that the copy differs from
+	 * its post.
 	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
@@ -148,17 +140,12 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 	build->copies = begin_list(CONTAINER_USERS, place, limit);
 }
 
-/*
- * Add the key of a post or copy to the list of copies that are refreshed
- * individually.
- */
 static void
 add_differing(CopiesBuild *build, const BlogItem *item)
 {
 	key_of(&build->differing[build->n_differing++], item);
 }
 
-/* Add a post, which is in short form, to the missing copies. */
 static void
 add_missing(CopiesBuild *build, const BlogItem *post)
 {
@@ -169,9 +156,9 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	if (partition == NO_PARTITION)
 	{
 		/*
-		 * Refresh the copy individually instead. On a cluster, this refresh
-		 * sends the copy to the node that has the partition. If no node has
-		 * the partition, the refresh raises an error.
+		 * This node does not have the partition. On a cluster, an individual
+		 * refresh sends the copy to the node that has it. If no node has the
+		 * partition, that refresh raises an error.
 		 */
 		add_differing(build, post);
 		return;
@@ -188,12 +175,14 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 }
 
 /*
- * Compare a post with its copy (NULL if there is none). If the copy is missing
- * or differs, add it to the copies that the chunk will write.
+ * Compare a post with its copy. A missing or different copy is noted for
+ * build_write().
  *
- * In a post, id and post_id are equal, unless the owner has written to the
- * table directly. If id and post_id differ, the copy is refreshed
- * individually.
+ * there: the post
+ * copy: NULL if there is no copy
+ *
+ * If id and post_id of the post differ, the owner has written to the table
+ * directly. The copy is then refreshed individually.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -215,9 +204,9 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 }
 
 /*
- * Compare the post and the copy that have the next key, and move *place past
- * that key. Returns false if there is no next key. If there is a post, adds 2
- * to *done, for the post and its copy. Otherwise adds 1, for the copy.
+ * Compare the post and the copy with the next key, and move *place past this
+ * key. Returns false if no key is left. If the key has a post, adds 2 items to
+ * *done: the post and its copy. If the key has only a copy, adds 1.
  */
 static bool
 look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
@@ -235,9 +224,9 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		key_of(&build->alone[build->n_alone++], copy);
 
 	/*
-	 * If another transaction is changing the copy, wait until this transaction
-	 * has ended. The scan may have read the old version of the copy, so the
-	 * copy is refreshed individually.
+	 * If another transaction is changing the copy, wait for the end of that
+	 * transaction. The scan may have read the old version of the copy, so
+	 * refresh the copy individually.
 	 */
 	else if (order == 0 && item_scan_await_free(merged_scan_source(build->copies)))
 		add_differing(build, copy);
@@ -250,7 +239,6 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	return true;
 }
 
-/* End the scans of a chunk. build_write() then writes the copies. */
 static void
 build_read(CopiesBuild *build)
 {
@@ -260,8 +248,8 @@ build_read(CopiesBuild *build)
 }
 
 /*
- * Compare two missing copies for sorting: by partition, then by key.
- * CopiesBuild.item is in key order, so "place" stands for the key.
+ * The index "place" orders copies by key, because CopiesBuild.item is in key
+ * order.
  */
 static int
 compare_missing(const void *a, const void *b)
@@ -284,12 +272,6 @@ write_missing(CopiesBuild *build)
 	bulk_insert_end(bulk);
 }
 
-/*
- * Write what a chunk has found: refresh copies, and insert the missing ones.
- *
- * differing: function that refreshes the copies that differ from their posts
- * alone: function that refreshes the copies without a post on this node
- */
 static void
 build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
 {
@@ -312,11 +294,11 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Do the work of copies_build(), with the given functions for the copies that
- * are refreshed individually.
+ * Do the work of copies_build(), with functions of the caller for the copies
+ * that are refreshed individually.
  *
- * differing: refreshes copies whose post is on this node
- * alone: refreshes copies without a post on this node
+ * differing: refreshes copies whose posts are on this node
+ * alone: refreshes copies whose posts do not exist on this node
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
@@ -348,9 +330,9 @@ copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
 
 /*
  * Make the copies of one chunk equal to their posts, with the active snapshot.
- * The chunk begins after *place, and *place is then set to its end. Returns
- * true if no keys are left. Adds the number of items that were read or
- * inserted to *done.
+ * The chunk begins after *place. Sets *place to the end of the chunk, and
+ * returns true if no keys are left. Adds the number of items read or inserted
+ * to *done.
  */
 bool
 copies_build(ItemPlace *place, int64 *done)

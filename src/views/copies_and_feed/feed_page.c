@@ -1,8 +1,7 @@
 /*
  * feed_page.c
- *		Tells how far back the feed reaches. The feed holds only the newest
- *		posts. So before a query reads only the feed, it asks these functions
- *		whether all posts that it may return are in the feed.
+ *		Decides whether a query can be answered from the feed, which holds only
+ *		the newest posts.
  *
  * Runs in backends.
  */
@@ -28,8 +27,8 @@ feed_is_whole(void)
 }
 
 /*
- * Return whether the oldest row of the feed is at "place" (a creation date and
- * an id) or older. If so, the feed holds all posts that are newer than
+ * Return whether the feed holds all posts that are newer than "place" (a
+ * creation date and an id). So it does if its oldest row is not newer than
  * "place".
  */
 bool

@@ -2,14 +2,12 @@
  * hide_from_views.c
  *		Removes a post from the views in the transaction that hides the post.
  *
- * A hidden post must not be shown after the commit of hide_post(), but the
- * worker updates the views only some time after a commit. So hide_post()
- * updates the views itself. When a post is shown again, the worker updates the
- * views.
+ * A hidden post must not be shown after the commit of hide_post(). The worker
+ * would update the views too late, so hide_post() updates them itself. When a
+ * post is no longer hidden, the worker updates the views.
  *
- * The caller's transaction keeps the views' lock (views_lock()) until it ends.
- * Otherwise the worker, which may have read the post before it was hidden,
- * could write the old state to the views.
+ * The caller's transaction holds views_lock() until it ends. Without this
+ * lock, the worker could write an older state of the post to the views.
  *
  * Runs in backends, as the containers' owner.
  */
@@ -63,14 +61,13 @@ delete_from_feed(const BlogItem *post)
 }
 
 /*
- * Remove a post from the views, in the transaction that hides the post. The
- * caller has locked the post's row.
+ * Remove a post from the views. The caller has locked the post's row.
  *
- * Changes the latest versions of the rows, even under REPEATABLE READ and
- * SERIALIZABLE, where the transaction's snapshot may not see them.
+ * Changes the latest versions of the rows, even if the snapshot of a
+ * REPEATABLE READ or SERIALIZABLE transaction does not see them.
  *
  * Locks: views_lock(); row locks on the copy (FOR NO KEY UPDATE) and on the
- * row of the feed (FOR UPDATE). Waits for all of them.
+ * row of the feed (FOR UPDATE). Waits for these locks.
  */
 void
 views_hide(const BlogItem *post)
@@ -80,11 +77,11 @@ views_hide(const BlogItem *post)
 
 	views_lock();
 	cluster = cluster_calls();
-	/* If another node has the copy, the worker of that node updates it. */
+	/* A copy on another node is updated by the worker of that node. */
 	here = cluster == NULL || cluster->hold_copies(item_uuid(post, PROP_USER_ID));
 	/*
-	 * Take a snapshot after the wait in views_lock(), so that it sees the rows
-	 * that the last holder of this lock has written.
+	 * Take the snapshot after the wait in views_lock(). The snapshot then sees
+	 * the rows that the previous holder of the lock has written.
 	 */
 	PushActiveSnapshot(GetLatestSnapshot());
 	if (here)

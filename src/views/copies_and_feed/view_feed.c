@@ -2,15 +2,16 @@
  * view_feed.c
  *		The container feed: the newest posts of all users, in short form.
  *
- * A refresh compares the rows that the feed should have ("wanted") with the
- * rows that it has ("there"), and writes the differences. If posts were only
- * created or edited, "wanted" is computed from "there" and these posts. If a
- * post was deleted, hidden or given another date, "wanted" is read from the
- * container posts, because another post may take the place of its row.
+ * A refresh compares the rows that the feed has ("there") with the rows that
+ * it should have ("wanted"), and writes the differences. If posts were only
+ * created or edited, the wanted rows are computed from the feed and these
+ * posts. If a post was deleted, hidden or given another date, another post may
+ * have to move into the feed. The wanted rows are then read from the container
+ * posts.
  *
- * On a cluster, the feed also has posts of other nodes. The worker of each
- * node computes only the rows of its own node's posts, and cluster/ sends
- * these rows to the feeds of all nodes.
+ * On a cluster, the feed of each node has the posts of all nodes. The worker
+ * of a node computes the rows of its own node's posts. cluster/ sends these
+ * rows to all nodes.
  *
  * Runs in the worker, and in a backend for repair(). The caller has called
  * views_lock().
@@ -28,10 +29,7 @@
 
 #include "utils/snapmgr.h"
 
-/*
- * Compare two rows of the feed by (creation_date, id), for sorting the newest
- * first.
- */
+/* Compare two rows of the feed by (creation_date, id), newest first. */
 static int
 compare_place(const BlogItem *a, const BlogItem *b)
 {
@@ -74,10 +72,9 @@ list_add(FeedList *list, const BlogItem *row)
 }
 
 /*
- * Read the rows of the feed, newest first, into *there.
+ * Read rows of the feed, newest first, into *there.
  *
- * mine: function that returns whether to read the row of a post; NULL to read
- * all rows.
+ * mine: returns whether to read the row of a post; NULL to read all rows
  */
 void
 feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
@@ -135,10 +132,6 @@ feed_row_current(const BlogItem *row, const BlogItem *post)
 	return true;
 }
 
-/*
- * Lock a row of the feed (FOR UPDATE). Returns false if the row does not exist
- * any more.
- */
 static bool
 lock_row(ItemWriter *writer, const BlogItem *row)
 {
@@ -165,8 +158,8 @@ change_row(ItemWriter *writer, const FeedRow *row)
 
 /*
  * Return an array of *n changes that turn the rows "there" of the feed into
- * the rows "wanted". If the date of a post has changed, its old and its new
- * row have the same primary key. So the deletions come first.
+ * the rows "wanted". Deletions come first: if the date of a post has changed,
+ * its old and its new row have the same primary key.
  */
 FeedRow *
 feed_differences(const FeedList *there, const FeedList *wanted, int *n)
@@ -199,8 +192,8 @@ feed_differences(const FeedList *there, const FeedList *wanted, int *n)
  * Write n changes to the feed. Locks: RowExclusiveLock on the leaf; row locks
  * (FOR UPDATE) on the rows that are updated or deleted.
  *
- * whole: whether, after these changes, the feed has all posts that are not
- * hidden. The function stores this in the table view_state.
+ * whole: whether the feed then has all posts that are not hidden; stored in
+ * the table view_state
  */
 void
 feed_write(const FeedRow *row, int n, bool whole)
@@ -245,10 +238,9 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
  * Put the current state of a post into the list of wanted rows: in place of
  * the post's old row, or at the end.
  *
- * Returns false if the feed has a row of the post, but the post was deleted or
- * hidden, or its date has changed. Another post may then have to take the
- * place of this row. That post is not in the feed, so the caller reads the
- * container posts.
+ * Returns false if the post has a row in the feed, but was deleted, hidden or
+ * given another date. Another post may then have to move into the feed, so the
+ * caller reads the container posts.
  */
 static bool
 take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
@@ -273,9 +265,9 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 }
 
 /*
- * Compute the wanted rows from the rows "there" of the feed and from n changed
- * posts. Returns false if that is impossible, or if it is faster to read the
- * wanted rows from the container posts.
+ * Compute the wanted rows from the rows "there" of the feed and n changed
+ * posts. Returns false if the caller has to read the container posts:
+ * take_post() has failed, or too many posts have changed.
  */
 static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -303,8 +295,7 @@ take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
  * Set *wanted to the rows that the feed should have after n posts have
  * changed.
  *
- * there: the rows of the feed, which was up to date before these posts
- * changed.
+ * there: the rows of the feed, up to date before these changes
  */
 void
 feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
@@ -315,8 +306,8 @@ feed_follow(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)
 }
 
 /*
- * Return true if the feed stays as it is although n posts have changed: it is
- * full, and all of these posts are older than its oldest row.
+ * Return true if n changed posts do not concern the feed: the feed is full,
+ * and these posts are older than all of its rows.
  */
 static bool
 feed_untouched(const PostKey *keys, int n)

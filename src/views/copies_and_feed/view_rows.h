@@ -1,8 +1,8 @@
 /*
  * view_rows.h
- *		Declarations for the files of views/copies_and_feed/, and for cluster/,
- *		which computes rows of the views with these functions and sends them to
- *		other nodes.
+ *		Declarations for views/copies_and_feed/ and cluster/. On a cluster,
+ *		cluster/ computes rows of the views with these functions, and sends the
+ *		rows to other nodes.
  */
 #ifndef BLOGSTORE_VIEW_ROWS_H
 #define BLOGSTORE_VIEW_ROWS_H

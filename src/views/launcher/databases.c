@@ -17,7 +17,6 @@
 #include "catalog/pg_database.h"
 #include "utils/snapmgr.h"
 
-/* Return a list of all databases of the server, as Database structs. */
 List *
 list_databases(void)
 {
@@ -52,10 +51,6 @@ list_databases(void)
 	return result;
 }
 
-/*
- * Return the database with the given OID from a list of list_databases(), or
- * NULL if it is not in the list.
- */
 const Database *
 find_database(List *databases, Oid oid)
 {

@@ -1,31 +1,30 @@
 /*
  * ddl_hook.c
- *		ProcessUtility hook. It ends the worker of a database before commands
- *		that fail while the database has sessions, and starts a worker after
- *		DDL that may have changed whether the database needs one.
+ *		ProcessUtility hook. Before a command that needs a database without
+ *		sessions, the hook ends the worker of that database. After DDL that may
+ *		have changed whether a database needs a worker, it starts one.
  *
- * DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE, and CREATE DATABASE
- * with the database as its template fail while a session is connected to the
- * database. DROP DATABASE also fails while a slot of the database is active.
- * So before such a command the hook ends the worker, and keeps the launcher
- * from starting another one during the command. Afterwards the launcher may
- * start a worker, if the database still exists.
+ * These commands fail while a session is connected to the database: DROP
+ * DATABASE, ALTER DATABASE RENAME, ALTER DATABASE SET TABLESPACE, and CREATE
+ * DATABASE that copies the database. DROP DATABASE also fails while a slot of
+ * the database is active. So the hook ends the worker, and keeps the launcher
+ * from starting another one during the command.
  *
  * A user who may not run the command must not be able to end the worker. So
- * the hook makes the server's own checks of the command in advance
- * (dbcommands.c). It reads the command's options with defGetString(), as the
- * server does, because the grammar allows values of any type.
+ * the hook first makes the same checks as the server (dbcommands.c). It reads
+ * options with defGetString(), as the server does, because the grammar allows
+ * values of any type.
  *
- * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, a worker is started.
- * A worker that finds it is not needed drops its slot and exits. A worker is
- * also started after COMMIT PREPARED, if the prepared transaction contained
- * such a command, start_worker() or create_containers(). COMMIT PREPARED also
- * wakes the worker, because it may commit items.
+ * After CREATE EXTENSION, DROP EXTENSION and DROP SCHEMA, the hook starts a
+ * worker. A worker that is not needed drops its slot and exits. The hook also
+ * starts a worker after COMMIT PREPARED of a transaction that contained such a
+ * command, start_worker() or create_containers(). COMMIT PREPARED also wakes a
+ * running worker, because it may commit items.
  *
- * The hook also rejects statements that triggers and other code of the
- * containers' owner must not run (guard_check_statement()).
+ * The hook also rejects statements that attached code must not run
+ * (guard_check_statement()).
  *
- * Runs in backends; in the worker for statements of the owner's code.
+ * Runs in backends, and in the worker for statements of attached code.
  */
 #include "postgres.h"
 
@@ -51,9 +50,9 @@
 static ProcessUtility_hook_type previous_utility_hook = NULL;
 
 /*
- * Keep the launcher from starting the worker of a database, until
+ * Keep the launcher from starting the worker of a database until
  * release_worker(). Returns the database's entry in shared memory, or NULL if
- * the database has none.
+ * it has none.
  */
 static pg_noinline WorkerEntry *
 hold_worker(Oid dbid)
@@ -94,7 +93,7 @@ database_dropped(WorkerEntry *entry)
 }
 
 /* ------------------------------------------------------------------------
- * Which database must be without sessions, and may the user run the command
+ * Which database a command needs without sessions
  * ------------------------------------------------------------------------ */
 
 static bool
@@ -141,9 +140,8 @@ own_database(const char *name)
 }
 
 /*
- * Return the option of a statement that has the given name. Returns NULL if
- * the statement does not have this option, or has it twice, so that the
- * command will fail.
+ * Return the option with the given name. Returns NULL if the option is
+ * missing, or given twice. The server rejects an option that is given twice.
  */
 static DefElem *
 statement_option(List *options, const char *name)
@@ -207,12 +205,10 @@ database_moved(const AlterDatabaseStmt *stmt)
 
 /*
  * Return the OID of the database that must have no sessions while a command
- * runs. Returns InvalidOid if there is no such database or the command will
- * fail.
+ * runs. Returns InvalidOid if there is none, or if the command will fail.
  *
- * The commands are DROP DATABASE, ALTER DATABASE RENAME or SET TABLESPACE, and
- * CREATE DATABASE with a template. Only RENAME may run in a transaction block,
- * and only CREATE DATABASE may name the database of its own session.
+ * In a transaction block, all of these commands fail except RENAME. On the
+ * current database, all fail except CREATE DATABASE.
  */
 static pg_noinline Oid
 database_needed(Node *stmt, ProcessUtilityContext context)
@@ -240,14 +236,6 @@ database_needed(Node *stmt, ProcessUtilityContext context)
 	return dbid == MyDatabaseId ? InvalidOid : dbid;
 }
 
-/* ------------------------------------------------------------------------
- * The hook
- * ------------------------------------------------------------------------ */
-
-/*
- * Return whether a list of names contains "blogstore", which is the name of
- * the extension and of its schema.
- */
 static bool
 names_blogstore(List *objects)
 {
@@ -296,7 +284,7 @@ commits_prepared(Node *stmt)
 	pstmt, query, read_only_tree, context, params, query_env, dest, qc
 
 /*
- * The hook: end the worker of the database that must have no sessions, run the
+ * The hook: end the worker of a database that must have no sessions, run the
  * statement, and let the launcher start the worker again.
  *
  * hold_worker() and database_needed() are pg_noinline, because otherwise the
@@ -312,9 +300,9 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 	bool		prepared = commits_prepared(stmt);
 
 	/*
-	 * Whether another transaction, here the prepared one, holds the lock of
-	 * start_stop_lock(). After the commit, a worker then has to check whether
-	 * it is needed.
+	 * For COMMIT PREPARED: whether another transaction, usually the prepared
+	 * one, holds the lock of start_stop_lock(). After the commit, a worker
+	 * then checks whether it is needed.
 	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;
@@ -334,8 +322,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 			worker_look_on_commit();
 
 		/*
-		 * XactLastRecEnd is the end of the commit record of the prepared
-		 * transaction, the last WAL record of this session.
+		 * XactLastRecEnd is the end of the last WAL record of this session:
+		 * the commit record of the prepared transaction.
 		 */
 		if (prepared)
 			worker_wake(XactLastRecEnd);

@@ -3,13 +3,12 @@
  *		The blogstore launcher: starts one worker in each database with
  *		containers (blogstore's tables), and restarts workers that have ended.
  *
- * The postmaster starts the launcher after recovery, so on a standby it starts
- * the launcher after the promotion. The launcher first starts a worker in
- * every valid database that accepts connections and is not a template. A
- * worker that finds no containers exits. In this way, restored and upgraded
- * databases get a worker although they have no replication slot yet. Later, a
- * backend that finds containers without a worker creates an entry for its
- * database in shared memory, which makes the launcher start a worker.
+ * The postmaster starts the launcher when recovery ends; on a standby, after
+ * the promotion. The launcher first starts a worker in every valid database
+ * that accepts connections and is not a template. A worker that finds no
+ * containers exits. So restored and upgraded databases also get a worker.
+ * Later, a backend may find containers without a worker. It then creates an
+ * entry for its database in shared memory, and the launcher starts a worker.
  *
  * The launcher starts one worker at a time, so that many databases do not use
  * up all background worker slots at once. If a worker takes longer than
@@ -42,16 +41,14 @@
 #include "utils/timestamp.h"
 
 /*
- * Longest sleep of the launcher, in ms. At this interval, and when the
- * configuration is reloaded, the launcher looks for dropped databases and for
- * slots that no worker uses.
+ * Longest sleep of the launcher, in ms. The launcher also looks for dropped
+ * databases and for slots that no worker uses at this interval.
  */
 #define NAP_TIME 60000
 
 /*
  * How long, in ms, the launcher waits for a worker to start before it starts
- * the next worker. A worker that waits for a lock in its database takes
- * longer.
+ * the next one. A worker that waits for a lock takes longer to start.
  */
 #define START_TIME 3000
 
@@ -62,16 +59,15 @@ static TimestampTz begun[MAX_DATABASES];	/* when the worker of each entry
 											 * was last started */
 
 /*
- * Database whose worker found no free background worker slot, until
- * log_no_room() has logged that; otherwise InvalidOid.
+ * Database whose worker found no free background worker slot. InvalidOid if
+ * there is none, or log_no_room() has logged it.
  */
 static Oid	no_room = InvalidOid;
 static List *to_probe = NIL;	/* databases that existed when the launcher
 								 * started and that have no entry yet */
 
 /*
- * Fill in the struct by which the launcher or a worker is registered with the
- * postmaster.
+ * Set the fields that have the same values for the launcher and the workers.
  */
 static void
 describe(BackgroundWorker *process, const char *name, const char *entry_point)
@@ -99,11 +95,9 @@ launcher_register(void)
 }
 
 /*
- * Exit callback of the launcher: withdraw its latch from shared memory.
- *
- * Does not take launch_shared->lock, because this process may already hold it.
- * A backend that has just read the old pointer sets the latch of an ended
- * process, which does no harm.
+ * Exit callback of the launcher: remove its latch from shared memory. Takes no
+ * lock, because this process may already hold launch_shared->lock. A backend
+ * may still set the latch of the ended process, which does no harm.
  */
 static void
 launcher_detach(int code, Datum arg)
@@ -117,7 +111,6 @@ may_have_worker(const Database *database)
 	return database->accepts && !database->is_template;
 }
 
-/* Add all databases in which a worker may run to the list "to_probe". */
 static void
 probe_all(void)
 {
@@ -135,9 +128,8 @@ probe_all(void)
 }
 
 /*
- * Create an entry in state WANTED for each database in the list "to_probe",
- * and remove the database from the list. If all entries are taken, the rest of
- * the list is kept for the next call.
+ * Create an entry in state WANTED for each database in the list "to_probe".
+ * Databases for which no entry is free stay in the list.
  */
 static void
 want_probes(void)
@@ -153,8 +145,8 @@ want_probes(void)
 }
 
 /*
- * Free the entries of databases that were dropped, no longer accept
- * connections or became templates, unless a process still uses the entry.
+ * Free the entries of databases that were dropped, accept no connections any
+ * more, or became templates. Entries in use are kept.
  */
 static void
 forget_dropped(List *databases)
@@ -187,9 +179,7 @@ start_worker(int i)
 	BackgroundWorker worker;
 
 	describe(&worker, "blogstore worker", "blogstore_worker_main");
-	/*
-	 * Not the postmaster but the launcher restarts the worker, after a pause.
-	 */
+	/* The launcher restarts the worker after a pause, not the postmaster. */
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = Int32GetDatum(i);
 	worker.bgw_notify_pid = MyProcPid;
@@ -197,15 +187,16 @@ start_worker(int i)
 }
 
 /*
- * Start the worker of an entry, if the entry is in state WANTED and the pause
- * before a restart is over. The caller holds launch_shared->lock exclusively.
+ * Start the worker of an entry if its state is WANTED, the pause before a
+ * restart is over, and no other worker is starting. The caller holds
+ * launch_shared->lock exclusively.
  *
  * i: index of the entry
- * *starting: whether any worker is starting now; if so, no other worker is
- * started. Set to true if this function starts one or finds one starting.
+ * *starting: whether a worker is starting; set to true if this entry's worker
+ * is
  *
- * Returns the number of ms after which the launcher has to look at the entry
- * again, or -1 if another process will wake the launcher for that.
+ * Returns the number of ms after which the launcher has to call this function
+ * again, or -1 if another process will wake the launcher.
  */
 static long
 tend_entry(int i, bool *starting)
@@ -228,8 +219,8 @@ tend_entry(int i, bool *starting)
 		handle[i] = NULL;
 
 		/*
-		 * The worker has ended before it attached to the entry. A worker that
-		 * has attached sets the state itself when it exits.
+		 * The worker has ended without attaching to the entry. An attached
+		 * worker sets the state itself at its exit.
 		 */
 		if (entry->state == WORKER_STARTING && entry->pid == 0)
 			worker_entry_not_started(entry);
@@ -240,7 +231,7 @@ tend_entry(int i, bool *starting)
 	if (!clock_reached(entry->next_start, now, LAST_BACKOFF))
 		return TimestampDifferenceMilliseconds(now, entry->next_start) + 1;
 	if (*starting)
-		return -1;				/* only one worker starts at a time */
+		return -1;
 
 	worker_entry_starting(entry);
 	begun[i] = now;
@@ -257,8 +248,8 @@ tend_entry(int i, bool *starting)
 }
 
 /*
- * If tend_entry() has found no free background worker slot, log that. The
- * caller does not hold launch_shared->lock.
+ * If tend_entry() has found no free background worker slot, log this. Called
+ * without launch_shared->lock.
  */
 static void
 log_no_room(void)
@@ -295,9 +286,9 @@ tend_entries(void)
 	LWLockAcquire(launch_shared->lock, LW_EXCLUSIVE);
 
 	/*
-	 * The first pass visits the entries whose worker has been registered with
-	 * the postmaster, and so finds out whether a worker is starting now. Only
-	 * the second pass may start a worker.
+	 * The first pass visits the entries whose worker is registered with the
+	 * postmaster, and finds out whether a worker is starting. The second pass
+	 * visits the other entries.
 	 */
 	for (int turn = 0; turn < 2; turn++)
 		for (int i = 0; i < MAX_DATABASES; i++)
@@ -313,10 +304,6 @@ tend_entries(void)
 	return to_probe != NIL ? Min(sleep, 1000) : sleep;
 }
 
-/*
- * Look for dropped databases, and if "slots" is true, for slots that no worker
- * uses.
- */
 static void
 tend_server(bool slots)
 {
@@ -388,8 +375,9 @@ blogstore_launcher_main(Datum arg)
 		else if (rc & WL_TIMEOUT)
 		{
 			/*
-			 * A worker's pause before its restart may be over. Forget dropped
-			 * databases before tend_entries() starts workers.
+			 * The pause before the restart of a worker may be over. Before
+			 * tend_entries() starts the worker, free the entries of dropped
+			 * databases.
 			 */
 			tend_server(false);
 		}

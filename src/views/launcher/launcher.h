@@ -7,10 +7,8 @@
  *		backend   --wakes the worker at commit, or asks for a worker
  *		worker    --publishes up to which WAL position the views are current
  *
- * Containers are blogstore's partitioned tables (users, posts, feed). The
- * views are the copies of posts in users, and the feed; the worker of a
- * database keeps them up to date. worker_state.c describes the states of a
- * worker and their transitions.
+ * worker_state.c describes the states of a worker and the changes between
+ * them.
  */
 #ifndef BLOGSTORE_LAUNCHER_H
 #define BLOGSTORE_LAUNCHER_H
@@ -51,8 +49,8 @@ typedef enum WorkerState
 	WORKER_BLOCKED,
 
 	/*
-	 * No worker runs, because of stop_worker(), or because settings of the
-	 * server prevent logical decoding.
+	 * No worker runs, because stop_worker() was called, or the server's
+	 * settings prevent logical decoding.
 	 */
 	WORKER_STOPPED,
 	WORKER_NOT_NEEDED			/* the database has no containers */
@@ -70,21 +68,20 @@ typedef enum ErrorSubject
 typedef struct WorkerEntry
 {
 	/*
-	 * The fields up to "last_rebuild_at" are written while
-	 * launch_shared->lock is held exclusively.
+	 * Processes that write the fields up to "last_rebuild_at" hold
+	 * launch_shared->lock exclusively.
 	 */
 	Oid			dbid;			/* the database, or InvalidOid if the entry is
 								 * free */
 	WorkerState state;
 
 	/*
-	 * Set by a commit that may have changed whether a worker is needed, while
-	 * a worker is running. When this worker exits, the launcher starts
-	 * another, which checks whether it is needed.
+	 * Whether the launcher starts another worker after the running one has
+	 * ended. Set by a commit that may have changed whether a worker is needed.
 	 */
 	bool		look_again;
 	int			stopper;		/* pid of the backend whose open transaction
-								 * has called stop_worker(), or 0 */
+								 * has called stop_worker(); 0 if none */
 
 	/*
 	 * Number of running commands that keep the launcher from starting the
@@ -95,8 +92,8 @@ typedef struct WorkerEntry
 	Latch	   *latch;
 
 	/*
-	 * Number of times in a row that the worker has failed. The pause before a
-	 * restart grows with it.
+	 * How often the worker has failed in a row. The pause before a restart
+	 * doubles with each failure.
 	 */
 	int			failures;
 	TimestampTz next_start;		/* the launcher does not start the worker
@@ -110,8 +107,9 @@ typedef struct WorkerEntry
 	TimestampTz no_room_at;
 
 	/*
-	 * Message and hint of the last error. Empty strings after the operation
-	 * that failed has succeeded (worker_entry_recovered()).
+	 * Message and hint of the last error. Empty strings if there was none, or
+	 * if the operation that failed has succeeded since
+	 * (worker_entry_recovered()).
 	 */
 	char		last_error[ERROR_LENGTH];
 	char		last_error_hint[ERROR_LENGTH];
@@ -130,9 +128,9 @@ typedef struct WorkerEntry
 	 * Any process reads the following fields without a lock. Only the worker
 	 * writes them, unless the comment of a field names other writers.
 	 */
-	int64		caught_up;		/* when the worker had last applied all flushed
-								 * WAL, as a result of clock_elapsed(); 0 if it
-								 * has not */
+	int64		caught_up;		/* when the worker last had applied all flushed
+								 * WAL, or first started to catch up
+								 * (clock_elapsed()) */
 
 	/*
 	 * Xid of the transaction that the worker committed to let readers use the
@@ -181,9 +179,9 @@ typedef struct WorkerEntry
 
 	/*
 	 * All transactions in which the worker has done jobs end before this WAL
-	 * position. JOB_COMMITTING while the worker commits such a transaction. A
-	 * process that waits until the views show the effects of a job waits until
-	 * they show all commits before this position (announce_commit()).
+	 * position. JOB_COMMITTING while such a transaction runs. The effects of a
+	 * finished job are in the views when the views show all commits before
+	 * this position.
 	 */
 	pg_atomic_uint64 jobs_lsn;
 	ToldPosts	told;

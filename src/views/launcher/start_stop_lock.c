@@ -3,13 +3,12 @@
  *		A lock for transactions that start or stop the worker of their
  *		database.
  *
- * A transaction takes this lock in stop_worker(), start_worker(),
- * create_containers(), and after DDL that may change whether a worker is
- * needed. It keeps the lock until it ends, or until the savepoint is rolled
- * back in which it took the lock. So the next of these transactions sees what
- * the previous one has done. A prepared transaction also keeps the lock.
- * COMMIT PREPARED finds it locked, and therefore starts a worker, which checks
- * whether it is needed.
+ * stop_worker(), start_worker() and create_containers() take this lock, and so
+ * does DDL that may change whether a worker is needed. The transaction keeps
+ * the lock until it ends, so that the next one sees what it has done. A
+ * rollback to an earlier savepoint releases the lock. A prepared transaction
+ * keeps the lock. COMMIT PREPARED finds that the lock is held, and starts a
+ * worker, which checks whether it is needed.
  *
  * The lock is a heavyweight lock on a subobject of the database that does not
  * exist. No other code takes this lock, and no SQL command can.
@@ -31,10 +30,6 @@ start_stop_tag(LOCKTAG *tag)
 	SET_LOCKTAG_OBJECT(*tag, MyDatabaseId, DatabaseRelationId, MyDatabaseId, 1);
 }
 
-/*
- * Take the start-stop lock of this database in exclusive mode, until the
- * transaction ends. Waits while another transaction holds the lock.
- */
 void
 start_stop_lock(void)
 {

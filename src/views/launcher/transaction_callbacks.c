@@ -1,13 +1,13 @@
 /*
  * transaction_callbacks.c
- *		What a backend does about its database's worker at the end of a
- *		transaction.
+ *		Wakes, starts or stops the worker of a database at the end of a
+ *		backend's transaction.
  *
  * A commit that wrote items wakes the worker. So the worker need not poll, and
- * transactions that roll back do not disturb it. The functions of this file
- * set flags during the transaction. Code outside of views/ calls some of them
- * through the hooks of worker_hooks.h. At the end of the transaction,
- * callbacks act on the flags:
+ * rollbacks do not disturb it. Functions of this file set flags during the
+ * transaction. Code outside of views/ calls these functions through the hooks
+ * of worker_hooks.h. At the end of the transaction, callbacks act on the
+ * flags:
  *
  *		flag						at commit				at rollback
  *		--------------------------	----------------------	------------------
@@ -42,9 +42,9 @@
 #include "miscadmin.h"
 
 /*
- * Flags of the current transaction, described in the table at the top of the
- * file. The two SubTransactionIds name the subtransaction that has set the
- * flag, so that a rollback to a savepoint can clear the flag.
+ * Flags of the current transaction (see the table at the top of the file).
+ * posts_written_in and stopped_in name the subtransaction that has set the
+ * flag, so that its rollback can clear the flag.
  */
 static bool items_written = false;
 static SubTransactionId posts_written_in = InvalidSubTransactionId;
@@ -119,8 +119,8 @@ views_served(void)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return whether this transaction has written posts or counts. The views do
- * not show them before the commit, so the caller must not read the views then.
+ * Return whether this transaction has written posts or counts. The views lack
+ * these changes before the commit, so the caller must not read the views.
  */
 bool
 transaction_wrote_posts(void)
@@ -156,14 +156,14 @@ worker_look_on_commit(void)
 }
 
 /*
- * Stop this database's worker for stop_worker(), and wait until the worker's
- * process has ended. Does nothing if the database has no entry in shared
- * memory and none is free: it has no worker then.
+ * Stop this database's worker for stop_worker(), and wait until its process
+ * has ended. Does nothing if all entries belong to other databases, because
+ * this database then has no worker.
  *
- * The entry keeps the launcher from starting a worker before the calling
- * transaction ends. If the transaction rolls back, the launcher starts the
- * worker again. If it commits, a worker that is started later exits, because
- * the caller has disabled the worker in the table view_state.
+ * The launcher starts no worker before the calling transaction ends. After a
+ * rollback, the launcher starts the worker again. After a commit, a new worker
+ * would exit at once, because the caller has disabled it in the table
+ * view_state.
  */
 void
 worker_stop(void)
@@ -189,14 +189,12 @@ worker_stop(void)
 
 /*
  * Called before a commit that begins or ends the deletion of a user.
- * Increments launch_shared->deleting, the number of such commits in progress.
- * After the commit, count_deletions() increments
- * launch_shared->user_deletions, the number of finished ones, and then
- * decrements "deleting".
+ * launch_shared->deleting counts such commits while they are in progress.
+ * launch_shared->user_deletions counts the finished ones (count_deletions()).
  *
  * A reader caches the list of users that are being deleted, with the value of
- * user_deletions. If "deleting" is 0, and user_deletions has not changed
- * since, the cached list is what the reader's snapshot sees.
+ * user_deletions. The cached list is what the reader's snapshot sees if
+ * "deleting" is 0 and user_deletions still has this value.
  */
 static void
 announce_deletions(void)
@@ -219,10 +217,6 @@ count_deletions(void)
 	deletions_announced = false;
 }
 
-/*
- * Called when the transaction or savepoint in which stop_worker() was called
- * has ended. After a rollback, the launcher may start the worker again.
- */
 static void
 stop_ended(bool rolled_back)
 {
@@ -237,10 +231,6 @@ stop_ended(bool rolled_back)
 	launcher_wake();
 }
 
-/*
- * Have the launcher start a worker, which checks whether it is needed. Does
- * nothing on a standby.
- */
 static void
 worker_look(void)
 {
@@ -257,14 +247,14 @@ worker_look(void)
 }
 
 /*
- * Wake the worker after a commit, except from a sleep that commits must not
- * end (worker_pause.c).
+ * Wake the worker after a commit. A worker that has set the flag "resting" is
+ * not woken (worker_pause.c).
  *
- * lsn: the end of the commit record.
+ * lsn: the end of the commit record
  *
- * This function raises wake_lsn before it reads the flag "resting". The worker
- * clears that flag before it reads wake_lsn. So if this function finds the
- * flag set, the worker will decode this commit after its sleep.
+ * This function raises wake_lsn before it reads "resting". The worker clears
+ * "resting" before it reads wake_lsn. So a worker that is not woken decodes
+ * this commit after its pause.
  */
 void
 worker_wake(XLogRecPtr lsn)
@@ -330,9 +320,9 @@ transaction_end(XactEvent event, void *arg)
 }
 
 /*
- * Callback at the end of a subtransaction. If it commits, its flags pass to
- * the parent transaction. If it is rolled back, posts_written_in is cleared,
- * and the worker is started again if the subtransaction has stopped it.
+ * Callback at the end of a subtransaction. A commit passes the flags to the
+ * parent transaction. A rollback clears posts_written_in, and starts the
+ * worker again if the subtransaction has stopped it.
  */
 static void
 subtransaction_end(SubXactEvent event, SubTransactionId mine,
@@ -350,10 +340,6 @@ subtransaction_end(SubXactEvent event, SubTransactionId mine,
 		stop_ended(true);
 }
 
-/*
- * Register the callbacks, and fill in worker_hooks, through which code outside
- * of views/ reports what a transaction does.
- */
 void
 transaction_callbacks_init(void)
 {

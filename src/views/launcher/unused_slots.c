@@ -2,13 +2,13 @@
  * unused_slots.c
  *		Looks for replication slots of blogstore that no worker uses.
  *
- * Such a slot retains WAL. It belongs to a stopped worker, or it was left
- * behind: the containers (blogstore's tables) of a stopped worker were
- * dropped, or its database became a template or accepts no connections any
- * more. The launcher starts a worker in the database of each such slot. That
- * worker drops the slot if it finds no containers; otherwise it finds that it
- * is stopped, and exits. No worker can run in a database that accepts no
- * connections, so the launcher logs a warning.
+ * Such a slot retains WAL. Its worker was stopped, or its database can have no
+ * worker any more: the containers were dropped, or the database became a
+ * template or accepts no connections. The launcher starts a worker in the
+ * database of each such slot. If no worker is needed there, the new worker
+ * drops the slot. If stop_worker() was called, the new worker exits. No worker
+ * can run in a database that accepts no connections, so the launcher logs a
+ * warning.
  *
  * Runs in the launcher.
  */
@@ -20,11 +20,10 @@
 #include "access/xlog.h"
 #include "utils/memutils.h"
 
-/* The last warning of a replication slot. */
 typedef struct SlotWarning
 {
 	Oid			dbid;			/* database of the slot; InvalidOid if the
-								 * launcher has not warned of it */
+								 * launcher has not warned of the slot */
 	int64		kept;			/* bytes of WAL that the slot retained */
 } SlotWarning;
 
@@ -34,10 +33,6 @@ typedef struct SlotWarning
  */
 static SlotWarning *warned = NULL;
 
-/*
- * Return whether a worker runs in a database, or a command or an open
- * transaction keeps the worker from starting.
- */
 static bool
 entry_in_use(Oid dbid)
 {
@@ -52,9 +47,9 @@ entry_in_use(Oid dbid)
 }
 
 /*
- * Let the launcher start a worker in a database, if its worker is stopped or
- * the database has no entry. Returns false if the database has no entry and
- * none is free.
+ * Have the launcher start a worker in a database that has no entry, or whose
+ * worker is stopped. Returns false if the database has no entry and all
+ * entries are taken.
  */
 static bool
 start_to_look(Oid dbid)
@@ -71,7 +66,11 @@ start_to_look(Oid dbid)
 	return entry != NULL;
 }
 
-/* room: whether the database has an entry, so that a worker can be started */
+/*
+ * Warn that no worker uses a slot.
+ *
+ * room: whether the database has an entry, so that a worker can be started
+ */
 static void
 warn_of_unused(const char *slot, const Database *database, int64 kept, bool room)
 {
@@ -98,14 +97,14 @@ warn_of_closed(const char *slot, const Database *database, int64 kept)
 }
 
 /*
- * If a slot belongs to blogstore and no worker uses it, let the launcher start
- * a worker in its database, and log a warning if the slot retains more WAL
- * than max_wal_size. If the database accepts no connections, no worker can run
- * there, so the warning is logged even if the slot retains less WAL. A warning
- * is repeated when the amount of WAL has doubled. If the slot retains less WAL
- * than at its last warning, it is another one, or was used meanwhile.
+ * If a slot belongs to blogstore and no worker uses it, have the launcher
+ * start a worker in its database. Warn if the slot retains more WAL than
+ * max_wal_size. If the database accepts no connections, warn in any case.
  *
- * i: index of the slot in shared memory.
+ * Repeat the warning when the retained WAL has doubled. If it has shrunk, the
+ * slot was used or replaced, and the next warning counts as the first.
+ *
+ * i: index of the slot in shared memory
  */
 static void
 tend_slot(int i, List *databases)
@@ -141,7 +140,6 @@ tend_slot(int i, List *databases)
 		warn_of_closed(name, database, kept);
 }
 
-/* Look at all slots of the server. databases: all databases of the server. */
 void
 tend_unused_slots(List *databases)
 {
