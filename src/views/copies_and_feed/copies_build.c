@@ -49,7 +49,6 @@ typedef struct MissingCopy
 	int			place;			/* index of the copy in CopiesBuild.item */
 } MissingCopy;
 
-/* What one call of copies_build() has found. */
 typedef struct CopiesBuild
 {
 	MergedScan *posts;
@@ -57,8 +56,8 @@ typedef struct CopiesBuild
 	ManyPosts  *many;
 	MemoryContext gathered;		/* memory context of the items in "item" */
 	BlogItem   *item;			/* the missing copies, in key order */
-	MissingCopy *missing;		/* the partition of each copy in "item";
-								 * build_write() sorts by it */
+	MissingCopy *missing;		/* the partition of each copy in "item",
+								 * sorted by build_write() */
 	int			n_missing;
 	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */

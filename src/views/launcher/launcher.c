@@ -192,8 +192,8 @@ start_worker(int i)
  * launch_shared->lock exclusively.
  *
  * i: index of the entry
- * *starting: whether a worker is starting; set to true if this entry's worker
- * is
+ * *starting: whether a worker is starting; set to true if the worker of this
+ * entry is starting
  *
  * Returns the number of ms after which the launcher has to call this function
  * again, or -1 if another process will wake the launcher.

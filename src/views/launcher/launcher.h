@@ -64,7 +64,6 @@ typedef enum ErrorSubject
 	ERROR_FOLD					/* adding deltas to counters */
 } ErrorSubject;
 
-/* The entry of one database in shared memory. */
 typedef struct WorkerEntry
 {
 	/*
@@ -130,7 +129,7 @@ typedef struct WorkerEntry
 	 */
 	int64		caught_up;		/* when the worker last had applied all flushed
 								 * WAL, or first started to catch up
-								 * (clock_elapsed()) */
+								 * (clock_elapsed()); 0 before */
 
 	/*
 	 * Xid of the transaction that the worker committed to let readers use the

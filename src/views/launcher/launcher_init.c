@@ -18,7 +18,7 @@ launch_init(void)
 	shared_init();
 	ddl_hook_init();
 
-	/* During pg_upgrade, no process may create or acquire slots. */
+	/* Workers use slots. During pg_upgrade, no process may do so. */
 	if (!IsBinaryUpgrade)
 		launcher_register();
 }

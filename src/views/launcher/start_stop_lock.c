@@ -4,11 +4,12 @@
  *		database.
  *
  * stop_worker(), start_worker() and create_containers() take this lock, and so
- * does DDL that may change whether a worker is needed. The transaction keeps
- * the lock until it ends, so that the next one sees what it has done. A
- * rollback to an earlier savepoint releases the lock. A prepared transaction
- * keeps the lock. COMMIT PREPARED finds that the lock is held, and starts a
- * worker, which checks whether it is needed.
+ * does DDL that may change whether a worker is needed. A transaction keeps the
+ * lock until it ends or rolls back to an earlier savepoint. So the next
+ * transaction that takes the lock sees the changes of the previous one.
+ *
+ * A prepared transaction keeps the lock. COMMIT PREPARED finds that the lock
+ * is held, and starts a worker, which checks whether it is needed.
  *
  * The lock is a heavyweight lock on a subobject of the database that does not
  * exist. No other code takes this lock, and no SQL command can.

@@ -54,10 +54,6 @@ static SubTransactionId stopped_in = InvalidSubTransactionId;
 static bool deletions_changed = false;
 static bool deletions_announced = false;
 
-/* ------------------------------------------------------------------------
- * The hooks (worker_hooks.h)
- * ------------------------------------------------------------------------ */
-
 /*
  * Called when this process has found containers in its database. If the
  * database has no worker, the launcher is asked for one at the commit.
@@ -113,10 +109,6 @@ views_served(void)
 
 	return entry == NULL ? InvalidTransactionId : pg_atomic_read_u32(&entry->served);
 }
-
-/* ------------------------------------------------------------------------
- * Functions for other files
- * ------------------------------------------------------------------------ */
 
 /*
  * Return whether this transaction has written posts or counts. The views lack
@@ -182,10 +174,6 @@ worker_stop(void)
 	if (entry != NULL)
 		worker_entry_end(entry);
 }
-
-/* ------------------------------------------------------------------------
- * The callbacks
- * ------------------------------------------------------------------------ */
 
 /*
  * Called before a commit that begins or ends the deletion of a user.

@@ -29,8 +29,8 @@ LaunchShared *launch_shared = NULL;
 
 /*
  * How long worker_require_room() waits for an entry to become free, in ms.
- * After the server has started, databases without containers occupy entries
- * until their workers have found no containers.
+ * After a start of the server, databases without containers have entries until
+ * their workers have exited.
  */
 #define PROBE_TIME 5000
 
@@ -99,11 +99,10 @@ shared_init(void)
 }
 
 /*
- * Return a message that says which setting of this server prevents logical
- * decoding, without which no worker can run. Returns NULL if logical decoding
- * is possible.
+ * Return a message that names the setting that prevents logical decoding on
+ * this server. Returns NULL if there is none. A worker needs logical decoding.
  *
- * *hint: receives what to do about the setting.
+ * *hint: receives advice about the setting
  */
 const char *
 worker_obstacle(const char **hint)
@@ -139,9 +138,8 @@ worker_entry_find(Oid dbid)
 
 /*
  * Return the entry of this process's database, or NULL if the database has
- * none. The entry is cached. If the cached entry belongs to another database
- * now, launch_shared->lock is taken in share mode, to look for the entry
- * again.
+ * none. Caches the entry. Takes launch_shared->lock in share mode if no entry
+ * is cached, or if the cached entry was given to another database.
  */
 WorkerEntry *
 my_worker_entry(void)
@@ -158,8 +156,8 @@ my_worker_entry(void)
 }
 
 /*
- * Copy the entry of a database to *copy, with launch_shared->lock held in
- * share mode meanwhile. Returns false if the database has no entry.
+ * Copy the entry of a database to *copy. Returns false if the database has no
+ * entry. Takes launch_shared->lock in share mode.
  */
 bool
 worker_entry_copy(Oid dbid, WorkerEntry *copy)
@@ -174,7 +172,6 @@ worker_entry_copy(Oid dbid, WorkerEntry *copy)
 	return entry != NULL;
 }
 
-/* Return a list of the OIDs of all databases that have an entry. */
 List *
 worker_entry_databases(void)
 {
@@ -192,11 +189,10 @@ worker_entry_databases(void)
 }
 
 /*
- * Return whether this database has an entry or can get a free one.
+ * Return whether this database has an entry or can get one.
  *
- * *unsure: set to true if all entries are taken, but one may soon become free,
- * because the worker of its database has not yet checked whether there are
- * containers.
+ * *unsure: set to true if all entries are taken, but a worker has not yet
+ * checked whether its database has containers, and may then free its entry
  */
 static bool
 look_for_room(bool *unsure)
@@ -215,11 +211,10 @@ look_for_room(bool *unsure)
 }
 
 /*
- * Return a message that says why this database cannot have a worker: all
- * entries are taken by other databases. Returns NULL if this database has an
- * entry or can get one.
+ * Return a message that all entries are taken by other databases. Returns NULL
+ * if this database has an entry or can get one.
  *
- * *hint: receives what to do about that.
+ * *hint: receives advice for the user
  */
 const char *
 worker_no_room(const char **hint)
@@ -232,12 +227,11 @@ worker_no_room(const char **hint)
 }
 
 /*
- * Throw an error if this database has no entry and none is free. Errors:
- * 54000.
+ * Throw an error if this database has no entry and all entries are taken.
+ * Errors: 54000.
  *
- * Soon after a start of the server, waits up to PROBE_TIME first. Databases
- * without containers may occupy entries then, until their workers exit and
- * free them.
+ * After a start of the server, databases without containers have entries until
+ * their workers have exited. So the function first waits up to PROBE_TIME.
  */
 void
 worker_require_room(void)
@@ -263,9 +257,9 @@ worker_require_room(void)
 /*
  * Store an error message in an entry, for the view stat_worker.
  *
- * subject: what the error has prevented. When this succeeds later,
+ * subject: the operation that has failed. When it succeeds,
  * worker_entry_recovered() removes the message.
- * hint: the hint of the error, or NULL.
+ * hint: the hint of the error, or NULL
  */
 void
 worker_entry_error(WorkerEntry *entry, ErrorSubject subject,
@@ -280,9 +274,9 @@ worker_entry_error(WorkerEntry *entry, ErrorSubject subject,
 }
 
 /*
- * Remove the error from an entry, if the error has prevented "subject", which
- * has succeeded now. Called by the worker. If there is no such error, the
- * function takes no lock: only the worker writes these fields while it runs.
+ * Remove the error from an entry after the operation "subject" has succeeded.
+ * Takes no lock if the entry has no such error. Called by the worker. While
+ * the worker runs, no other process writes these fields.
  */
 void
 worker_entry_recovered(WorkerEntry *entry, ErrorSubject subject)
@@ -296,7 +290,6 @@ worker_entry_recovered(WorkerEntry *entry, ErrorSubject subject)
 	LWLockRelease(launch_shared->lock);
 }
 
-/* Count a rebuild of the views that begins, for the view stat_worker. */
 void
 worker_entry_rebuild(WorkerEntry *entry, const char *reason)
 {
@@ -308,7 +301,7 @@ worker_entry_rebuild(WorkerEntry *entry, const char *reason)
 }
 
 /*
- * Wake the worker for a process that waits for it, even from a sleep that
+ * Wake the worker for a process that waits for it. Also ends a sleep that
  * commits do not end (worker_pause.c).
  */
 void

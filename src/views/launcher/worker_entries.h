@@ -1,7 +1,7 @@
 /*
  * worker_entries.h
- *		The shared memory of the launcher and the workers, and the changes of a
- *		worker's state that the launcher and backends make.
+ *		The shared memory of the launcher and the workers, and the functions by
+ *		which the launcher and backends change the state of a worker.
  *
  * Only views/launcher/ and cluster/ include this header.
  */
@@ -19,16 +19,16 @@ typedef struct LaunchShared
 	Latch	   *launcher;
 
 	/*
-	 * Number of commits in progress that change which users are being deleted.
-	 * While it is not 0, user_deletions does not tell whether a reader's
-	 * cached list of these users is current.
+	 * Number of commits in progress that begin or end the deletion of a user.
+	 * While it is not 0, a cached list of the users being deleted must not be
+	 * used.
 	 */
 	pg_atomic_uint32 deleting;
 
 	/*
-	 * Number of commits, up to now, that have changed which users are being
-	 * deleted. If it has changed since a reader cached the list of these
-	 * users, the list is out of date (user_deletions()).
+	 * Number of finished commits that began or ended the deletion of a user. A
+	 * cached list of the users being deleted is out of date if this number has
+	 * changed since the list was read.
 	 */
 	pg_atomic_uint64 user_deletions;
 	WorkerEntry entry[MAX_DATABASES];
@@ -65,7 +65,6 @@ extern void worker_entry_end(WorkerEntry *entry);
 /* start_stop_lock.c */
 extern bool start_stop_locked(void);
 
-/* A database of the server. */
 typedef struct Database
 {
 	Oid			oid;
@@ -89,7 +88,6 @@ extern void tend_unused_slots(List *databases);
 extern void transaction_callbacks_init(void);
 extern void ddl_hook_init(void);
 
-/* transaction_callbacks.c */
 extern void worker_wake(XLogRecPtr lsn);
 
 #endif							/* BLOGSTORE_WORKER_ENTRIES_H */

@@ -2,10 +2,11 @@
  * worker_state.c
  *		The state of a database's worker, as all processes see it.
  *
- * Only this file sets WorkerEntry.state, with one function per kind of
- * transition, while launch_shared->lock is held exclusively. In the table,
- * functions marked * take this lock, and callers of the others hold it. The
- * table omits the prefix worker_entry_ of the functions.
+ * Only this file sets WorkerEntry.state. It has one function for each kind of
+ * transition. Each transition is made with launch_shared->lock held
+ * exclusively. Functions marked * take this lock; the callers of the other
+ * functions hold it. The table omits the prefix worker_entry_ of the
+ * functions.
  *
  *		function		caller					from			to
  *		--------------	----------------------	--------------	--------------
@@ -47,10 +48,10 @@
  *
  * (+) If look was called meanwhile (look_again), the new state is WANTED.
  *
- * After stop has set STOPPED, the worker's own catching_up, running, blocked
- * and leave do nothing. Beside its state, an entry has the number of running
- * commands that need the database without sessions (hold, release). While it
- * is not 0, the launcher does not start the worker.
+ * After stop has set STOPPED, the functions catching_up, running, blocked and
+ * leave do nothing. An entry also counts the running commands that need the
+ * database without sessions (hold, release). While there are such commands,
+ * the launcher does not start the worker.
  *
  * After a failure the launcher waits before it starts another worker ("later"
  * in the table). This pause doubles with each failure in a row (next_start()).
@@ -80,15 +81,12 @@
 #define FIRST_BACKOFF 500
 
 /*
- * In a worker: whether its coming exit is intended, not a failure, so that the
- * launcher starts the next worker without a pause.
+ * Whether the exit of this worker is intended. The launcher then starts the
+ * next worker without a pause.
  */
 static bool leaving = false;
 
-/*
- * Set an entry's state. The other functions of this file set it only through
- * this function. The caller holds launch_shared->lock exclusively.
- */
+/* Set an entry's state. The caller holds launch_shared->lock exclusively. */
 static void
 set_state(WorkerEntry *entry, WorkerState state)
 {
@@ -134,7 +132,6 @@ worker_entry_create(Oid dbid)
 	entry->last_rebuild_reason[0] = '\0';
 	entry->last_rebuild_at = 0;
 	pg_atomic_write_u32(&entry->served, InvalidTransactionId);
-	/* The entry may have values of another database that used it before. */
 	pg_atomic_write_u32(&entry->unsent, 0);
 	pg_atomic_write_u32(&entry->feed_size, 0);
 	pg_atomic_write_u32(&entry->urgent, 0);
@@ -150,9 +147,9 @@ worker_entry_create(Oid dbid)
 }
 
 /*
- * Return whether an entry must not be freed, because a worker is attached to
- * it, a command keeps the worker from starting (worker_entry_hold()), or an
- * open transaction has called stop_worker().
+ * Return whether an entry must not be freed: a worker is attached to it, a
+ * command has called worker_entry_hold(), or an open transaction has called
+ * stop_worker().
  */
 bool
 worker_entry_in_use(const WorkerEntry *entry)
@@ -210,8 +207,7 @@ start_again(WorkerEntry *entry, bool failed)
 	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
 
 		/*
-		 * The worker had started without a failure, so count failures anew.
-		 * The next pause is the shortest one.
+		 * The last worker had started. So a failure counts as the first one.
 		 */
 		entry->failures = 0;
 	if (failed)
@@ -236,7 +232,7 @@ worker_gone(WorkerEntry *entry)
 }
 
 /*
- * Exit callback of a worker: decide by the entry's state whether the launcher
+ * Exit callback of a worker. The entry's state decides whether the launcher
  * starts another worker. Runs after the process has released its slot and left
  * the database.
  */
@@ -261,9 +257,8 @@ worker_entry_detach(int code, Datum arg)
 			if (entry->look_again && entry->stopper == 0)
 			{
 				/*
-				 * The reason for this exit may not hold any more. For example,
-				 * start_worker() may have been called. The next worker checks
-				 * that.
+				 * The reason for the exit may be gone, for example after
+				 * start_worker(). The next worker checks this.
 				 */
 				entry->next_start = 0;
 				set_state(entry, WORKER_WANTED);
@@ -295,9 +290,9 @@ worker_entry_end(WorkerEntry *entry)
 		int			pid;
 
 		/*
-		 * The worker clears entry->pid at its exit, with the lock held
-		 * exclusively. So as long as this function holds the lock, the pid is
-		 * that of the worker and of no later process.
+		 * A worker clears entry->pid at its exit, with the lock held
+		 * exclusively. So while this function holds the lock, the pid belongs
+		 * to the worker.
 		 */
 		LWLockAcquire(launch_shared->lock, LW_SHARED);
 		pid = entry->pid;
@@ -390,9 +385,8 @@ worker_entry_attach(int number)
 		entry->started_at = GetCurrentTimestamp();
 
 		/*
-		 * Reset what the previous worker may have left: the flag "resting" if
-		 * it ended during a sleep, and JOB_COMMITTING in jobs_lsn if it ended
-		 * while it committed the writes of a job.
+		 * The previous worker may have left the flag "resting" set, or
+		 * JOB_COMMITTING in jobs_lsn.
 		 */
 		pg_atomic_write_u32(&entry->resting, 0);
 		/*
@@ -433,18 +427,14 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 	LWLockRelease(launch_shared->lock);
 	if (before == WORKER_STARTING)
 
-		/*
-		 * The launcher starts one worker at a time, and can start the next one
-		 * now.
-		 */
+		/* The launcher can start the next worker. It starts one at a time. */
 		launcher_wake();
 }
 
 /*
- * Set CATCHING_UP: readers must not use the views yet. The worker has just
- * found that its database needs it, or the views are no longer complete and up
- * to date. If the database had no worker since the server started, the lag of
- * the views counts from now on.
+ * Set CATCHING_UP: readers must not use the views. The worker has just found
+ * that its database needs it, or the views are no longer complete and up to
+ * date. For a new entry, the lag of the views counts from now on.
  */
 void
 worker_entry_catching_up(WorkerEntry *entry)
@@ -454,7 +444,6 @@ worker_entry_catching_up(WorkerEntry *entry)
 	set_own_state(entry, WORKER_CATCHING_UP);
 }
 
-/* Set RUNNING: readers may use the views from now on. */
 void
 worker_entry_running(WorkerEntry *entry)
 {
@@ -502,10 +491,9 @@ worker_entry_leave(WorkerEntry *entry, WorkerState reason)
 
 /*
  * Have the launcher start a worker, which checks whether it is needed and
- * enabled. If a worker is running, the launcher starts the next one after that
- * worker has ended. If an open transaction has called stop_worker(), the
- * launcher starts one after the end of that transaction. The caller holds
- * launch_shared->lock exclusively.
+ * enabled. If a worker is running, the launcher waits for its end. If an open
+ * transaction has called stop_worker(), the launcher waits for the end of that
+ * transaction. The caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_look(WorkerEntry *entry)
@@ -552,9 +540,9 @@ worker_entry_stop_ended(WorkerEntry *entry, bool rolled_back)
 }
 
 /*
- * Keep the launcher from starting the worker until worker_entry_release(),
- * because a command such as DROP DATABASE runs, which needs a database without
- * sessions. The caller holds launch_shared->lock exclusively.
+ * Keep the launcher from starting the worker until worker_entry_release(). A
+ * running command, such as DROP DATABASE, needs the database without sessions.
+ * The caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_hold(WorkerEntry *entry)
@@ -564,8 +552,7 @@ worker_entry_hold(WorkerEntry *entry)
 }
 
 /*
- * Undo worker_entry_hold(): the launcher may start the worker again. The
- * caller holds launch_shared->lock exclusively.
+ * Undo worker_entry_hold(). The caller holds launch_shared->lock exclusively.
  */
 void
 worker_entry_release(WorkerEntry *entry)
@@ -577,9 +564,8 @@ worker_entry_release(WorkerEntry *entry)
 }
 
 /*
- * Set NOT_NEEDED, because DROP DATABASE has dropped the database. The caller
- * has called worker_entry_hold() before that command and not yet
- * worker_entry_release(). It holds launch_shared->lock exclusively.
+ * Set NOT_NEEDED after DROP DATABASE. The caller has called
+ * worker_entry_hold(), and holds launch_shared->lock exclusively.
  */
 void
 worker_entry_dropped(WorkerEntry *entry)

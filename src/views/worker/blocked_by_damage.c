@@ -4,11 +4,10 @@
  *		that the worker cannot use them ("damage").
  *
  * Damage is what storage/layout/container_damage.c finds in the catalogs, a
- * damaged bookkeeping table, or an item without a value that it must have.
- * Until the damage is repaired, the worker cannot keep the views (the copies
- * of posts in users, and the feed) complete. It lets no reader use them, marks
- * them as not ready, drops its slot, reports the damage with a hint, and waits
- * in state BLOCKED:
+ * damaged bookkeeping table, or a missing value in an item. Until the owner
+ * repairs the damage, the worker cannot keep the views complete. The worker
+ * marks the views as not ready, so that readers do not use them. It drops its
+ * slot, reports the damage with a hint, and waits in state BLOCKED:
  *
  *		until					then
  *		----------------------	-------------------------------------------
@@ -21,9 +20,9 @@
  * Meanwhile the worker has no slot, transaction or lock. It checks the tables
  * every two seconds, or less often if a check takes long.
  *
- * An error alone never blocks the worker. After an error it checks the tables
- * first. If it finds no damage, the process ends and leaves the slot as it
- * was, and the launcher starts a new worker.
+ * An error alone never blocks the worker. After an error the worker checks the
+ * tables. If it finds no damage, the process exits and keeps the slot, and the
+ * launcher starts a new worker.
  *
  * Runs in the worker.
  */
@@ -58,9 +57,9 @@
 #define PAUSE_FACTOR 20
 
 /*
- * Throw an error if a bookkeeping table is damaged. A table that another
- * transaction has locked is skipped. The table BOOK_UNSENT, which only
- * clusters use, is checked by the code for clusters.
+ * Throw an error if a bookkeeping table is damaged. Skips tables that another
+ * transaction has locked. Skips BOOK_UNSENT, which exists only on a cluster;
+ * tables_are_there() checks it.
  */
 static void
 check_bookkeeping(void)
@@ -105,9 +104,8 @@ damage_look(Worker *worker)
 }
 
 /*
- * Return whether an error says that a value is missing (22004), and the value
- * is still missing: the table that the error names has a row with NULL in the
- * column that the error names.
+ * Return whether an error reports a missing value (22004), and the column that
+ * the error names still has a NULL.
  */
 static bool
 lacks_value(const ErrorData *error)
@@ -129,8 +127,9 @@ lacks_value(const ErrorData *error)
 		return false;
 
 	/*
-	 * The transaction that has locked the table may be adding the missing
-	 * values. Assume that some are missing until the table can be read.
+	 * If another transaction has locked the table, it may be adding the
+	 * missing values. Assume that values are missing until the table can be
+	 * read.
 	 */
 	if (!ConditionalLockRelationOid(relid, AccessShareLock))
 		return true;
@@ -154,8 +153,8 @@ lacks_value(const ErrorData *error)
 
 /*
  * Check the tables for damage. Returns an error that describes the damage, or
- * NULL if there is none. Also returns NULL if tables do not exist yet, because
- * the next worker waits for them.
+ * NULL if there is none. Also returns NULL if tables do not exist yet. The
+ * next worker waits for these tables.
  *
  * known: the damage known so far. If it is a missing value, the function
  * checks whether the value is still missing.
@@ -207,8 +206,8 @@ note_not_ready(void *arg)
 
 /*
  * Clear the stored position in the table change_feed, but keep applied_at.
- * From this, slot_obstacle() later recognizes that the slot was dropped
- * because of damage.
+ * This tells slot_obstacle() later that the slot was dropped because of
+ * damage.
  */
 static void
 note_no_slot(void *arg)
@@ -223,7 +222,7 @@ note_no_slot(void *arg)
 }
 
 /*
- * Run a function that writes a bookkeeping table, in a transaction of its own.
+ * Run "note", which writes a bookkeeping table, in a transaction of its own.
  * If that table is damaged, nothing is written. This does no harm, because the
  * next worker finds no slot and rebuilds the views.
  */
@@ -240,7 +239,6 @@ write_down(void (*note) (void *arg))
 	} while (result == APPLY_AGAIN);
 }
 
-/* Show damage and its hint in the view stat_worker, with state BLOCKED. */
 static void
 tell(Worker *worker, const ErrorData *damage)
 {
@@ -249,10 +247,6 @@ tell(Worker *worker, const ErrorData *damage)
 	worker_entry_blocked(worker->entry);
 }
 
-/*
- * Stop readers from using the views, mark the views as not ready, drop the
- * slot, and report the damage.
- */
 static void
 give_up_views(Worker *worker, const ErrorData *damage)
 {
@@ -308,12 +302,11 @@ wait_and_look(Worker *worker, const ErrorData **damage, long pause)
 }
 
 /*
- * Called when an error that the owner seems to have caused (CAUSE_OWNER) has
- * ended a transaction of the worker. If a table is damaged, stops readers from
- * using the views, waits until the damage is repaired, and exits. Returns only
- * if nothing is damaged.
+ * Called after an error that the owner seems to have caused (CAUSE_OWNER). If
+ * a table is damaged, stops readers from using the views, waits until the
+ * damage is repaired, and exits. Returns only if nothing is damaged.
  *
- * error: must live as long as the worker, as must the current memory context.
+ * The error and the current memory context must live as long as the worker.
  */
 void
 worker_block(Worker *worker, const ErrorData *error)

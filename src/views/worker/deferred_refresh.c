@@ -3,17 +3,17 @@
  *		Defers changes that the worker need not apply to the views at once, and
  *		decides when it applies them.
  *
- * Two kinds of changes are deferred. If another session writes to a view (the
- * copies of posts in users, or the feed), the worker corrects this write after
- * a delay, or when a process waits for the views. So a bulk update by hand is
- * not corrected row by row.
+ * Two kinds of changes are deferred. One kind is writes of other sessions to
+ * the views. The worker corrects such a write after a delay, or when a process
+ * waits for the views. So a bulk update by hand is not corrected row by row.
  *
- * Changed counts are deferred, because otherwise each like would write a new
- * version of a copy. They are applied at once while they concern only a few
- * posts, or when a process waits for the views. Otherwise they are applied
- * once in each blogstore.count_refresh_interval. The slot is not confirmed
- * past deferred changes, so that a new worker decodes them again after a
- * crash.
+ * The other kind is changed counts. Without a delay, each like would write a
+ * new version of a copy. The counts of a few posts are applied at once. All
+ * are applied when a process waits for the views, and otherwise once in each
+ * blogstore.count_refresh_interval.
+ *
+ * The slot is not confirmed past deferred changes. So after a crash a new
+ * worker decodes these changes again.
  *
  * Changes wait in these dirty sets (dirty_set.c) of struct Worker:
  *
@@ -41,7 +41,7 @@
 
 /*
  * In each blogstore.count_refresh_interval, the worker applies the changed
- * counts of this many posts at once. Those of other posts wait for the end of
+ * counts of this many posts at once. Counts of other posts wait for the end of
  * the interval.
  */
 #define FEW_COUNTS 10
@@ -62,10 +62,6 @@ interval_left(const Worker *worker)
 	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), end);
 }
 
-/*
- * Return whether the current blogstore.count_refresh_interval is over. If so,
- * begin the next one.
- */
 static bool
 interval_over(Worker *worker)
 {
@@ -80,13 +76,12 @@ interval_over(Worker *worker)
 }
 
 /*
- * Move the changed counts of this round of the main loop from the set
- * worker->dirty to the set worker->counts. If the counts in worker->counts are
- * due, and the set worker->due_counts is empty, exchange these two sets, and
- * return true.
+ * Move the changed counts from worker->dirty to worker->counts. If the counts
+ * are due, and worker->due_counts is empty, exchange worker->counts and
+ * worker->due_counts, and return true.
  *
- * The counts are due if "all" is true, if they concern few posts (FEW_COUNTS),
- * or if worker->counts is full.
+ * Counts are due if "all" is true, if they concern few posts (FEW_COUNTS), or
+ * if worker->counts is full.
  */
 static bool
 make_counts_due(Worker *worker, bool all)
@@ -106,9 +101,9 @@ make_counts_due(Worker *worker, bool all)
 }
 
 /*
- * Move the writes of other sessions to the views from the set worker->later to
- * the set worker->dirty, if their delay is over, worker->later is full, or
- * "all" is true.
+ * Move the writes of other sessions to the views from worker->later to
+ * worker->dirty. Does this when their delay is over, when worker->later is
+ * full, or when "all" is true.
  */
 static void
 move_later(Worker *worker, bool all)
@@ -128,15 +123,14 @@ move_later(Worker *worker, bool all)
 }
 
 /*
- * Called when the changed counts that are due have been moved to the set
- * worker->due_counts. The next rounds of the main loop apply them in parts.
+ * Called when worker->due_counts has been filled with changed counts. The next
+ * rounds of the main loop apply these counts in parts.
  *
- * If no other changes are deferred, the views show all changes before
- * "position" when the last part has been applied. So the position is stored in
- * worker->due_lsn, and published at that time. If writes of other sessions to
- * the views are still deferred, there is no such position.
+ * After the last part, the views show all changes before "position", unless
+ * writes of other sessions to the views are still deferred. Stores the
+ * position in worker->due_lsn, or InvalidXLogRecPtr if there are such writes.
  *
- * position: the end of the decoded WAL.
+ * position: the end of the decoded WAL
  */
 static void
 note_due(Worker *worker, XLogRecPtr position)
@@ -152,9 +146,11 @@ note_due(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Called when a round of the main loop has decoded all WAL before a position.
- * Moves the changes that need not be applied at once out of the set
- * worker->dirty, and the deferred changes that are due into it.
+ * Called when a round of the main loop has decoded WAL. Moves changes that can
+ * wait out of worker->dirty, and deferred changes that are due into
+ * worker->dirty.
+ *
+ * position: the end of the decoded WAL
  *
  * Each round moves only a part of the changed counts, so that a new post does
  * not wait until the counts of thousands of posts are applied.
@@ -166,10 +162,7 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		filled;
 
-	/*
-	 * worker->dirty still has the changes that the last round could not apply.
-	 * They are applied first.
-	 */
+	/* First apply the changes that the last round could not apply. */
 	if (worker->must_retry)
 		return;
 	waited = dirty_waited(worker->dirty);
@@ -181,10 +174,6 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	dirty_take_counted(worker->due_counts, worker->dirty, COUNTS_A_TURN);
 }
 
-/*
- * Return whether later rounds of the main loop still have to apply changed
- * counts that are due.
- */
 bool
 deferred_parts_left(const Worker *worker)
 {
@@ -199,23 +188,20 @@ any_deferred(const Worker *worker)
 }
 
 /*
- * Called when the worker has applied the changes in worker->dirty. Returns the
- * WAL position before which all changes, deferred ones included, are applied.
- * Returns InvalidXLogRecPtr if that position has not changed since the last
+ * Called when the changes in worker->dirty have been applied. Returns the WAL
+ * position before which all changes are applied, deferred ones included.
+ * Returns InvalidXLogRecPtr if this position has not changed since the last
  * call.
  *
  * position: the end of the decoded WAL
- * *turn: receives the number of the round of the main loop that had decoded
- * WAL up to the returned position
+ * *turn: receives the number of the round that decoded the WAL before the
+ * returned position
  */
 XLogRecPtr
 deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 {
 	if (!any_deferred(worker))
 	{
-		/*
-		 * No changes are deferred, so everything that was decoded is applied.
-		 */
 		*turn = worker->turn_number;
 		worker->due_lsn = InvalidXLogRecPtr;
 		dirty_answered(worker->dirty);
@@ -226,7 +212,7 @@ deferred_applied_to(Worker *worker, XLogRecPtr position, uint64 *turn)
 		return InvalidXLogRecPtr;
 
 	/*
-	 * All changed counts that were due are applied. Return the position that
+	 * The changed counts that were due are applied. Return the position that
 	 * note_due() has stored, but only once.
 	 */
 	position = worker->due_lsn;

@@ -1,19 +1,19 @@
 /*
  * folding.c
- *		Folds deltas, that is, adds them to the counters of their posts, and
- *		decides when.
+ *		Folds deltas (adds them to the counters of their posts), and decides
+ *		when.
  *
- * The worker learns from the change feed which posts have deltas besides their
- * counter. It folds the deltas of a post when no new one was inserted for
- * FOLD_AFTER ms, or at the latest after FOLD_AT_LAST ms. If a post has
- * MANY_DELTAS, they are folded at once, because each reader of the post adds
- * them all up. Stripes do not count for this, because a process has at most
- * one stripe for each post (count_delta.c).
+ * The change feed tells the worker which posts have deltas. The worker folds
+ * the deltas of a post after FOLD_AFTER ms without a new delta, at the latest
+ * after FOLD_AT_LAST ms. If a post has MANY_DELTAS, the worker folds them at
+ * once, because each reader of the post adds them up. Stripes do not count for
+ * this, because a process has at most one stripe for each post
+ * (count_delta.c).
  *
- * If another transaction has locked the counter, the deltas are not folded,
- * and the worker tries again later. If there are many, it merges them into
- * one. The list of posts with deltas is only in memory, so a new worker scans
- * all leaves of deltas, a part at a time.
+ * If another transaction has locked the counter, the worker tries again later.
+ * If the post has many deltas, the worker merges them into one meanwhile. The
+ * list of posts with deltas is only in memory. So a new worker scans all
+ * leaves of deltas, a part at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
  */
@@ -34,32 +34,30 @@
 #include "utils/timestamp.h"
 
 /*
- * If a post has this many deltas, not counting stripes, the worker adds them
- * to the post's counter at once.
+ * If a post has this many deltas, not counting stripes, the worker folds them
+ * at once.
  */
 #define MANY_DELTAS 32
 
 /*
- * When the worker adds the deltas of a post with fewer than MANY_DELTAS to the
- * counter: FOLD_AFTER ms after the last delta, at the latest FOLD_AT_LAST ms
- * after the first.
+ * When the worker folds the deltas of a post that has fewer than MANY_DELTAS:
+ * FOLD_AFTER ms after the last delta, at the latest FOLD_AT_LAST ms after the
+ * first delta.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on a transaction that adds deltas to counters: FOLD_DELTAS deltas of
- * FOLD_POSTS posts. After TIME_TO_FOLD ms of this work, the worker decodes WAL
- * again.
+ * Limits on one transaction that folds: FOLD_DELTAS deltas, FOLD_POSTS posts.
+ * After TIME_TO_FOLD ms, the worker decodes WAL again.
  */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
 /*
- * If a trigger or constraint of the owner raises an error while the worker
- * adds deltas to the counter of a post, the worker tries again after this
- * pause, in ms.
+ * If attached code raises an error while the worker folds the deltas of a
+ * post, the worker tries again after this pause, in ms.
  */
 #define FAILED_PAUSE 30000
 
@@ -70,9 +68,8 @@
 #define LOOK_STEP 500
 
 /*
- * If another transaction has locked a counter to which repair() has to add
- * deltas, repair() tries again after MOMENT microseconds. It tries again at
- * most PATIENCE times, for all counters together.
+ * If repair() finds a counter locked by another transaction, it waits for
+ * MOMENT microseconds and tries again. It waits at most PATIENCE times in all.
  */
 #define PATIENCE 500
 #define MOMENT 10000
@@ -88,9 +85,8 @@ typedef struct PendingPost
 	pg_uuid_t	post_id;
 
 	/*
-	 * Number of deltas inserted for the post, not counting stripes. It is an
-	 * estimate, because another process may have added some to the counter and
-	 * deleted them.
+	 * Estimated number of the post's deltas, not counting stripes. Another
+	 * process may have folded some.
 	 */
 	int64		deltas;
 	TimestampTz at_last;
@@ -100,24 +96,22 @@ typedef struct PendingPost
 static HTAB *pending = NULL;
 
 /*
- * When the worker has to add the deltas of a post in the list "pending" to its
- * counter, or to continue the scan of the leaves of deltas. DT_NOEND if there
- * is nothing to do.
+ * When the worker next has to fold deltas, or to continue the scan of the
+ * leaves of deltas. DT_NOEND if there is nothing to do.
  */
 static TimestampTz next_due = DT_NOBEGIN;
 
 /*
  * Where the scan of all leaves of deltas continues.
  *
- * look_from_start: the scan has not begun
- * look_at: partition of the next delta, or NO_PARTITION at the end of the scan
+ * look_from_start: whether the scan has to begin
+ * look_at: partition to scan next; NO_PARTITION at the end of the scan
  * look_after: place of the last delta that was read in this partition
  */
 static bool look_from_start = true;
 static int	look_at = NO_PARTITION;
 static ItemPlace look_after;
 
-/* When the worker last failed to add deltas to counters. */
 static TimestampTz failed_at = 0;
 
 static TimestampTz
@@ -170,8 +164,8 @@ remember_post(const pg_uuid_t *post_id, int64 deltas)
 }
 
 /*
- * Drop the list "pending", the posts with deltas. All leaves of deltas are
- * scanned instead, beginning after FOLD_AFTER ms.
+ * Drop the list "pending" of posts with deltas. Scan all leaves of deltas
+ * instead, beginning after FOLD_AFTER ms.
  */
 void
 fold_all_later(void)
@@ -243,10 +237,6 @@ find_deltas_in(int partition)
 	return !more;
 }
 
-/*
- * Scan the next part of the leaves of deltas, with the active snapshot.
- * Returns whether parts are left.
- */
 static bool
 find_deltas(void)
 {
@@ -266,8 +256,9 @@ find_deltas(void)
 }
 
 /*
- * Add the deltas of a post to its counter. If that is impossible and there are
- * many, merge them into one. Returns how many deltas were added or merged.
+ * Fold the deltas of a post. If another transaction has locked the counter,
+ * and there are many deltas, merge them into one. Returns how many deltas were
+ * folded or merged.
  */
 static int64
 fold_post(PendingPost *post)
@@ -289,8 +280,8 @@ fold_post(PendingPost *post)
 	{
 		/*
 		 * Another transaction has locked the counter, or is writing a delta.
-		 * If it rolls back, the change feed reports nothing. So keep the post
-		 * in the list, and try again later.
+		 * The change feed reports nothing if that transaction rolls back. So
+		 * keep the post in the list, and try again later.
 		 */
 		if (taken > 0)
 			post->deltas = 0;	/* post_fold() has merged the other deltas into
@@ -304,10 +295,9 @@ fold_post(PendingPost *post)
 }
 
 /*
- * tried: the posts whose deltas the current transaction has tried to add to
- * the counter.
- * at_once: for how many posts one transaction may do this. It is 1 after a
- * failure, until the post that fails is found.
+ * tried: the posts whose deltas the current transaction has tried to fold
+ * at_once: limit on the number of these posts; 1 after a failure, to find the
+ * post that fails
  */
 static pg_uuid_t tried[FOLD_POSTS];
 static int	n_tried = 0;
@@ -315,7 +305,7 @@ static int	at_once = FOLD_POSTS;
 
 /*
  * Do the work of one transaction: scan a part of the leaves of deltas, and
- * fold (add to the counters) the deltas of posts that are due.
+ * fold deltas that are due.
  */
 static void
 fold_chunk(void *arg)
@@ -347,10 +337,9 @@ fold_chunk(void *arg)
 }
 
 /*
- * Called when a trigger or constraint of the owner has raised an error in
- * fold_chunk(). From now on, each transaction folds the deltas of only one
- * post. A post whose own transaction fails is tried again after FAILED_PAUSE
- * ms.
+ * Called when attached code has raised an error in fold_chunk(). From now on,
+ * each transaction folds the deltas of only one post. A post whose own
+ * transaction fails is tried again after FAILED_PAUSE ms.
  */
 static void
 note_failed(const ErrorData *error)
@@ -376,8 +365,8 @@ note_failed(const ErrorData *error)
 }
 
 /*
- * Remove the error of note_failed() from stat_worker, if no deltas are left to
- * add to counters, or if that has not failed for two pauses (FAILED_PAUSE).
+ * Remove the error of note_failed() from stat_worker when no deltas are left
+ * to fold, or when no fold has failed for twice FAILED_PAUSE.
  */
 static void
 note_recovered(void)
@@ -390,10 +379,6 @@ note_recovered(void)
 		worker_entry_recovered(entry, ERROR_FOLD);
 }
 
-/*
- * Run fold_chunk() in a transaction. Returns false if the transaction was
- * rolled back.
- */
 static bool
 try_chunk(void)
 {
@@ -422,10 +407,10 @@ try_chunk(void)
 }
 
 /*
- * Fold the deltas of posts that are due (add them to the counters), for about
- * TIME_TO_FOLD ms. Called in each round of the worker's main loop, outside of
- * a transaction. Returns the number of ms until the next post is due, or -1 if
- * no post has deltas and no scan for deltas is in progress.
+ * Fold the deltas that are due, for about TIME_TO_FOLD ms. Called in each
+ * round of the worker's main loop, outside of a transaction. Returns the
+ * number of ms until the next call is due, or -1 if there is nothing to fold
+ * or to scan.
  */
 long
 fold_step(void)
@@ -472,11 +457,11 @@ next_counted(int partition, ItemPlace *place)
 }
 
 /*
- * Fold the deltas of a post (add them to its counter). If another transaction
- * has locked the counter, wait and try again. The other transaction is usually
- * the worker's, which folds the same deltas and soon commits.
+ * Fold the deltas of a post. If another transaction has locked the counter,
+ * wait and try again. That transaction is usually the worker's, which folds
+ * the same deltas.
  *
- * *patience: how many more times all calls together may wait.
+ * *patience: how many more times fold_everything() may wait
  */
 static void
 fold_patiently(const pg_uuid_t *post_id, int *patience)
@@ -494,10 +479,9 @@ fold_patiently(const pg_uuid_t *post_id, int *patience)
 }
 
 /*
- * Fold the deltas of all posts (add them to the counters), for repair(). If a
- * counter stays locked by another transaction, the deltas of its post are
- * merged into one instead. Called in a READ COMMITTED transaction, as the
- * containers' owner.
+ * Fold the deltas of all posts, for repair(). If a counter stays locked, merge
+ * the deltas of its post into one instead. Called in a READ COMMITTED
+ * transaction, as the containers' owner.
  */
 void
 fold_everything(void)

@@ -1,14 +1,14 @@
 /*
  * job_steps.c
  *		Does the jobs of the queue (storage/bookkeeping/job_queue.c), one chunk
- *		at a time. A job is work that continues after the command that
- *		requested it: a rebuild of the views, a rename or deletion of a user,
- *		or, on a cluster, the arrival of a partition from another node.
+ *		at a time. Jobs are rebuilds of the views, and renames and deletions of
+ *		users. On a cluster, a job of the kind JOB_ARRIVAL works on a partition
+ *		that came from another node.
  *
- * A chunk and the record of its progress are one transaction, so an
- * interrupted job continues where it was. The worker does not update the views
- * while a chunk runs. So a chunk that waits too long for a lock is rolled back
- * and tried again later.
+ * A chunk is one transaction, which also records the progress of the job. So
+ * an interrupted job continues after its last chunk. The worker does not
+ * update the views while a chunk runs. So a chunk that waits too long for a
+ * lock is rolled back and tried again later.
  *
  * Runs in the worker.
  */
@@ -42,11 +42,9 @@
 #define TIME_FOR_JOBS 10
 
 /*
- * Publish the WAL position before which all transactions have ended in which
- * the worker has done jobs; JOB_COMMITTING while a chunk runs. A process may
- * wait until the views show the effects of a job. When that job has left the
- * queue, the process waits until the views show all commits before this
- * position.
+ * Publish a WAL position. All transactions in which the worker has done jobs
+ * end before this position. JOB_COMMITTING means that such a transaction runs.
+ * Processes that wait until the views show finished jobs read the position.
  */
 static void
 announce_commit(uint64 lsn)
@@ -58,7 +56,6 @@ announce_commit(uint64 lsn)
 	pg_memory_barrier();
 }
 
-/* Return the WAL position before which the views show all commits. */
 static XLogRecPtr
 views_shown(void)
 {
@@ -68,14 +65,15 @@ views_shown(void)
 }
 
 /*
- * Whether the views are complete: they were when the worker started, or a
- * rebuild has finished since. jobs_request_rebuild() sets it to false.
+ * Whether no rebuild is left to do. The views were complete when the worker
+ * started, or a rebuild has finished since. jobs_request_rebuild() sets this
+ * variable to false.
  */
 static bool rebuilt = false;
 
 /*
- * Return whether a job can continue now. If not, it waits for an event, such
- * as the end of transactions that may still write items.
+ * Return whether a job can continue now. Otherwise the job waits for an event,
+ * such as the end of transactions that may still write items.
  */
 static bool
 is_ready(const Job *job)
@@ -94,10 +92,9 @@ is_ready(const Job *job)
 }
 
 /*
- * Return whether the next step of an arrival writes views instead of items. An
- * arrival is the job for a partition that came from another node. Its steps
- * write views when all items of the partition have been brought up to date, or
- * when the job has no partition.
+ * Return whether the next step of a JOB_ARRIVAL writes views instead of items.
+ * Such a job first updates the items of a partition that came from another
+ * node, and then the views. Without a partition, it updates only the views.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -105,7 +102,6 @@ arrival_writes_views(const Job *job)
 	return job->phase == SWEEP_VIEWS || !OidIsValid(job->partition_table);
 }
 
-/* Return whether the next step of a job writes views instead of items. */
 static bool
 writes_views(const Job *job)
 {
@@ -114,8 +110,8 @@ writes_views(const Job *job)
 }
 
 /*
- * Do one step of a job, which is locked in the queue. Returns false if the job
- * has to wait.
+ * Do one step of a job, whose row in the queue is locked. Returns false if the
+ * job has to wait.
  */
 static bool
 do_step(Job *job)
@@ -135,8 +131,8 @@ do_step(Job *job)
 			return deletion_step(job);
 		case JOB_ARRIVAL:
 			/*
-			 * This job was queued when a partition arrived from another node.
-			 * Now there is no cluster any more, so nothing is left to do.
+			 * A partition had come from another node, but now this server is
+			 * in no cluster. So nothing is left to do.
 			 */
 			job_finish(job);
 			return true;
@@ -148,15 +144,14 @@ do_step(Job *job)
 typedef struct Chunk
 {
 	Job		   *job;
-	bool		begun;			/* whether the transaction began, so that
-								 * do_chunk() was called */
+	bool		begun;			/* whether do_chunk() was called */
 	bool		moved;
 } Chunk;
 
 /*
  * Do one chunk of a job, in the current transaction. Locks the job's row
- * before any item. Other code that locks a job's row and items does so in this
- * order, too, so no deadlock is possible.
+ * before any item, as all code does that locks both. So no deadlock is
+ * possible.
  */
 static void
 do_chunk(void *arg)
@@ -175,8 +170,8 @@ do_chunk(void *arg)
 }
 
 /*
- * The jobs that have failed, and when each is tried again. When the array is
- * full, a new job replaces the oldest.
+ * The jobs that have failed last, and when each is tried again. A new element
+ * replaces the oldest.
  */
 typedef struct FailedJob
 {
@@ -199,8 +194,8 @@ failed_lately(const Job *job)
 }
 
 /*
- * Mark a job as parked: it has failed and will be tried again later. The view
- * blogstore.progress shows this.
+ * Mark a job as parked, for the view blogstore.progress. A parked job has
+ * failed, and will be tried again later.
  */
 static void
 park(void *arg)
@@ -214,9 +209,9 @@ park(void *arg)
 }
 
 /*
- * Called when a rename or deletion has failed because of a constraint or
- * trigger of the owner, or because an item lacks a value. Marks the job as
- * parked, and has it tried again after a pause. Other jobs continue.
+ * Called when a job that writes items has failed because of attached code, or
+ * because an item lacks a value. Marks the job as parked, and has it tried
+ * again after a pause. Other jobs continue.
  */
 static void
 job_failed(const Job *job, const ErrorData *error)
@@ -240,20 +235,18 @@ job_failed(const Job *job, const ErrorData *error)
 						pause / 1000, error->message)));
 
 	/*
-	 * If this transaction fails, the view blogstore.progress does not show the
-	 * job as parked. The worker tries the job again after the pause in any
-	 * case.
+	 * If park() fails, too, the view blogstore.progress does not show the job
+	 * as parked. The job is tried again after the pause in any case.
 	 */
 	(void) apply_run(APPLY_STATE, park, &parked, &other);
 }
 
 /*
- * Called after each chunk of a rebuild, to report its beginning and end. If
- * the rebuild begins while the views are complete, rebuild_views() has
- * requested it. Other rebuilds are reported when the worker requests them
- * (views_phase.c).
+ * Report the beginning and the end of a rebuild that rebuild_views() has
+ * requested. Such a rebuild begins while the views are complete. views_phase.c
+ * reports other rebuilds. Called after each chunk.
  *
- * begins: this was the first chunk.
+ * begins: whether this was the first chunk
  */
 static void
 follow_rebuild(const Job *job, bool begins)
@@ -276,7 +269,7 @@ follow_rebuild(const Job *job, bool begins)
 /*
  * Do one chunk of a job. Returns false if the job has to wait or has failed.
  *
- * An error is thrown if the job writes views, because without this job the
+ * If a job that writes views fails, throws the error. Without this job the
  * worker cannot keep the views up to date.
  */
 static bool
@@ -311,8 +304,7 @@ try_chunk(Job *job)
 
 /*
  * Where jobs_step() continues in the job queue. It reads the queue in pages of
- * JOBS_AT_ONCE jobs. When no job of a page can continue, jobs_step() goes to
- * the next page, so that these jobs do not block the others.
+ * JOBS_AT_ONCE jobs. If no job of a page can continue, it reads the next page.
  */
 static int64 page_offset = 0;	/* how many jobs of the queue precede the page
 								 * that jobs_step() reads next */
@@ -320,13 +312,8 @@ static int	page_next = 0;
 static int	page_idle = 0;		/* how many jobs in a row jobs_step() has tried
 								 * without progress */
 static bool any_moved = false;	/* whether a job has made progress since
-								 * jobs_step() began at the front of the
-								 * queue */
+								 * jobs_step() last read the first page */
 
-/*
- * Read the current page of the job queue: up to JOBS_AT_ONCE jobs from
- * page_offset on. Returns an array of *n jobs in the current memory context.
- */
 static Job *
 list_jobs(int *n)
 {
@@ -340,10 +327,9 @@ list_jobs(int *n)
 }
 
 /*
- * Return the result of jobs_step() for the case that no job of the queue can
- * continue.
+ * Return the result of jobs_step() if no job can continue.
  *
- * jobs: the n jobs of the page that jobs_step() has read from the queue
+ * jobs: the n jobs of the current page of the queue
  */
 static JobProgress
 idle_progress(const Job *jobs, int n)
@@ -405,10 +391,7 @@ jobs_step(void)
 
 		page_idle = moved ? 0 : page_idle + 1;
 		any_moved |= moved;
-		/*
-		 * If this job is finished, it has left the queue, and the next job
-		 * gets its index.
-		 */
+		/* A finished job has left the queue, so the next job has its index. */
 		page_next = (first + i + (job->finished ? 0 : 1)) % n;
 
 		/*
@@ -424,7 +407,6 @@ jobs_step(void)
 	return end_page(n, idle);
 }
 
-/* Note that the views are complete. Called when the worker starts. */
 void
 jobs_views_complete(void)
 {

@@ -1,11 +1,8 @@
 /*
  * refresh_batch.c
- *		Applies a dirty set to the views. A dirty set has the keys of posts and
- *		users that may be out of date in the views (the copies of posts in
- *		users, and the feed).
- *
- * The worker applies a set in one transaction, so readers never see half of
- * it.
+ *		Applies a dirty set to the views, in one transaction, so that readers
+ *		never see half of it. A dirty set has the keys of posts and users that
+ *		may be out of date in the views.
  *
  * Runs in the worker.
  */
@@ -18,9 +15,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the keys of all posts in a dirty set, an array of *n elements. For a
- * post whose deltas have changed, the set has only the id, so the rest of the
- * key is read from the post. A post that no longer exists is left out.
+ * Return the keys of all posts in a dirty set, an array of *n elements. If
+ * only the deltas of a post have changed, the set has its post_id. The rest of
+ * the key is then read from the post. Posts that no longer exist are left out.
  */
 static PostKey *
 list_posts(const DirtySet *dirty, int *n)
@@ -41,8 +38,8 @@ list_posts(const DirtySet *dirty, int *n)
 }
 
 /*
- * Update the views for the posts of a dirty set. For each user of the set,
- * queue a rename job, which writes the current username into the user's items.
+ * Update the views for the posts of a dirty set. Queue a rename job for each
+ * user of the set. This job writes the current username into the user's items.
  *
  * arg: the dirty set.
  */

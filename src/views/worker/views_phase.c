@@ -1,7 +1,7 @@
 /*
  * views_phase.c
- *		The phases of the views (the copies of posts in users, and the feed),
- *		as the worker knows them, and the exit of the worker.
+ *		The phases of the views, as the worker knows them, and the exit of the
+ *		worker.
  *
  * Only this file sets Worker.views, with one function per transition. Each
  * function also sets what other processes see: WorkerEntry.state, which is
@@ -25,10 +25,9 @@
  *		an error				any				exit			WANTED, after
  *																a pause
  *
- * A reader uses the views if two conditions hold. The row of view_state that
- * its snapshot sees says that they are complete. And its snapshot sees the
- * transaction in WorkerEntry.served, which says that a worker keeps them up to
- * date.
+ * A reader uses the views only if its snapshot sees two things. The row of
+ * view_state says that the views are complete. The transaction in
+ * WorkerEntry.served shows that a worker keeps the views up to date.
  *
  * Runs in the worker.
  */
@@ -80,7 +79,9 @@ worker_invalidate_views(Worker *worker, const char *reason)
 	ViewState	state;
 
 	Assert(worker->views != VIEWS_UNKNOWN);
-	/* If the transaction fails, the next round of the main loop repeats it. */
+	/*
+	 * If the transaction fails, the next round of the main loop tries again.
+	 */
 	worker->must_invalidate = reason;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
@@ -116,10 +117,6 @@ worker_views_rebuilt(Worker *worker)
 	worker->serve_at = InvalidXLogRecPtr;
 }
 
-/*
- * Set VIEWS_KEPT: the views are complete and up to date for the posts of this
- * node.
- */
 void
 worker_keep_views(Worker *worker)
 {
@@ -143,10 +140,11 @@ worker_await_others(Worker *worker)
 
 /*
  * Let readers use the views if their snapshot sees the transaction that this
- * function commits. A statement that is already running does not see it, so it
- * does not switch from the posts to the views. The xid is published before the
- * commit. So if a snapshot sees the transaction, its process also reads the
- * xid.
+ * function commits. The snapshot of a running statement does not see it. So
+ * the statement does not switch from the posts to the views.
+ *
+ * The xid is published before the commit. So every process whose snapshot sees
+ * the transaction also finds the xid.
  */
 static void
 serve_from_now(Worker *worker)
@@ -182,9 +180,9 @@ worker_serve_views(Worker *worker)
 
 /*
  * Called from time to time while readers use the views. When every snapshot
- * sees the transaction in WorkerEntry.served, replaces its xid there by
- * FrozenTransactionId. Otherwise the xid would seem to be in the future after
- * a wraparound.
+ * sees the transaction in WorkerEntry.served, replaces this xid by
+ * FrozenTransactionId. After a wraparound, the xid would seem to be in the
+ * future.
  */
 void
 worker_serve_all(Worker *worker)
@@ -197,10 +195,10 @@ worker_serve_all(Worker *worker)
 }
 
 /*
- * Set the state of the worker's entry, and exit. Does not return. After exit
- * code 0 the postmaster does not restart the worker; only the launcher does.
+ * Set the state of the worker's entry, and exit without an error. Does not
+ * return.
  *
- * reason: WORKER_STOPPED or WORKER_NOT_NEEDED.
+ * reason: WORKER_STOPPED or WORKER_NOT_NEEDED
  */
 void
 worker_leave(Worker *worker, WorkerState reason)

@@ -1,14 +1,12 @@
 /*
  * views_rebuild.c
- *		The steps of a rebuild, the job that makes the views (the copies of
- *		posts in users, and the feed) agree with the posts, whatever the views
- *		hold.
+ *		The steps of a rebuild. A rebuild is the job that makes the views agree
+ *		with the posts, whatever rows the views have.
  *
  * A rebuild first compares all copies with their posts, in key order, and then
  * the feed with the newest posts. Each chunk is one transaction with its own
  * snapshot. Between chunks, the worker decodes and applies changes as usual.
- * These do not conflict with the rebuild, because both write the current state
- * of the posts.
+ * Both write the current state of the posts, so they do not conflict.
  *
  * Runs in the worker; rebuild_estimate() in any backend, too.
  */
@@ -20,9 +18,6 @@
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
 
-/*
- * Return an estimate of the number of posts and copies that a rebuild reads.
- */
 int64
 rebuild_estimate(void)
 {
@@ -31,7 +26,6 @@ rebuild_estimate(void)
 	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
 }
 
-/* Limits how often rebuild_begins() and rebuild_ends() log. */
 static LogRate rate;
 
 /*

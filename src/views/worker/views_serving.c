@@ -30,7 +30,6 @@
  */
 #define CHECK_STATE 900
 
-/* The reason of a rebuild after view_state was altered by another process. */
 #define STATE_ALTERED "The table view_state was altered or emptied, or the containers were created again."
 
 /*
@@ -82,8 +81,8 @@ worker_abandon_views(void)
 }
 
 /*
- * Store in view_state for how many rows the feed was built; 0 if this is
- * unknown.
+ * Store in view_state the number of rows for which the feed was built; 0 if it
+ * is unknown.
  */
 static void
 write_feed_size(int size)
@@ -101,9 +100,9 @@ write_feed_size(int size)
 /*
  * Compare the current settings with those for which the views were built. If
  * the short form of posts has changed, rebuild the views. If
- * blogstore.feed_size has changed, have worker_fit_feed() rewrite the feed in
- * a later round of the main loop. Until then the stored size is 0, so that
- * after a crash the next worker rewrites the feed.
+ * blogstore.feed_size has changed, worker_fit_feed() rewrites the feed in a
+ * later round. Until then view_state has the size 0. If the worker crashes,
+ * the next worker sees the 0 and rewrites the feed.
  */
 void
 worker_follow_settings(Worker *worker)
@@ -139,18 +138,17 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
- * Return whether all changes before worker->serve_from are applied. The field
- * serve_from is the position where WAL ended when the worker started or a
- * rebuild ended.
+ * Return whether the views show all changes before worker->serve_from. This is
+ * the position where WAL ended when the worker started or a rebuild ended.
  *
- * serve_from may lie within a record. So the WAL before it counts as decoded
- * when a round of the main loop has read to the end of WAL, at or after
- * serve_from. From then on, deferred changes are applied as if a process
- * waited for the views.
+ * serve_from may lie within a record. So the function waits for a round of the
+ * main loop that has read to the end of WAL, at or after serve_from. The end
+ * of the WAL decoded in this round becomes worker->serve_at. From then on,
+ * deferred changes are applied without delay.
  *
- * Returns true only in a round that has read to the end of WAL. When readers
- * begin to use the views, the views therefore show all posts that were
- * committed before that round began. wait_for_posts() relies on this.
+ * Returns true only in a round that has read to the end of WAL. So when
+ * readers begin to use the views, the views show all posts that were committed
+ * before that round began. wait_for_posts() relies on this.
  */
 static bool
 all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
@@ -169,8 +167,8 @@ all_applied(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 
 /*
  * If the views are complete and up to date, mark them as ready and set
- * VIEWS_KEPT. They are complete if no rebuild is pending. They are up to date
- * if all_applied() returns true. Exits if stop_worker() was called. Called
+ * VIEWS_KEPT. Complete means that no rebuild is pending. Up to date means that
+ * all_applied() returns true. Exits if stop_worker() was called. Called
  * outside of a transaction.
  *
  * flushed: end of flushed WAL when the current round of the main loop began
@@ -217,11 +215,11 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * At intervals, check whether the worker is still needed and enabled; if not,
- * exit. Also check that view_state still says what the worker has stored; if
- * not, rebuild the views. The owner may have deleted that row, or dropped the
- * containers and created them again. Called in each round of the main loop,
- * outside of a transaction.
+ * Every CHECK_STATE ms, check whether the worker is still needed and enabled,
+ * and exit if it is not. Also check whether view_state was altered, and then
+ * rebuild the views. The owner may have deleted the row, or created the
+ * containers again. Called in each round of the main loop, outside of a
+ * transaction.
  */
 void
 worker_check_state(Worker *worker)

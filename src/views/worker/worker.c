@@ -3,17 +3,14 @@
  *		The blogstore worker of one database: main function, main loop, sleep.
  *
  * At its start the worker checks that it is needed and enabled, and finds or
- * creates its replication slot. Then it repeats the rounds of its main loop:
- * decode WAL, apply the changes to the views (the copies of posts in users,
- * and the feed), fold deltas (add them to the counters of their posts), do
- * jobs such as renames. Identifiers call a round a turn. views_phase.c
- * describes the phases of the views, and views/launcher/worker_state.c the
- * states that other processes see.
+ * creates its slot. Then it repeats its main loop. Each round decodes WAL,
+ * applies the changes to the views, folds deltas, and does jobs. Identifiers
+ * call a round a turn. views_phase.c describes the phases of the views.
  *
  * An ERROR ends the process, and the launcher starts a new worker after a
  * pause. The new worker simply continues, because a refresh makes each copy
- * equal to the current state of its post. A worker exits without an error only
- * if it is not needed, is stopped, or was blocked by damage that has been
+ * equal to the current state of its post. A worker exits without an error if
+ * it is not needed, is stopped, or was blocked by damage that has been
  * repaired.
  *
  * Memory contexts: "blogstore worker" lives as long as the process. Its child
@@ -61,13 +58,6 @@
 
 extern PGDLLEXPORT void blogstore_worker_main(Datum arg);
 
-/* ------------------------------------------------------------------------
- * Getting ready
- * ------------------------------------------------------------------------ */
-
-/*
- * Show the current error in the view stat_worker. The caller throws it again.
- */
 static void
 note_error(Worker *worker)
 {
@@ -79,7 +69,6 @@ note_error(Worker *worker)
 					   error->hint);
 }
 
-/* Name the database in the context of every message that the worker logs. */
 static void
 database_context(void *arg)
 {
@@ -102,9 +91,8 @@ worker_settings(void)
 		{"row_security", "off"},
 
 		/*
-		 * The worker's commits do not wait for a flush of their WAL, or for a
-		 * standby. Before the worker confirms the slot, it calls
-		 * apply_flush().
+		 * Commits of the worker wait neither for a flush nor for a standby.
+		 * apply_flush() flushes them before the slot is confirmed.
 		 */
 		{"synchronous_commit", "off"}
 	};
@@ -139,8 +127,8 @@ await_tables(Worker *worker)
 }
 
 /*
- * Check that the worker is needed and enabled, check or create the slot, and
- * start decoding. Exits if the worker is not needed or must not run.
+ * Check or create the slot, and start decoding. Exits if the worker is not
+ * needed or not enabled, or if settings prevent logical decoding.
  */
 static void
 worker_prepare(Worker *worker)
@@ -172,10 +160,6 @@ worker_prepare(Worker *worker)
 	worker->serve_from = GetFlushRecPtr(NULL);
 }
 
-/* ------------------------------------------------------------------------
- * The loop
- * ------------------------------------------------------------------------ */
-
 /*
  * Flush the commits of sessions with synchronous_commit = off, up to wake_lsn.
  * Such a session may wait for the views to show its commit, but the worker
@@ -192,7 +176,7 @@ flush_noted_commits(Worker *worker)
 
 /*
  * Apply the changes in worker->dirty to the views. Returns false if another
- * transaction prevents this; worker->dirty then keeps the changes.
+ * transaction prevents this. The changes then stay in worker->dirty.
  */
 static bool
 apply_dirty(Worker *worker)
@@ -237,9 +221,9 @@ publish(Worker *worker, XLogRecPtr position)
  * Publish, for wait_for_posts(), that the views show all changes before a WAL
  * position, except changed counts.
  *
- * If a transaction is held back because other processes do not see its commit
- * yet (held_back.c), publish a position before this transaction. No process
- * waits for such a transaction, because it has not returned to its client.
+ * If a transaction is held back until other processes see its commit
+ * (held_back.c), publish a position before this transaction. Its client has
+ * not been told of the commit yet, so no process waits for it.
  */
 static void
 publish_posts(Worker *worker, XLogRecPtr position)
@@ -255,15 +239,15 @@ publish_posts(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Sleep after a round of the main loop, for at most "nap" ms. On a busy site,
- * commits do not end this sleep (worker_rest()). Otherwise the sleep ends when
- * a process wakes the worker. If there is WAL to read already, does not sleep.
+ * Sleep after a round of the main loop, for at most "nap" ms, or until a
+ * process wakes the worker. On a busy site, commits do not end the sleep
+ * (worker_rest()). Otherwise the worker does not sleep if there is WAL to
+ * read.
  *
- * flushed: the end of the WAL that this round of the main loop has read.
+ * flushed: the end of the WAL that this round has read
  *
- * Before the sleep, the function compares the end of WAL with "flushed",
- * although a commit sets the latch. A wait earlier in this round, such as one
- * for a lock, may have reset the latch.
+ * The latch does not tell reliably whether there is WAL to read. A wait
+ * earlier in this round, such as one for a lock, may have reset the latch.
  */
 static void
 worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
@@ -282,13 +266,11 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
 
 /*
  * Return how many ms the worker may sleep after a round of the main loop; 0 if
- * it must not sleep. The sleep is short (NAP_SOON) if a concurrent transaction
- * has prevented something that the worker has to try again.
+ * it must not sleep.
  *
- * behind: the round has not reached the end of WAL
+ * behind: whether the round has not reached the end of WAL
  * progress: result of jobs_step()
- * fold: result of fold_step(): ms until it has to be called again; -1 if there
- * are no deltas to add to counters
+ * fold: result of fold_step()
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
@@ -311,11 +293,6 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 	return Min(nap, deferred_next(worker));
 }
 
-/*
- * Apply the changes in worker->dirty, and rewrite the feed if
- * blogstore.feed_size has changed. Returns false if another transaction
- * prevents this. The caller then tries again later.
- */
 static bool
 write_views(Worker *worker)
 {
@@ -328,10 +305,10 @@ write_views(Worker *worker)
 
 /*
  * Write the views, and publish up to which WAL position they are current. If
- * another transaction prevents the writing, the published position does not
- * change, and after several failures in a row stat_worker shows the cause.
+ * another transaction prevents this, the published position stays. After
+ * TELL_FIRST failures in a row, stat_worker shows the cause.
  *
- * position: end of the decoded WAL.
+ * position: end of the decoded WAL
  */
 static void
 apply_and_tell(Worker *worker, XLogRecPtr position)
@@ -356,8 +333,8 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 		worker->applied_to = position;
 
 		/*
-		 * Before the phase VIEWS_KEPT, the views may lack changes that an
-		 * earlier worker has decoded but not applied.
+		 * Before the phase VIEWS_KEPT, changes that an earlier worker has
+		 * decoded may be missing in the views.
 		 */
 		if (worker->views >= VIEWS_KEPT)
 			told_applied(&worker->entry->told, turn);
@@ -367,8 +344,8 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * The second half of a round of the main loop: apply the decoded changes, add
- * deltas to counters, do jobs, sleep.
+ * The second half of a round of the main loop: apply the decoded changes, fold
+ * deltas, do jobs, sleep.
  *
  * flushed: end of flushed WAL when the round began
  * position: end of the decoded WAL
@@ -386,7 +363,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_invalidate_views(worker, worker->must_invalidate);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
-	/* Deltas are added to counters even if the views could not be written. */
+	/* Deltas are folded even if the views could not be written. */
 	fold = fold_step();
 
 	if (worker->jobs)
@@ -413,9 +390,9 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 }
 
 /*
- * Do one round of the main loop: decode WAL, apply the changes, add deltas to
- * counters, do jobs, and sleep if there is nothing else to do. Called outside
- * of a transaction, in the memory context worker->turn.
+ * Do one round of the main loop: decode WAL, apply the changes, fold deltas,
+ * do jobs, and sleep if there is nothing else to do. Called outside of a
+ * transaction, in the memory context worker->turn.
  */
 static void
 worker_turn(Worker *worker)
@@ -439,9 +416,9 @@ worker_turn(Worker *worker)
 
 	/*
 	 * Publish the number of this round before reading wake_lsn.
-	 * wait_for_posts() reads the two in the other order. If it still reads the
-	 * number of an earlier round, this round decodes all commits before the
-	 * wake_lsn that it has read.
+	 * wait_for_posts() reads wake_lsn first, and then the number. If it reads
+	 * the number of an earlier round, this round decodes all commits before
+	 * that wake_lsn.
 	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);
@@ -450,9 +427,9 @@ worker_turn(Worker *worker)
 
 	/*
 	 * Release held-back transactions only after the decoding. A process that
-	 * has seen such a transaction end may call wait_for_views(), which writes
-	 * a logical message to WAL. The round that has decoded this message then
-	 * also finds that the transaction has ended, and applies its changes.
+	 * has seen such a transaction end may write a logical message
+	 * (wait_for_views()). The round that decodes this message must also apply
+	 * the changes of that transaction.
 	 */
 	held_back_release(worker->held, worker->dirty, &worker->entry->told);
 	if (decoder_at_end(worker->decoder))

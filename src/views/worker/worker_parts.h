@@ -1,13 +1,11 @@
 /*
  * worker_parts.h
  *		Declarations shared by the files of views/worker/, and by cluster/,
- *		which takes part in each round of the worker's main loop, in the same
- *		process.
+ *		which takes part in each round of the worker's main loop.
  *
  * A round (a "turn" in identifiers) decodes WAL, applies the changes to the
- * views, does other work, and sleeps. The views are the copies of posts in
- * users, and the feed. Their changes are collected in dirty sets: sets of the
- * keys of posts and users that may be out of date in the views
+ * views, does other work, and sleeps. Dirty sets collect the changes: the keys
+ * of posts and users that may be out of date in the views
  * (views/change_feed/dirty_set.c).
  *
  * struct Worker is the local state of a worker process. The functions are
@@ -22,10 +20,6 @@
 #include "views/change_feed/change_feed.h"
 #include "views/launcher/launcher.h"
 #include "views/worker/worker.h"
-
-/* ------------------------------------------------------------------------
- * The worker
- * ------------------------------------------------------------------------ */
 
 /*
  * How complete and up to date the views are. Only views_phase.c changes the
@@ -60,9 +54,8 @@ typedef struct Worker
 	DirtySet   *dirty;
 
 	/*
-	 * Whether the last attempt to apply the set "dirty" has failed. It is
-	 * repeated, and no deferred changes are added to the set before it
-	 * succeeds.
+	 * Whether the last attempt to apply the set "dirty" has failed. Until a
+	 * new attempt succeeds, no deferred changes are added to the set.
 	 */
 	bool		must_retry;
 	DirtySet   *later;
@@ -74,22 +67,20 @@ typedef struct Worker
 								 * blogstore.count_refresh_interval */
 
 	/*
-	 * Number of posts whose counts were moved to due_counts in the current
-	 * blogstore.count_refresh_interval.
+	 * Number of posts whose counts were moved to due_counts since the time
+	 * counts_since.
 	 */
 	long		counts_done;
 
 	/*
-	 * Posts with changed counts that are to be applied to the views. Each
-	 * round of the main loop moves a part of them to the set "dirty", and
-	 * applies them.
+	 * Posts whose changed counts are to be applied now. Each round of the main
+	 * loop moves a part of these posts to the set "dirty".
 	 */
 	DirtySet   *due_counts;
 
 	/*
-	 * As soon as the set due_counts is empty, the views show all changes
-	 * before this WAL position. InvalidXLogRecPtr if no such position is
-	 * known.
+	 * When due_counts is empty, the views show all changes before this WAL
+	 * position. InvalidXLogRecPtr if no such position is known.
 	 */
 	XLogRecPtr	due_lsn;
 	uint64		due_turn;		/* number of the round of the main loop that
@@ -102,14 +93,13 @@ typedef struct Worker
 								 * position was last stored */
 
 	/*
-	 * How often the layout had been read (layout_loads()) when the worker last
-	 * compared the partitions with those from which the views were built. The
-	 * worker compares them again only if this number has grown.
+	 * Value of layout_loads() when the worker last checked whether partitions
+	 * were attached or detached. The worker checks again only if the value has
+	 * changed.
 	 */
 	uint64		loads;
-	uint64		checked;		/* the state of the layout (layout_stamp())
-								 * when the worker last found no table
-								 * damaged */
+	uint64		checked;		/* value of layout_stamp() when the worker last
+								 * found no container damaged */
 	ViewsPhase	views;
 
 	/*
@@ -120,9 +110,8 @@ typedef struct Worker
 
 	/*
 	 * Readers may use the views when all changes before this WAL position are
-	 * applied. It is the end of the decoded WAL after the first round of the
-	 * main loop that had decoded all WAL before serve_from; until then,
-	 * InvalidXLogRecPtr.
+	 * applied. It is where the decoded WAL ended when the worker first had
+	 * decoded all WAL before serve_from. InvalidXLogRecPtr before that.
 	 */
 	XLogRecPtr	serve_at;
 	XLogRecPtr	applied_to;		/* the views show all changes before this WAL
@@ -131,15 +120,14 @@ typedef struct Worker
 								 * false, the worker does not read it */
 
 	/*
-	 * Why the views have to be marked as incomplete, if the last attempt to
-	 * mark them has failed and has to be repeated. Otherwise NULL.
+	 * If the worker has failed to mark the views as incomplete: the reason for
+	 * marking them, for the next attempt. Otherwise NULL.
 	 */
 	const char *must_invalidate;
 
 	/*
-	 * When the worker began to rebuild the views, or started and found an
-	 * unfinished rebuild, as a result of clock_elapsed(). 0 if readers have
-	 * used the views since.
+	 * When the rebuild of the views began, or this worker continued it
+	 * (clock_elapsed()). 0 if readers have used the views since.
 	 */
 	int64		rebuild_began;
 	bool		other_size;		/* whether blogstore.feed_size has changed and
@@ -149,7 +137,7 @@ typedef struct Worker
 
 	/*
 	 * The cluster's functions, or NULL if this server is not a node of a
-	 * cluster. Updated in each round of the main loop.
+	 * cluster. Read again in each round of the main loop.
 	 */
 	const ClusterCalls *cluster;
 
@@ -198,10 +186,6 @@ extern void worker_hold_position(bool hold);
 extern void worker_check_layout(Worker *worker);
 extern void worker_advance(Worker *worker, XLogRecPtr applied);
 
-/* ------------------------------------------------------------------------
- * Steps of a round of the main loop
- * ------------------------------------------------------------------------ */
-
 /* deferred_refresh.c */
 extern void deferred_move_due(Worker *worker, XLogRecPtr position);
 extern bool deferred_parts_left(const Worker *worker);
@@ -221,10 +205,7 @@ typedef enum ApplyKind
 	 */
 	APPLY_POSTS,
 
-	/*
-	 * The transaction folds deltas (adds them to the counters of their posts).
-	 * The output plugin skips its writes.
-	 */
+	/* The transaction folds deltas. The output plugin skips its writes. */
 	APPLY_COUNTS,
 	APPLY_VIEWS					/* the transaction calls views_lock() and
 								 * writes the views */

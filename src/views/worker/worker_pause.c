@@ -3,12 +3,12 @@
  *		Pauses between the rounds of the worker's main loop on a busy site.
  *
  * Each round has a fixed cost: the worker is woken, starts transactions,
- * checks its tables and commits. With few commits, a round for each commit is
- * affordable, and the views show the commit at once. With many commits per
- * second, the worker pauses after a round for blogstore.view_refresh_delay,
- * and the next round applies everything that was committed meanwhile. Commits
- * do not wake the worker from a pause, which saves each commit a system call.
- * A process that waits for the worker does wake it (worker_wake_at_once()).
+ * checks its tables and commits. With few commits, the worker can afford a
+ * round for each, and the views show each commit at once. With many commits
+ * per second, the worker pauses for blogstore.view_refresh_delay after each
+ * round. The next round applies everything that was committed meanwhile.
+ * Commits do not end a pause, which saves each commit a system call. A process
+ * that waits for the worker ends the pause (worker_wake_at_once()).
  *
  * Identifiers call a pause a rest, and the sleep after a round a nap.
  *
@@ -31,10 +31,6 @@
 /* Shortest interval over which commits are counted, in microseconds. */
 #define COUNTED_OVER (100 * INT64CONST(1000))
 
-/*
- * Return whether the site is busy. The result is computed again when it is
- * COUNTED_OVER old.
- */
 static bool
 site_busy(Worker *worker)
 {
@@ -68,8 +64,8 @@ worker_sleep(Worker *worker, long ms, WaitPlace place)
 
 	/*
 	 * Reset the latch before reading the flags "urgent" and
-	 * ConfigReloadPending. If one of them is set later, the latch is set
-	 * again, too, which ends the sleep.
+	 * ConfigReloadPending. If a flag is set later, the latch is set, too, and
+	 * ends the sleep.
 	 */
 	pg_atomic_exchange_u32(&entry->resting, 1);
 	ResetLatch(MyLatch);
@@ -84,9 +80,9 @@ worker_sleep(Worker *worker, long ms, WaitPlace place)
 
 /*
  * Sleep for at most "ms" milliseconds between two checks for missing or
- * damaged tables. The main loop does not run meanwhile. So this function
- * clears the flag "urgent" and reads a changed configuration; otherwise
- * worker_sleep() would return at once.
+ * damaged tables. Does what the main loop does before a sleep: clears the flag
+ * "urgent" and reads a changed configuration. Otherwise worker_sleep() would
+ * return at once.
  */
 void
 worker_sleep_between_looks(Worker *worker, long ms)

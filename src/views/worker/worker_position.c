@@ -4,11 +4,11 @@
  *		views, and what the worker does when it cannot continue from there.
  *
  * The worker stores the position in the table change_feed (applied_position.c)
- * before it confirms the slot up to this position. So its own slot is never
- * ahead of the stored position. If a slot is ahead, or is not the one with
- * which the views were kept up to date, changes may be missing, and the worker
- * rebuilds the views. It also rebuilds them when partitions were attached or
- * detached, because WAL does not report the rows of these partitions.
+ * and then confirms the slot up to it. So the slot is never ahead of the
+ * stored position. A slot that is ahead, or is not the one that the worker has
+ * used, may lack changes. The worker then rebuilds the views. It also rebuilds
+ * the views when partitions were attached or detached, because WAL does not
+ * report the rows of these partitions.
  *
  * Runs in the worker.
  */
@@ -76,13 +76,13 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Called when the worker creates a slot, because changes may have been lost.
- * Corrects, or queues jobs to correct, what a rebuild of the views does not:
- * items with old usernames, and the views of other nodes of a cluster.
+ * Called when the worker has created a slot, because changes may have been
+ * lost. Repairs what a rebuild of the views does not: items with old
+ * usernames, and the views of other nodes of a cluster.
  *
- * first: there was no slot before, so no changes were lost
- * other_layout: partitions were attached or detached since the worker stored
- * its position
+ * first: whether there was no slot before, so that no changes were lost
+ * other_layout: whether partitions were attached or detached since the worker
+ * stored its position
  *
  * Items of an attached partition may have old usernames. So if other_layout is
  * true, a job is queued that writes the current names into the items of all
@@ -110,13 +110,12 @@ follow_loss(const Worker *worker, bool first, bool other_layout)
  *
  * reason: why that is necessary, as a sentence for the log
  * hint: if the slot was lost, how to avoid this in future
- * other_layout: partitions were attached or detached since the worker stored
- * its position
+ * other_layout: whether partitions were attached or detached since the worker
+ * stored its position
  *
- * The views are marked as incomplete before the slot is dropped, so that
- * readers do not use them after a crash in between. If an error follows, the
- * next worker finds the slot ahead of the stored position and replaces it
- * again.
+ * Marks the views as incomplete before the slot is dropped, so that readers do
+ * not use them after a crash in between. After an error, the next worker finds
+ * the new slot ahead of the stored position, and replaces it again.
  */
 static void
 replace_slot(Worker *worker, const char *reason, const char *hint,
@@ -133,8 +132,8 @@ replace_slot(Worker *worker, const char *reason, const char *hint,
 				 errhint("%s", hint)));
 	worker_invalidate_views(worker, reason);
 	/*
-	 * Partitions that were attached while there was no slot may have deltas
-	 * that were not decoded. So scan all deltas.
+	 * Partitions may have been attached while there was no slot. Their deltas
+	 * were not decoded, so scan all deltas.
 	 */
 	fold_all_later();
 	apply_flush();
@@ -190,9 +189,9 @@ follow_layout(Worker *worker, int64 layout)
 
 /*
  * Called when the worker starts. Reads the stored position, and decides
- * whether the worker can continue from it. If the slot is not the one with
- * which the views were kept up to date, creates another, which waits for the
- * end of all running transactions. Errors: those of slot_make().
+ * whether the worker can continue from it. If the slot cannot be used, creates
+ * another slot, and waits for the end of all running transactions. Errors:
+ * those of slot_make().
  */
 void
 worker_take_position(Worker *worker)
@@ -261,14 +260,13 @@ worker_check_layout(Worker *worker)
 	worker->loads = loads;
 }
 
-/* set by worker_hold_position() */
 static bool position_held = false;
 
 /*
- * While hold is true, keep the stored WAL position and the slot where they
- * are. On a cluster, the worker does this while it has to act on changes that
- * are recorded only in the WAL after the position. If the worker ends
- * meanwhile, the next worker decodes these changes again.
+ * While "hold" is true, do not change the stored WAL position or the slot. On
+ * a cluster, only WAL after the position may record changes that the worker
+ * still has to act on. If the worker ends meanwhile, the next worker decodes
+ * these changes again.
  */
 void
 worker_hold_position(bool hold)
@@ -278,15 +276,15 @@ worker_hold_position(bool hold)
 
 /*
  * Store the WAL position "applied" in the table change_feed, and confirm the
- * slot up to it. Done about once in ADVANCE_PAUSE ms. All changes before this
- * position are applied to the views.
+ * slot. Does this about once in ADVANCE_PAUSE ms. The views show all changes
+ * before this position.
  *
- * If a transaction is held back because other processes do not see its commit
- * yet (held_back.c), a position before this transaction is stored instead.
+ * If a transaction is held back until other processes see its commit
+ * (held_back.c), a position before this transaction is stored instead.
  *
- * Storing the position writes WAL itself. To leave an idle server idle, the
- * worker stores the position only if it has applied changes, or if
- * ADVANCE_WORTHWHILE bytes of other WAL were written.
+ * Storing the position writes WAL itself. On an idle server this must not be
+ * repeated for ever. So the worker stores the position only after it has
+ * applied changes, or after ADVANCE_WORTHWHILE bytes of other WAL.
  */
 void
 worker_advance(Worker *worker, XLogRecPtr applied)

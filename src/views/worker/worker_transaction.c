@@ -2,10 +2,8 @@
  * worker_transaction.c
  *		The worker's transactions, and what it does about errors in them.
  *
- * These transactions run as the owner of the containers. Where containers may
- * not exist, views_serving.c and worker_position.c use other transactions,
- * which write nothing. The kind of a transaction decides which locks it takes
- * first:
+ * The transactions of apply_begin() and apply_run() run as the owner of the
+ * containers. The kind of a transaction decides which locks it takes first:
  *
  *		kind			locks				marked	lock_timeout
  *		------------	------------------	------	------------
@@ -20,9 +18,9 @@
  * (storage/bookkeeping/own_writes.c).
  *
  * Containers are locked before their leaves, as DDL does. Some DDL, such as
- * DROP TRIGGER, locks a leaf first and could deadlock with the worker. Because
- * of the short lock_timeout, the worker gives up before the deadlock detector
- * might cancel the DDL. apply_run() then returns APPLY_AGAIN.
+ * DROP TRIGGER, locks a leaf first and could deadlock with the worker. The
+ * lock_timeout is short, so that the worker gives up before the deadlock
+ * detector cancels the DDL. apply_run() then returns APPLY_AGAIN.
  *
  * Runs in the worker.
  */
@@ -45,10 +43,8 @@ static MemoryContext outside;	/* memory context of apply_begin()'s caller */
 /* Message of the last error after which apply_run() returned APPLY_AGAIN. */
 static char in_the_way[ERROR_LENGTH];
 
-/* The name of the worker's database. */
 static char database[NAMEDATALEN];
 
-/* Read the name of the worker's database, when the worker starts. */
 void
 worker_database_read(void)
 {
@@ -79,8 +75,8 @@ worker_database(void)
  *
  * Locks are taken before the transaction has an xid or a snapshot, so that a
  * wait does not hold back vacuum. An APPLY_STATE transaction has no
- * lock_timeout, so reading the layout waits without limit for a session that
- * has locked a root table.
+ * lock_timeout. So it waits without limit for a session that has locked a root
+ * table.
  *
  * Errors: those of container_require() and owner_begin(); 55P03 when
  * lock_timeout expires.
@@ -117,10 +113,6 @@ apply_end(OwnerScope *scope)
 	MemoryContextSwitchTo(outside);
 }
 
-/*
- * Discard the current error and abort its transaction, so that the worker can
- * continue.
- */
 void
 apply_roll_back(void)
 {
@@ -128,10 +120,6 @@ apply_roll_back(void)
 	AbortOutOfAnyTransaction();
 }
 
-/*
- * Return the message of the last error after which apply_run() returned
- * APPLY_AGAIN, for stat_worker.
- */
 const char *
 apply_in_the_way(void)
 {
@@ -139,12 +127,12 @@ apply_in_the_way(void)
 }
 
 /*
- * Return what has caused an error, judged by its SQLSTATE and the kind of its
- * transaction.
+ * Return the cause of an error. The SQLSTATE and the kind of the transaction
+ * tell the cause.
  *
  * The views have only blogstore's own unique indexes. So a unique violation in
- * APPLY_VIEWS means that another session has inserted a row that the worker
- * had found missing.
+ * an APPLY_VIEWS transaction means that another session has just inserted the
+ * row.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -179,14 +167,14 @@ note_in_the_way(MemoryContext context)
 }
 
 /*
- * Run step(arg) in a transaction of its own, and return the outcome. The
- * current memory context is preserved.
+ * Run step(arg) in a transaction of its own. The current memory context is
+ * preserved.
  *
- * error: receives an error that the owner has caused (CAUSE_OWNER), in the
- * current memory context; the result is then APPLY_FAILED. If "error" is NULL,
- * such an error is thrown again.
+ * error: receives an error with CAUSE_OWNER, in the current memory context.
+ * The result is then APPLY_FAILED. If "error" is NULL, such an error is thrown
+ * again.
  *
- * Errors of CAUSE_SERVER are always thrown again.
+ * Errors with CAUSE_SERVER are always thrown again.
  */
 ApplyResult
 apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
