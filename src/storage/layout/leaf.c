@@ -1,12 +1,11 @@
 /*
  * leaf.c
  *		Opens the leaf for an item, given the container, the item's type and
- *		its key. A leaf is the table that holds the items of one type in one
- *		partition.
+ *		the item's key.
  *
- * A prepared SELECT on a partitioned table is slow, because it locks every
- * partition. The functions here hash the key to find the partition, as the
- * server does (partitions.c), and lock only one leaf.
+ * A prepared SELECT on a partitioned table is slow, because the SELECT locks
+ * every partition. The functions here hash the key to find the partition, and
+ * lock only one leaf.
  *
  * Runs in backends, parallel workers and the blogstore worker.
  */
@@ -30,9 +29,9 @@
 #include "utils/rel.h"
 
 /*
- * Return what the process has cached about the leaf for the items of a type in
- * a partition. If the leaf is missing or cannot be used, returns NULL and sets
- * *problem.
+ * Return the cache entry for the leaf for the items of a type in a partition.
+ * If the leaf is missing or cannot be used, returns NULL and sets *problem to
+ * the reason.
  */
 CachedLeaf *
 leaf_find(CachedContainer *cc, Container container, ItemType type,
@@ -73,9 +72,8 @@ partition_leaf(Container container, ItemType type, int partition)
 
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key; NO_PARTITION if there is none. Need not read the whole layout
- * from the catalogs. The number is valid as long as layout_stamp() does not
- * change. Errors: 55000.
+ * given key; NO_PARTITION if there is none. The number is valid as long as
+ * layout_stamp() does not change. Errors: 55000.
  */
 int
 partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
@@ -128,9 +126,9 @@ leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the first partition with items of a type whose number is "number" or
- * higher; NO_PARTITION if there is none. Unlike partition_from(), raises no
- * error if a partition is missing.
+ * Starting at partition number "number", return the number of the first
+ * partition with items of the type. Returns NO_PARTITION if there is none.
+ * Raises no error if a partition is missing.
  */
 static int
 next_partition(Container container, ItemType type, int number)
@@ -169,11 +167,11 @@ item_estimate(Container container, ItemType type)
 
 /*
  * Fill in the cache entry (CachedLeaf) of a leaf that the caller has locked
- * and opened. If an invalidation of the leaf arrives meanwhile, leaves the
- * entry unfilled and returns false.
+ * and opened. Returns false, and leaves the entry unfilled, if this process
+ * receives an invalidation of the leaf meanwhile.
  *
  * rel: the open leaf
- * path: the AccessPath whose index is also looked up; N_PATHS for all indexes
+ * path: the AccessPath whose index is looked up; N_PATHS for all indexes
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -187,8 +185,8 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 		MemoryContext old = MemoryContextSwitchTo(cc->context);
 
 		/*
-		 * layout_watch() comes before the reading of the leaf's catalog rows,
-		 * so that no invalidation of the leaf is missed.
+		 * Watch for invalidations of the leaf before its catalog rows are
+		 * read. Otherwise an invalidation could be missed.
 		 */
 		layout_watch(cc, leaf->relid, partition);
 		leaf_describe(leaf, rel, cc->owner, container, type);
@@ -201,10 +199,10 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 }
 
 /*
- * Lock and open a leaf whose OID is cached; return NULL if it was dropped.
- * Unlike try_table_open(), this does not search pg_class. The cache is enough:
- * acquiring the lock makes the process read the invalidation that a DROP TABLE
- * has sent.
+ * Lock and open a leaf whose OID is cached; return NULL if the leaf was
+ * dropped. Usually does not search pg_class, unlike try_table_open(). When the
+ * process gets the lock, it also reads the invalidation that a DROP TABLE has
+ * sent. So the relcache entry shows whether the leaf still exists.
  */
 static Relation
 open_leaf_table(Oid relid, LOCKMODE lockmode)
@@ -246,8 +244,8 @@ unpinned_problem(Relation rel)
 }
 
 /*
- * Return why code that the owner has attached to an open table, such as a
- * trigger, forbids writes to the table; NULL if writes are allowed.
+ * Return the reason why code that the owner has attached to an open table
+ * makes it unsafe to write the table; NULL if there is no reason.
  */
 static LayoutProblem *
 attached_problem(Relation rel)
@@ -262,8 +260,7 @@ attached_problem(Relation rel)
 }
 
 /*
- * Return why code that the owner has attached to an open leaf forbids writes
- * to the leaf; NULL if writes are allowed. A result of NULL is cached until
+ * Call attached_problem() for a leaf. A result of NULL is cached until
  * attached_stamp() changes.
  */
 static LayoutProblem *
@@ -281,13 +278,15 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * Check that the code which the owner has attached to a table (triggers,
- * constraints, index expressions) may run in an SQL statement on the table.
- * Also called before a SELECT, because the planner evaluates immutable
- * functions in constraints and indexes. Errors: 55000 if the code must not
- * run, or if "write" is true and the table has a rule. Locks: AccessShareLock
- * or, with "write", RowExclusiveLock on the table, to the end of the
- * transaction.
+ * Raise an error (55000) if an SQL statement on a table must not run the code
+ * that the owner has attached to the table. Also raises this error if "write"
+ * is true and the table has a rule.
+ *
+ * Called before a SELECT, too, because the planner evaluates immutable
+ * functions in constraints and indexes.
+ *
+ * Locks the table until the transaction ends: in RowExclusiveLock mode if
+ * "write" is true, else in AccessShareLock mode.
  */
 void
 table_require_served(Oid relid, bool write)
@@ -297,8 +296,8 @@ table_require_served(Oid relid, bool write)
 
 	/*
 	 * Rules are refused, because attached_unpinned() does not check the
-	 * functions that a rule calls. Also, a rule would not run where blogstore
-	 * writes rows without an SQL statement.
+	 * functions that a rule calls. Also, blogstore writes rows without SQL,
+	 * and a rule would not run then.
 	 */
 	if (problem == NULL && write && rel->rd_rules != NULL)
 		problem = shape_problem(psprintf("\"%s\" has a rule",
@@ -310,8 +309,8 @@ table_require_served(Oid relid, bool write)
 }
 
 /*
- * Call table_require_served() for a container's table and all its partitions.
- * Called before an SQL statement that names the container's table.
+ * Call table_require_served() for a container's root table and all its leaves.
+ * Called before an SQL statement that names the root table.
  */
 void
 container_require_served(Container container, bool write)
@@ -325,10 +324,9 @@ container_require_served(Container container, bool write)
 }
 
 /*
- * Return the functions that the owner has attached to a container's tables (as
- * triggers, for example), and that do not fix their search_path. Looks only at
- * the tables on this server. Locks: AccessShareLock on each table, to the end
- * of the transaction.
+ * Return the functions in a container's attached code that do not fix their
+ * search_path. Looks only at the tables on this server. Locks: AccessShareLock
+ * on each table, to the end of the transaction.
  */
 List *
 container_unpinned(Container container)
@@ -353,11 +351,11 @@ container_unpinned(Container container)
 }
 
 /*
- * Return why an open leaf cannot be used; NULL if it can. The caller has
- * filled in the leaf's cache entry (leaf_learn()). The result is in the cache
- * or in the current memory context.
+ * Return why an open leaf cannot be used; NULL if the leaf can be used. The
+ * caller has filled in the leaf's cache entry (leaf_learn()). The result is in
+ * the cache or in the current memory context.
  *
- * to_write: also return a problem that prevents only writes
+ * to_write: whether the caller will write to the leaf
  */
 LayoutProblem *
 leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
@@ -373,10 +371,10 @@ leaf_problem(const CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Lock and open a leaf that is in the cached layout, and check that the leaf
- * can be used. Returns false if the leaf was not opened. *problem then says
- * why the leaf cannot be used. If *problem is NULL, the cache was out of date,
- * and the caller looks up the leaf again.
+ * Lock and open a leaf that is in the cached layout. Returns false if the leaf
+ * cannot be used, and sets *problem to the reason. Also returns false if the
+ * cache was out of date. *problem then stays NULL, and the caller looks up the
+ * leaf again.
  */
 static bool
 leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
@@ -393,9 +391,9 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 	}
 
 	/*
-	 * A trigger, constraint or index of the leaf may call a function of the
-	 * owner's. ALTER FUNCTION takes no lock on the leaf, so locking the leaf
-	 * has not made this process read the invalidation of that function.
+	 * Learn whether an attached function was altered. ALTER FUNCTION takes no
+	 * lock on the leaf. So the process may not have read the invalidation of
+	 * the function when it got the lock on the leaf.
 	 */
 	if (to_write && leaf->attached)
 		AcceptInvalidationMessages();
@@ -422,14 +420,14 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 }
 
 /*
- * Lock and open the leaf that "wanted" describes. Errors: 55000 if there is
- * none or it cannot be used. Locks: "lockmode" on the leaf; to write, also
+ * Lock and open the leaf that "wanted" describes. Errors: 55000 if the leaf is
+ * missing or cannot be used. Locks: "lockmode" on the leaf; to write, also
  * RowExclusiveLock on the container's root table.
  *
  * To read, a lock on the leaf alone is enough, because dropping or detaching a
  * partition locks its leaves, too. The cached layout may have been out of date
- * before the lock was acquired. So the leaf is looked up and locked again
- * until the cache is valid while the lock is held.
+ * before the leaf was locked. So the function looks up and locks the leaf
+ * again until the cache is valid while the lock is held.
  */
 void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
@@ -451,8 +449,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		if (to_write && !held && partitions_hold(&cc->partitions, partition))
 		{
 			/*
-			 * The partition may have moved to another node before
-			 * partitions_hold(), so look it up again.
+			 * Look up the partition again. It may have moved to another node
+			 * before partitions_hold().
 			 */
 			held = true;
 			continue;
@@ -490,8 +488,8 @@ partition_has_path(Container container, ItemType type, int partition,
 /*
  * Close a leaf.
  *
- * keep_lock: keep the lock on the leaf until the transaction ends, as
- * transactions that write must
+ * keep_lock: keep the lock on the leaf until the transaction ends. Must be
+ *     true if the transaction has written to the leaf.
  */
 void
 leaf_close(OpenLeaf *leaf, bool keep_lock)
@@ -499,10 +497,6 @@ leaf_close(OpenLeaf *leaf, bool keep_lock)
 	table_close(leaf->rel, keep_lock ? NoLock : leaf->lockmode);
 }
 
-/*
- * Return the SQL statement that creates the index of a leaf for an AccessPath.
- * It is shown in a HINT.
- */
 static char *
 index_statement(Relation rel, Container container, ItemType type,
 				AccessPath path)
@@ -524,10 +518,6 @@ index_statement(Relation rel, Container container, ItemType type,
 					path == PATH_REPLIES ? " WHERE parent_id IS NOT NULL" : "");
 }
 
-/*
- * Return a LayoutProblem that says that a leaf lacks the index for an
- * AccessPath. Its hint has the SQL statement that creates the index.
- */
 LayoutProblem *
 leaf_index_problem(Relation rel, Container container, ItemType type,
 				   AccessPath path)
@@ -539,8 +529,8 @@ leaf_index_problem(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Open the index that an open leaf has for an AccessPath, with the leaf's own
- * lock mode. Errors: 55000 if there is no such index.
+ * Open the index for an AccessPath of an open leaf, and lock the index in the
+ * lock mode of the leaf. Errors: 55000 if there is no such index.
  */
 Relation
 leaf_open_index(const OpenLeaf *leaf, Container container, ItemType type,

@@ -1,7 +1,6 @@
 /*
  * leaf.h
- *		Opens leaves of the containers. A leaf is the table that holds the
- *		items of one type in one partition.
+ *		Opens leaves of the containers.
  *
  * For the files of storage/layout/ and storage/rows/ only.
  */
@@ -20,8 +19,8 @@
 #define MAX_PATH_COLUMNS 4
 
 /*
- * Why a container or one of its tables cannot be used. A request that needs
- * the table raises this as an error (55000).
+ * The reason why a container or one of its tables cannot be used. A request
+ * that needs the table raises the reason as an error (55000).
  */
 typedef struct LayoutProblem
 {
@@ -38,24 +37,20 @@ typedef struct OpenLeaf
 	AttrNumber	attno[N_PROPERTIES];
 	/*
 	 * For each AccessPath: the OID of the index. InvalidOid if there is no
-	 * such index, or leaf_open() was not asked to look it up.
+	 * such index, or if LeafWanted.path did not ask for the index.
 	 */
 	Oid			index[N_PATHS];
-	/* whether a write to the leaf runs code of the owner's, e.g. a trigger */
+	/* whether a write to the leaf runs attached code */
 	bool		attached;
 } OpenLeaf;
 
-/*
- * What leaf_open() opens: the leaf for the items of a type, in the partition
- * with a given key or number.
- */
 typedef struct LeafWanted
 {
 	Container	container;
 	ItemType	type;
 	/*
-	 * The key whose partition is wanted. NULL if the partition's number is
-	 * given instead, in the next field of the struct.
+	 * A key of the wanted partition. NULL if "partition" gives the partition's
+	 * number instead.
 	 */
 	const pg_uuid_t *key;
 	int			partition;
@@ -67,17 +62,19 @@ typedef struct LeafWanted
 } LeafWanted;
 
 /*
- * How the key columns of a unique index relate to the columns that identify an
- * item.
+ * Whether the key columns of a unique index include the columns that identify
+ * an item.
  */
 typedef enum KeyCover
 {
-	KEY_NOT_COVERED,			/* the index lacks one of these columns */
-	KEY_COVERED,				/* the index has just these columns */
-	KEY_COVERED_AND_MORE		/* the index has further columns */
+	KEY_NOT_COVERED,			/* the index lacks a column that identifies an
+								 * item */
+	KEY_COVERED,				/* the index has exactly the columns that
+								 * identify an item */
+	KEY_COVERED_AND_MORE		/* the index has the columns that identify an
+								 * item, and other columns */
 } KeyCover;
 
-/* access_paths.c */
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
@@ -86,10 +83,8 @@ extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 extern int	leaf_path_columns(Container container, ItemType type,
 							  AccessPath path, const Property **column);
 
-/* table_shape.c */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
 
-/* required_values.c */
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 extern void item_require(Relation leaf, const BlogItem *item, ItemType type,

@@ -2,11 +2,10 @@
  * partition_check.c
  *		Checks that the table named by a hint is the wanted partition or leaf.
  *
- * A hint is an OID that a backend has left in shared memory (shared_hints.c),
- * and that may be out of date. The check reads the parent and the partition
+ * A hint may be out of date. The check reads the parent and the partition
  * bound from the table's own catalog rows. The parent's partition descriptor
- * (RelationGetPartitionDesc()) contains the same information, but the server
- * reads all partitions to build the descriptor.
+ * (RelationGetPartitionDesc()) has the same information. But to build the
+ * descriptor, the server reads all partitions.
  *
  * If in doubt, the check fails, for example while a partition is being
  * detached (DETACH PARTITION ... CONCURRENTLY). The caller then reads the

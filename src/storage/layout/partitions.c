@@ -4,13 +4,12 @@
  *		the items with a given key.
  *
  * On one machine, users and posts are partitioned BY HASH of a key. The feed
- * has no key, and counts as a single partition. On a cluster, src/cluster/
- * says which partitions there are, and which of them are on this node. Other
- * files need not know these differences.
+ * has no key, and is treated as a single partition. On a cluster, src/cluster/
+ * finds the partitions and their nodes.
  *
- * Other files name a partition by a number from 0 on. A number is valid as
- * long as the cached layout is valid. On a cluster the numbers have gaps,
- * because some partitions are on other nodes.
+ * Other files name a partition by a number, which is valid as long as the
+ * cached layout is valid. On a cluster the numbers have gaps, because some
+ * partitions are on other nodes.
  *
  * Runs in any process.
  */
@@ -56,8 +55,8 @@ partitions_problem(Container container, Oid root)
 }
 
 /*
- * Fill in the hash function of a container's table, and for each remainder the
- * number of the partition that takes it.
+ * Fill in the hash function of a container's table. For each remainder, also
+ * fill in the number of the partition that takes keys with this remainder.
  */
 static void
 load_hash(Partitions *partitions, PartitionKey key, PartitionDesc desc)
@@ -82,15 +81,15 @@ load_spread(Partitions *partitions, Container container, Relation root)
 
 	if (!cluster_library->read_partitions(RelationGetRelid(root), &spread))
 		/*
-		 * The table is no longer spread over a cluster. The change has sent a
-		 * relcache invalidation, so the layout that is being read becomes
-		 * invalid.
+		 * The table is no longer spread over a cluster. The transaction that
+		 * changed the table has sent a relcache invalidation. So the layout
+		 * that is being read becomes invalid.
 		 */
 		return;
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	/* at least 1, because the leaf for users is always that of number 0 */
+	/* at least 1, because the leaf for users is in partition 0 */
 	partitions->n = Max(spread.n, 1);
 	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)
@@ -129,13 +128,12 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Initialize a sparse layout: one that has only the partitions used so far, at
- * first none. Partitions are then added by partitions_add(). The feed gets its
- * only partition at once. The caller has checked the table "root" with
- * layout_root_problem(). Allocates in the current memory context.
+ * Initialize a layout to which partitions_add() adds each partition that is
+ * used. The feed gets its only partition at once. The caller has checked the
+ * table "root" with layout_root_problem(). Allocates in the current memory
+ * context.
  *
- * modulus: the largest modulus of the partitions. It comes from a hint, a
- * value that another backend has left in shared memory
+ * modulus: the largest modulus of the partitions, from a hint
  */
 void
 partitions_expect(Partitions *partitions, Container container, Oid root,
@@ -155,8 +153,8 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 		return;
 	}
 	/*
-	 * This is the default hash function of uuid. layout_root_problem() has
-	 * checked that the container uses it.
+	 * Use the default hash function of uuid. layout_root_problem() has checked
+	 * that the container uses this function, too.
 	 */
 	fmgr_info(F_UUID_HASH_EXTENDED, &partitions->hash_proc);
 	partitions->hash_collation = InvalidOid;
@@ -166,10 +164,10 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 }
 
 /*
- * Add a partition to a sparse layout (one that has only the partitions used so
- * far). Returns the partition's number. Returns UNPROVEN if
- * partitions->modulus, which comes from shared memory and may be wrong, is not
- * a multiple of the partition's modulus.
+ * Add a partition to a layout that has only the partitions used so far.
+ * Returns the partition's number. Returns UNPROVEN if partitions->modulus is
+ * not a multiple of the partition's modulus. This can happen because
+ * partitions->modulus comes from a hint.
  *
  * hash: the hash of a key that the partition takes
  * table: the partition's table, which the caller has checked
@@ -191,9 +189,8 @@ partitions_add(Partitions *partitions, uint64 hash, Oid table, int modulus,
 }
 
 /*
- * Return the partition that takes keys with the given hash, from a hint: an
- * OID that another backend has left in shared memory. The hint may be wrong,
- * so the caller must check the table. Returns InvalidOid if there is no hint.
+ * Return the hint for the partition that takes keys with the given hash;
+ * InvalidOid if there is none. The caller must check the hint.
  */
 Oid
 partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
@@ -203,9 +200,9 @@ partitions_hint(const Partitions *partitions, Oid root, uint64 hash)
 }
 
 /*
- * Leave the OIDs of all partitions and leaves in shared memory as hints for
- * other backends (shared_hints.c). Called after the whole layout of a
- * container was read. Does nothing on a cluster.
+ * Leave the OIDs of all partitions and leaves in shared memory as hints.
+ * Called after the whole layout of a container was read. Does nothing on a
+ * cluster.
  */
 void
 partitions_leave_hints(const Partitions *partitions, Oid root)
@@ -230,9 +227,9 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 }
 
 /*
- * Return the cache entry for the leaf of a type in a partition. If the layout
- * has no entries for the type yet, allocates them in the current memory
- * context. Only for a sparse layout, one that has only the leaves used so far.
+ * Return the cache entry for the leaf of a type in a partition. Allocates the
+ * entry in the current memory context if necessary. Only for a layout that has
+ * only the leaves used so far.
  */
 CachedLeaf *
 partitions_leaf_place(Partitions *partitions, ItemType type, int number)
@@ -242,17 +239,12 @@ partitions_leaf_place(Partitions *partitions, ItemType type, int number)
 	return &partitions->leaf[type][number];
 }
 
-/* Return whether every key has a partition, so that none is missing. */
 bool
 partitions_whole(const Partitions *partitions)
 {
 	return partitions->whole;
 }
 
-/*
- * Return a LayoutProblem that says that a container lacks a partition. Its
- * message names one of the missing partitions.
- */
 LayoutProblem *
 partitions_gap_problem(const Partitions *partitions, Container container)
 {
@@ -306,9 +298,9 @@ is_everywhere(const Partitions *partitions, ItemType type)
 
 /*
  * Return the number of the partition that takes the items of a type with a
- * given key, even if it is on another node of a cluster. Returns NO_PARTITION
- * if there is none. Returns UNPROVEN if that is not known, because the layout
- * has only the partitions used so far.
+ * given key, even if the partition is on another node of a cluster. Returns
+ * NO_PARTITION if there is none. Returns UNPROVEN if the partition may exist,
+ * but has not been used so far.
  */
 int
 partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -329,8 +321,7 @@ partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 /*
  * Return the number of the partition on this server that holds the items of a
  * type with a given key. Returns NO_PARTITION if there is none. Returns
- * UNPROVEN if that is not known, because the layout has only the partitions
- * used so far.
+ * UNPROVEN if the partition may exist, but has not been used so far.
  */
 int
 partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -339,13 +330,13 @@ partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
 
 	if (partitions->map != NULL && number >= 0 && !is_everywhere(partitions, type) &&
 		!OidIsValid(partitions->table[number]))
-		return NO_PARTITION;	/* the partition is on another node */
+		return NO_PARTITION;
 	return number;
 }
 
 /*
- * Return the first partition on this server whose number is "number" or
- * higher; NO_PARTITION if there is none.
+ * Starting at partition number "number", return the number of the first
+ * partition that is on this server. Returns NO_PARTITION if there is none.
  */
 int
 partitions_next_table(const Partitions *partitions, int number)
@@ -358,8 +349,9 @@ partitions_next_table(const Partitions *partitions, int number)
 }
 
 /*
- * Return the first partition on this server that holds items of a type, and
- * whose number is "number" or higher; NO_PARTITION if there is none.
+ * Starting at partition number "number", return the number of the first
+ * partition that is on this server and holds items of the type. Returns
+ * NO_PARTITION if there is none.
  */
 int
 partitions_from(const Partitions *partitions, ItemType type, int number)
@@ -371,9 +363,9 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 
 /*
  * Keep the cluster from moving a partition off this node until the transaction
- * ends. Called before a write. Returns true on a cluster: the caller must look
- * up the partition again, because it may have moved before the call. Returns
- * false on one machine.
+ * ends. Called before a write. Returns true on a cluster, and false on one
+ * machine. If true, the caller must look up the partition again. The cluster
+ * may have moved the partition before the call.
  */
 bool
 partitions_hold(const Partitions *partitions, int number)

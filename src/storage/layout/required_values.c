@@ -67,9 +67,9 @@ item_identity(Container container, ItemType type)
 }
 
 /*
- * Return a bit mask of the fields that the caller needs in a locked item. In a
- * view's row, the caller needs only the fields of item_identity(), because the
- * worker writes all other columns anew.
+ * Return a bit mask of the fields that must not be NULL in an item that a
+ * caller locks. For a row of a view, these are the fields of item_identity(),
+ * because the worker writes all other columns anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)
@@ -122,10 +122,7 @@ item_require(Relation leaf, const BlogItem *item, ItemType type, uint32 needed)
 					 err_fields(NULL, property_column(prop), RULE_COMPLETE)));
 }
 
-/*
- * Raise an error (22004) if an item lacks a value that items of its type must
- * have.
- */
+/* Raise an error (22004) if one of the fields of item_required() is NULL. */
 void
 item_require_values(const BlogItem *item, ItemType type)
 {

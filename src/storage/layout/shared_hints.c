@@ -3,7 +3,7 @@
  *		OIDs of partitions and leaves in shared memory, for new backends.
  *
  * A backend that has read the layout of a container from the catalogs leaves
- * hints for others in shared memory: the OIDs of all partitions and leaves,
+ * hints in shared memory. The hints are the OIDs of all partitions and leaves,
  * and the largest modulus of the hash partitions (FOR VALUES WITH (MODULUS
  * ..., REMAINDER ...)). A new backend then need not read all partitions to
  * find one leaf.
@@ -11,7 +11,7 @@
  * A hint may be wrong: the table may have been dropped since. So a backend
  * checks an OID against the catalogs before use (partition_check.c). If the
  * check fails, the backend reads the whole layout. Therefore hints need no
- * locks and no invalidation, and a new hint may overwrite any other.
+ * locks and no invalidation, and a new hint may overwrite an old one.
  *
  * Runs in the postmaster, which sets up the memory, and in every process.
  */
@@ -69,10 +69,6 @@ layout_hints_attach(void *memory, bool fresh)
 			pg_atomic_init_u64(&buckets[b][i], 0);
 }
 
-/*
- * Return the bucket for the hint with a given HintKey. Sets *tag to the part
- * of the key's hash that is the upper half of the hint.
- */
 static pg_atomic_uint64 *
 find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 {
@@ -84,7 +80,7 @@ find_bucket(HintKind kind, Oid parent, int number, uint64 *tag)
 }
 
 /*
- * Store a hint in shared memory. It may overwrite another hint.
+ * Store a hint in shared memory. May overwrite another hint.
  *
  * kind, parent, number: the fields of the HintKey
  * value: an OID or a modulus, not 0

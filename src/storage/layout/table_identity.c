@@ -36,8 +36,8 @@ table_lookup(const char *name)
 }
 
 /*
- * Return whether a table is the root table of a container or, on a cluster, a
- * partition of it.
+ * Return whether a table is the root table of a container. On a cluster, also
+ * return true for a partition of the root table.
  *
  * nsp: the OID of blogstore's schema
  */
@@ -56,10 +56,10 @@ is_of_container(Oid root, Oid nsp, Container container)
 }
 
 /*
- * Set *container to the container that has a table as its partition, at any
- * level. Returns false if there is none, or if the table is being detached
- * (DETACH PARTITION ... CONCURRENTLY). The topmost ancestor must be in
- * blogstore's schema.
+ * Set *container to the container to which a partition or leaf belongs.
+ * Returns false if the table belongs to no container of blogstore's schema.
+ * Also returns false if the table is being detached (DETACH PARTITION ...
+ * CONCURRENTLY).
  */
 bool
 table_container(Oid table, Container *container)
@@ -76,8 +76,8 @@ table_container(Oid table, Container *container)
 }
 
 /*
- * Return whether "name" is the name of a partition of USER_ITEMS_TABLE, which
- * holds the users on a cluster.
+ * Return whether "name" is the name of a partition of USER_ITEMS_TABLE. On a
+ * cluster, this table holds the users.
  */
 bool
 table_holds_user_items(const char *name)

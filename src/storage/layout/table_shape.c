@@ -58,7 +58,6 @@ layout_problem_raise(const LayoutProblem *p)
 			 err_fields(NULL, NULL, p->rule)));
 }
 
-/* Return the owner of a table; InvalidOid if the table does not exist. */
 Oid
 shape_table_owner(Oid relid)
 {
@@ -87,7 +86,7 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	Form_pg_class form;
 
 	if (!HeapTupleIsValid(tuple))
-		/* dropped: the caller will notice */
+		/* the table was dropped */
 		return NULL;
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)
@@ -114,8 +113,8 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 }
 
 /*
- * The server's operator families (pg_opfamily.dat) for which its headers have
- * no macro.
+ * OIDs of operator families (pg_opfamily.dat) for which PostgreSQL's headers
+ * have no macro.
  */
 #define DATETIME_BTREE_FAM_OID 434
 #define UUID_BTREE_FAM_OID 2968
@@ -123,9 +122,9 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 
 /*
  * Return the default operator family of a type: for hash indexes if "hash" is
- * true, else for btrees. For the types of key columns, the results are
- * constants here: to look them up in the type cache is expensive in a
- * session's first request.
+ * true, else for btrees. For the types of key columns, the OIDs are constants
+ * in this function. A lookup in the type cache is expensive in a session's
+ * first request.
  */
 Oid
 shape_usual_opfamily(Oid type, bool hash)
@@ -143,12 +142,6 @@ shape_usual_opfamily(Oid type, bool hash)
 	return hash ? entry->hash_opf : entry->btree_opf;
 }
 
-/*
- * Return whether an operator class is for a type, and belongs to the type's
- * default operator family.
- *
- * hash: true for a hash operator class, false for btree
- */
 static bool
 is_usual_opclass(Oid opclass, Oid type, bool hash)
 {
@@ -209,10 +202,6 @@ key_is(Oid relid, char strategy, Property column)
 	return is;
 }
 
-/*
- * Return a LayoutProblem if a table is not partitioned by the given strategy
- * (HASH or LIST) and column; else NULL.
- */
 LayoutProblem *
 shape_key_problem(Oid relid, char strategy, Property column)
 {
@@ -237,10 +226,6 @@ shape_is_split_by_type(Oid relid)
 	return key_is(relid, PARTITION_STRATEGY_LIST, PROP_TYPE);
 }
 
-/*
- * Return a LayoutProblem that says that a leaf takes items of several types.
- * Each type must have a leaf of its own.
- */
 LayoutProblem *
 shape_mixed_problem(Oid relid)
 {
@@ -249,20 +234,11 @@ shape_mixed_problem(Oid relid)
 						 "Create a separate partition for each type of item.");
 }
 
-/*
- * Return a LayoutProblem that says that a partition or leaf is missing.
- *
- * message: the error message, which names the partition or leaf
- */
 LayoutProblem *
 shape_missing_problem(char *message)
 {
 	return shape_problem(message, "Attach the missing partition.");
 }
-
-/* ------------------------------------------------------------------------
- * Columns
- * ------------------------------------------------------------------------ */
 
 #define BIT(prop) (UINT32_C(1) << (prop))
 
@@ -305,8 +281,8 @@ container_has_property(Container container, Property prop)
 
 /*
  * Return the number of the column that has a field's name; 0 if there is none.
- * If the column has another type than the field, or is generated, sets *p to a
- * LayoutProblem that says so.
+ * Sets *p to a LayoutProblem if the column is generated, or if its data type
+ * is not that of the field.
  */
 static AttrNumber
 find_column(Relation rel, Property prop, LayoutProblem **p)
@@ -347,8 +323,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 		LayoutProblem *other = NULL;
 
 		/*
-		 * Ignore a column that has a wrong type. If items of this type need
-		 * the column, the loop below reports the problem.
+		 * Ignore a column that has a wrong data type. The loop below reports
+		 * the column if items of the leaf's type need it.
 		 */
 		leaf->attno[prop] = find_column(rel, prop, &other);
 		if (other != NULL)
@@ -370,8 +346,8 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 
 /*
  * Return a LayoutProblem if the root table of a container lacks a column, or a
- * column has a wrong type; else NULL. SQL statements of blogstore name all
- * these columns.
+ * column has a wrong data type; else NULL. All columns are checked, because
+ * SQL statements of blogstore name them.
  */
 LayoutProblem *
 shape_root_columns(Relation root, Container container)
@@ -410,10 +386,12 @@ shape_is_view(Container container, ItemType type)
 }
 
 /*
- * Like shape_addition(), but looks only for a trigger, a foreign key in either
- * direction, and a deferrable key. Foreign keys and deferrable keys are found
- * by their internal triggers. Internal triggers of other extensions are
- * ignored.
+ * Find a trigger, foreign key or deferrable key that the owner has added to an
+ * open table. Returns a phrase for an error message, for example: a trigger,
+ * "audit". Returns NULL if there is none.
+ *
+ * Foreign keys in either direction, and deferrable keys, are found by their
+ * internal triggers. Internal triggers of other extensions are ignored.
  */
 static char *
 added_trigger(Relation rel)
@@ -436,13 +414,13 @@ added_trigger(Relation rel)
 }
 
 /*
- * Return words for an error message, such as: a trigger, "audit". They name
- * something that the owner has added to an open table to which only blogstore
- * writes. Returns NULL if the owner has added nothing. Does not look at
- * indexes and NOT NULL columns.
+ * Find something that the owner has added to an open table to which only
+ * blogstore writes. Returns a phrase for an error message, for example: a
+ * trigger, "audit". Returns NULL if the owner has added nothing. Does not look
+ * at indexes and NOT NULL columns.
  *
  * own_check: the name of the CHECK constraint that blogstore itself has
- * created on the table; NULL if it has none
+ *     created on the table; NULL if it has none
  */
 char *
 shape_addition(Relation rel, const char *own_check)
@@ -503,8 +481,8 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
 }
 
 /*
- * Return a LayoutProblem if the owner has added something that can reject rows
- * to an open leaf of the views; else NULL. Does not look at indexes. The
+ * Return a LayoutProblem if something that the owner has added to an open leaf
+ * of the views can reject rows; else NULL. Does not look at indexes. The
  * result is in the current memory context.
  */
 LayoutProblem *
