@@ -116,8 +116,7 @@ told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 
 /*
  * Return whether the change feed has reported a change of a list of posts in a
- * round after the number "turn". Such a change can add, remove or move a post
- * in a list.
+ * round after the number "turn". Such a change can add, remove or move a post.
  */
 bool
 told_list_since(ToldPosts *told, uint64 turn)

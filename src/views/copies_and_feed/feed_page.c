@@ -28,8 +28,8 @@ feed_is_whole(void)
 
 /*
  * Return whether the feed holds all posts that are newer than "place" (a
- * creation date and an id). So it does if its oldest row is not newer than
- * "place".
+ * creation date and an id). This is the case if the oldest row of the feed is
+ * not newer than "place".
  */
 bool
 feed_reaches(const Cursor *place)

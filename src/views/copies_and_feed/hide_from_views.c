@@ -6,8 +6,9 @@
  * would update the views too late, so hide_post() updates them itself. When a
  * post is no longer hidden, the worker updates the views.
  *
- * The caller's transaction holds views_lock() until it ends. Without this
- * lock, the worker could write an older state of the post to the views.
+ * The caller's transaction holds the views' lock (views_lock()) until it ends.
+ * Without this lock, the worker could write an older state of the post to the
+ * views.
  *
  * Runs in backends, as the containers' owner.
  */

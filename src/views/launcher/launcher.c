@@ -179,7 +179,7 @@ start_worker(int i)
 	BackgroundWorker worker;
 
 	describe(&worker, "blogstore worker", "blogstore_worker_main");
-	/* The launcher restarts the worker after a pause, not the postmaster. */
+	/* The launcher, not the postmaster, restarts the worker after a pause. */
 	worker.bgw_restart_time = BGW_NEVER_RESTART;
 	worker.bgw_main_arg = Int32GetDatum(i);
 	worker.bgw_notify_pid = MyProcPid;

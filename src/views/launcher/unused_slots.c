@@ -28,8 +28,8 @@ typedef struct SlotWarning
 } SlotWarning;
 
 /*
- * The last warning of each replication slot of the server. The index is that
- * of the slot in shared memory.
+ * The last warning about each replication slot of the server. The index is
+ * that of the slot in shared memory.
  */
 static SlotWarning *warned = NULL;
 

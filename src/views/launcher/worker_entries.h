@@ -69,7 +69,7 @@ typedef struct Database
 {
 	Oid			oid;
 	NameData	name;
-	bool		accepts;		/* whether it is valid and accepts
+	bool		accepts;		/* whether the database is valid and accepts
 								 * connections */
 	bool		is_template;
 } Database;

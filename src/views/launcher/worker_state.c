@@ -181,8 +181,8 @@ free_unneeded(WorkerEntry *entry)
  * ------------------------------------------------------------------------ */
 
 /*
- * Return when the launcher may restart a worker that has failed a number of
- * times in a row.
+ * Return when the launcher may restart a worker after this many failures in a
+ * row.
  */
 static TimestampTz
 next_start(int failures)

@@ -48,7 +48,7 @@
 
 /*
  * Number of posts whose changed counts are applied in one round of the
- * worker's main loop, which takes some ms.
+ * worker's main loop. Applying them takes some ms.
  */
 #define COUNTS_A_TURN 200
 
@@ -162,7 +162,10 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		filled;
 
-	/* First apply the changes that the last round could not apply. */
+	/*
+	 * The worker first applies the changes that the last round could not
+	 * apply.
+	 */
 	if (worker->must_retry)
 		return;
 	waited = dirty_waited(worker->dirty);

@@ -169,10 +169,7 @@ do_chunk(void *arg)
 		job_save(job);
 }
 
-/*
- * The jobs that have failed last, and when each is tried again. A new element
- * replaces the oldest.
- */
+/* The last MAX_FAILED jobs that have failed, and when each is tried again. */
 typedef struct FailedJob
 {
 	pg_uuid_t	id;

@@ -66,8 +66,8 @@ worker_begin_views(Worker *worker, bool complete)
 
 /*
  * Mark the views as incomplete and queue a rebuild, in one transaction.
- * Readers stop using the views when it commits. Called outside of a
- * transaction.
+ * Readers stop using the views when this transaction commits. Called outside
+ * of a transaction.
  *
  * reason: why, as a sentence for the log and stat_worker. The string must live
  * as long as the worker.

@@ -6,7 +6,8 @@
  * A rebuild first compares all copies with their posts, in key order, and then
  * the feed with the newest posts. Each chunk is one transaction with its own
  * snapshot. Between chunks, the worker decodes and applies changes as usual.
- * Both write the current state of the posts, so they do not conflict.
+ * These changes do not conflict with the rebuild, because both write the
+ * current state of the posts.
  *
  * Runs in the worker; rebuild_estimate() in any backend, too.
  */
@@ -31,7 +32,7 @@ static LogRate rate;
 /*
  * Report in the log and in stat_worker that a rebuild begins.
  *
- * reason: a sentence.
+ * reason: why, as a sentence
  */
 void
 rebuild_begins(const char *reason)

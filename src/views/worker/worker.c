@@ -333,8 +333,8 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 		worker->applied_to = position;
 
 		/*
-		 * Before the phase VIEWS_KEPT, changes that an earlier worker has
-		 * decoded may be missing in the views.
+		 * Before the phase VIEWS_KEPT, the views may lack changes that an
+		 * earlier worker has decoded.
 		 */
 		if (worker->views >= VIEWS_KEPT)
 			told_applied(&worker->entry->told, turn);
@@ -416,9 +416,9 @@ worker_turn(Worker *worker)
 
 	/*
 	 * Publish the number of this round before reading wake_lsn.
-	 * wait_for_posts() reads wake_lsn first, and then the number. If it reads
-	 * the number of an earlier round, this round decodes all commits before
-	 * that wake_lsn.
+	 * wait_for_posts() reads wake_lsn first, and then the number. If
+	 * wait_for_posts() reads the number of an earlier round, this round
+	 * decodes all commits before that wake_lsn.
 	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);

@@ -110,8 +110,8 @@ typedef struct Worker
 
 	/*
 	 * Readers may use the views when all changes before this WAL position are
-	 * applied. It is where the decoded WAL ended when the worker first had
-	 * decoded all WAL before serve_from. InvalidXLogRecPtr before that.
+	 * applied. It is the end of the decoded WAL after the first round that had
+	 * decoded all WAL before serve_from. InvalidXLogRecPtr before that round.
 	 */
 	XLogRecPtr	serve_at;
 	XLogRecPtr	applied_to;		/* the views show all changes before this WAL

@@ -99,9 +99,9 @@ worker_sleep_between_looks(Worker *worker, long ms)
 }
 
 /*
- * If the site is busy and the views are up to date, pause for at most "nap"
- * ms, during which commits do not wake the worker, and return true. Otherwise
- * return false without sleeping.
+ * If the site is busy and the views are up to date, pause for at most "nap" ms
+ * and return true. Commits do not end the pause. Otherwise return false
+ * without sleeping.
  */
 bool
 worker_rest(Worker *worker, long nap)
