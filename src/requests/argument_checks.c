@@ -113,9 +113,8 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return false if a title of this many bytes is too long, whatever characters
- * it has. If the result is true, title_fits() has to detoast the title and
- * count its characters.
+ * Return false if a title of this many bytes is too long, whatever its
+ * characters. If the result is true, title_fits() has to count the characters.
  */
 bool
 title_may_fit(int64 bytes)
@@ -196,9 +195,9 @@ need_username(FunctionCallInfo fcinfo, int arg)
 }
 
 /*
- * Return whether an argument is short enough to be a username. If not, no user
- * can have this name, and the caller does not look it up. Errors: 22004 if the
- * argument is null; 54000 if it is longer than MAX_TEXT_BYTES.
+ * Return false if an argument is too long for a username, so that no user can
+ * have this name. Errors: 22004 if the argument is null; 54000 if it is longer
+ * than MAX_TEXT_BYTES.
  */
 bool
 may_be_username(FunctionCallInfo fcinfo, int arg)
@@ -292,14 +291,15 @@ get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 }
 
 /*
- * Read the existing item after an insert has failed because of a duplicate
- * key. If the item is a post, add up its counts. Returns false if the item has
- * been deleted meanwhile; the caller then repeats the insert. Errors: 40001
- * under REPEATABLE READ and SERIALIZABLE, if the transaction's snapshot does
- * not show the item.
+ * Called after an insert has failed because of a duplicate key. Reads the item
+ * that has the key, and adds up its counts if it is a post. Returns false if
+ * the item has been deleted meanwhile; the caller then repeats the insert.
  *
- * post_id: the post's id, which is the partition key
+ * post_id: the partition key
  * key, nkeys: the item's primary key
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the transaction's
+ * snapshot does not show the item.
  */
 bool
 find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
@@ -326,9 +326,9 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 }
 
 /*
- * If the author of a post or comment is being deleted, delete the post or
- * comment now, so that a new item can have its id. The worker would delete it
- * later. Returns false if the author is not being deleted.
+ * Delete a post or comment whose author is being deleted, so that a new item
+ * can have its id. Returns false, without deleting the item, if the author is
+ * not being deleted.
  */
 static bool
 delete_hidden(ItemType type, const BlogItem *there)
@@ -347,11 +347,10 @@ delete_hidden(ItemType type, const BlogItem *there)
 }
 
 /*
- * Read the existing post or comment after an insert has failed because of a
- * duplicate key. If the author of this item is being deleted, delete the item.
- * Returns false if no item has the key any more; the caller then repeats the
- * insert. Waits for transactions that have a row lock on the item. Errors:
- * those of find_conflicting().
+ * Call find_conflicting() for a post or comment, and return its result. If the
+ * author of the item that it finds is being deleted, delete the item and
+ * return false. Waits for transactions that have a row lock on the item.
+ * Errors: those of find_conflicting().
  */
 bool
 find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,

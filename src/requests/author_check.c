@@ -3,11 +3,11 @@
  *		Checks for the own_...() commands, which change only items by a given
  *		author.
  *
- * The other commands change any item, and trust their caller to know which
- * user is acting. Untrusted clients may call only the wrapper functions that
- * create_api() makes. If a command has an own_...() variant, the wrapper calls
- * this variant, and passes the signed-in user as the author. The variant
- * checks that the item is by this user. It also checks that the post is not
+ * Commands without own_ change any item, and trust their caller to act for the
+ * right user. Untrusted clients may call only wrapper functions, which
+ * create_api() makes. If a command has an own_...() variant, its wrapper calls
+ * this variant with the signed-in user as the author. The own_...() command
+ * checks that the item is by this author. It also checks that the post is not
  * another user's hidden post.
  *
  * Runs in backends.
@@ -50,13 +50,12 @@ not_own(ItemType type)
 
 /*
  * Check that a post, comment or like is by "author"; NULL accepts any author.
- * The caller should have a row lock on the item. Otherwise another author's
- * item can take its place after the check.
+ * The caller should have a row lock on the item. Without this lock, an item by
+ * another author could replace it after the check.
  *
- * Errors: 42501 if the item is by another author; 23503 instead if this item
- * is hidden, or if its post is another user's hidden post. 23503 is also the
- * error for an item that does not exist, so the error does not reveal that the
- * item exists.
+ * Errors: 42501 if the item is by another author. If this item is hidden, or
+ * is on another user's hidden post, the error is 23503 instead. 23503 says
+ * that the item does not exist, so "author" does not learn of it.
  */
 void
 check_author(ItemType type, const BlogItem *item, const pg_uuid_t *author)

@@ -35,17 +35,16 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
  * create_comment() and own_create_comment() (C3): insert a comment, and
  * increment the post's comment_count.
  *
- * author: the first argument of own_create_comment(), who must be the author
- *     of the comment. Another user's hidden post or parent comment is treated
- *     as an item that does not exist. NULL in create_comment(): these checks
- *     are not made.
+ * author: in own_create_comment(), the user who must be the author of the
+ *     comment. Another user's hidden post or hidden parent comment is treated
+ *     as not existing. In create_comment(), "author" is NULL, and there are no
+ *     such checks.
  *
  * Errors: 22004, 22023, 23503, 23505, 23514, 25006, 40001, 42501, 54000,
- * 55000. Locks: the post lock (heavyweight, model/post_counts/post_count.c) in
- * share mode, until the comment is added to the post's counts; a row lock on
- * the post's counter, or on another delta (model/post_counts/count_delta.c).
- * Waits for a transaction that is deleting the post or writing a comment with
- * the same id.
+ * 55000. Locks: the post lock in share mode, until the comment is added to the
+ * post's counts; a row lock on the post's counter, or on another delta. Waits
+ * for a transaction that is deleting the post or writing a comment with the
+ * same id.
  */
 static Datum
 create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -105,11 +104,10 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
-/* The arguments of edit_comment(). */
 typedef struct CommentEdit
 {
 	BlogItem	wanted;
-	bool		content;		/* whether to change the content */
+	bool		content;
 	bool		properties;
 } CommentEdit;
 
@@ -136,8 +134,8 @@ comment_take(BlogItem *comment, const CommentEdit *edit)
 }
 
 /*
- * Return whether the comment exists and already has the values that the edit
- * would give it. If so, the caller need not keep the post from being deleted.
+ * Return whether the comment exists, and the edit would not change it. If so,
+ * the caller need not call post_keep().
  */
 static bool
 edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
@@ -163,10 +161,9 @@ edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *ed
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
  * lock (FOR NO KEY UPDATE) on the comment. If the edit changes the comment,
- * post_keep() first takes the post lock (heavyweight,
- * model/post_counts/post_count.c) in share mode for a moment. It writes a
- * delta, which keeps other transactions from deleting the post before this one
- * ends.
+ * post_keep() first takes the post lock in share mode for a moment, and writes
+ * a delta. The delta keeps other transactions from deleting the post before
+ * this transaction ends.
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -215,14 +212,14 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 
 /*
  * delete_comment() and own_delete_comment(): delete a comment, and decrement
- * the post's comment_count. Returns false if there is no such comment by the
- * author.
+ * the post's comment_count. Returns false if no such comment by the author
+ * exists.
  *
  * author: who must have written the comment; NULL accepts any author
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
- * model/post_counts/post_count.c) in share mode, until the comment is
- * subtracted from the post's counts; a row lock (FOR UPDATE) on the comment.
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post lock in share mode,
+ * until the comment is subtracted from the post's counts; a row lock (FOR
+ * UPDATE) on the comment.
  */
 static Datum
 delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

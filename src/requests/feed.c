@@ -18,12 +18,13 @@ QUERY_FUNCTION(list_feed, REQUEST_LIST_FEED, ITEM_POST,
 			   .containers = "feed, posts", .view = true, .page_size_arg = 1);
 
 /*
- * Begin the query list_feed(). The feed contains the newest posts of all
- * users. A page that extends beyond the oldest post of the feed continues in
- * the posts container. With oldest_first, a page that begins with posts older
- * than those of the feed is read from the posts container only. A node of a
- * cluster can run this query for another node (request_is_part). The list then
- * has only the posts that this node stores.
+ * Begin the query list_feed(). A page that extends beyond the oldest post of
+ * the feed continues in the posts container. With oldest_first, a page that
+ * begins with posts older than those in the feed is read from the posts
+ * container only.
+ *
+ * A node of a cluster can run this query for another node (request_is_part).
+ * The query then returns only posts that this node stores.
  *
  * Errors: 22004, 22023, 55000.
  */

@@ -4,9 +4,10 @@
  *		these commands for drafts, moderation, comments that need approval, and
  *		undeletion.
  *
- * A hidden post is not in the feed. It is in its author's list only if the
- * client asks for hidden posts. No user can comment on it or like it. Its
- * comments and likes stay. A hidden comment is not in the counts of its post.
+ * A hidden post is not in the feed. Other lists contain it only if the client
+ * asks for hidden posts. No user can comment on a hidden post or like it. The
+ * comments and likes of a hidden post stay. A hidden comment is not counted in
+ * its post's comment_count.
  *
  * Runs in backends.
  */
@@ -74,15 +75,14 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 
 /*
  * hide_post() and own_hide_post(): hide a post, or show it again with its old
- * creation date. Once the transaction has committed, a hidden post is not in
- * the feed. Other lists contain it only if the client asks for hidden posts.
+ * creation date.
  *
  * author: who must have written the post; NULL accepts any author
  *
  * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
- * KEY UPDATE) on the post. If the post becomes hidden, also the lock that all
- * writers of views take (views_lock()); and row locks on the post's copy in
- * users and on its row in the feed.
+ * KEY UPDATE) on the post. Hiding a post also takes the lock of all writers of
+ * views (views_lock()), and row locks on the post's copy in users and on its
+ * row in the feed.
  */
 static Datum
 hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -124,9 +124,9 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * hide_comment(): hide a comment and decrement its post's comment_count, or
  * show the comment and increment the count.
  *
- * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post lock
- * (heavyweight, model/post_counts/post_count.c) in share mode, until the
- * post's counts are changed; a row lock (FOR NO KEY UPDATE) on the comment.
+ * Errors: 22004, 23503, 25006, 40001, 55000. Locks: the post lock in share
+ * mode, until the post's counts are changed; a row lock (FOR NO KEY UPDATE) on
+ * the comment.
  */
 static Datum
 hide_comment(PG_FUNCTION_ARGS)

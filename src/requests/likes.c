@@ -33,14 +33,13 @@ QUERY_FUNCTION(list_post_likes, REQUEST_LIST_POST_LIKES, ITEM_LIKE,
  * post's like_count. A user has at most one like on a post. A second call
  * returns the first like.
  *
- * author: the first argument of own_create_like(), who must be the author of
- *     the like. Another user's hidden post is treated as a post that does not
- *     exist. NULL in create_like(): these checks are not made.
+ * author: in own_create_like(), the user who must be the author of the like.
+ *     Another user's hidden post is treated as not existing. In create_like(),
+ *     "author" is NULL, and there are no such checks.
  *
  * Errors: 22004, 22023, 23503, 23514, 25006, 40001, 42501, 55000. Locks: the
- * post lock (heavyweight, model/post_counts/post_count.c) in share mode, until
- * the like is added to the post's counts; a row lock on the post's counter, or
- * on another delta (model/post_counts/count_delta.c). Waits for a transaction
+ * post lock in share mode, until the like is added to the post's counts; a row
+ * lock on the post's counter, or on another delta. Waits for a transaction
  * that is deleting the post, or writing or deleting the same like.
  */
 static Datum
@@ -80,9 +79,9 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * delete_like(): delete a like, and decrement the post's like_count. Returns
  * whether the like existed.
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
- * model/post_counts/post_count.c) in share mode, until the like is subtracted
- * from the post's counts; a row lock (FOR UPDATE) on the like.
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post lock in share mode,
+ * until the like is subtracted from the post's counts; a row lock (FOR UPDATE)
+ * on the like.
  */
 static Datum
 delete_like(PG_FUNCTION_ARGS)
@@ -125,11 +124,12 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 
 /*
  * Check the arguments with which a client of list_user_likes() chooses a page.
- * Set *page to all of them but after_post_id. With by_date, likes are in the
- * order of their dates; the arguments before_date, before_id and oldest_first
- * choose the page. Otherwise likes are in the order of post_id, and
- * after_post_id chooses the page. Errors: 22004; 22023, for example if an
- * argument belongs to the other order.
+ * Set *page to all of them but after_post_id.
+ *
+ * With by_date, likes are listed by date, and before_date, before_id and
+ * oldest_first choose the page. Otherwise likes are listed by post_id, and
+ * after_post_id chooses the page. Errors: 22004; 22023, for example if
+ * after_post_id is passed with by_date.
  */
 static void
 get_likes_page(FunctionCallInfo fcinfo, bool by_date, ListPage *page)

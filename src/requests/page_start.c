@@ -3,23 +3,21 @@
  *		Finding where a page of a list begins, if the client has cut off the
  *		microseconds of a date.
  *
- * A page begins after a position in the list, which the client gives as the
- * creation_date and id of a row. If the client's dates have milliseconds only
- * (JavaScript's Date), the client passes the date without the microseconds. A
- * plain comparison with that date would skip rows of the same millisecond that
- * follow the given row.
+ * A client passes the creation_date and id of the last row of the page before.
+ * Some clients cut dates to milliseconds (JavaScript's Date). A plain
+ * comparison with the cut date would skip further rows of the same
+ * millisecond.
  *
- * So if the date has no microseconds, they may have been cut off. In this case
- * the given row is looked up by its id. If the row's date lies in the same
- * millisecond, the page begins after the row, whether the list is ascending or
- * descending. If the row does not exist any more, the page begins with all
- * rows of the millisecond. Some rows may then be returned twice, but none is
- * skipped. The nil id belongs to no row. It stands for the position before all
- * rows with the date.
+ * So if the date has no microseconds, the client's row is looked up by its id.
+ * If the row has a date in this millisecond, the page begins after the row. If
+ * the row does not exist any more, the page begins with all rows of the
+ * millisecond. Some rows may then be returned twice, but none is skipped. The
+ * nil id belongs to no row. It stands for the position before all rows with
+ * the date.
  *
  * On a cluster, each node returns its part of the list from the beginning of
- * the millisecond on. The node that gathers the parts finds the given row in
- * them (cluster/remote/gather_from_nodes.c).
+ * the millisecond on. The node that gathers the parts finds the client's row
+ * in them (cluster/remote/gather_from_nodes.c).
  *
  * Posts, and comments on a post, have an index by id. For these the lookup
  * costs one index descent. For likes and for a user's comments, the lookup
@@ -42,8 +40,8 @@
 
 /*
  * Return whether the microseconds of a date are zero, so that a client may
- * have cut them off. Before the year 2000 a TimestampTz is negative. Clients
- * round such dates down too, so the test is the same.
+ * have cut them off. Before the year 2000, a TimestampTz is negative. The test
+ * is the same there, because clients cut such dates to the millisecond before.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -78,10 +76,6 @@ find_post(const pg_uuid_t *user_id, const pg_uuid_t *id, TimestampTz *date)
 	return found;
 }
 
-/*
- * Look up a comment on a post by its id, and set *date to its creation date.
- * Returns false if there is no such comment.
- */
 static bool
 find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 {
@@ -128,8 +122,9 @@ find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
 }
 
 /*
- * Change page->before, the position after which the page begins. The page then
- * begins with all rows of one millisecond, which ends at "end".
+ * Set page->before so that the page begins with all rows of one millisecond.
+ *
+ * end: the end of this millisecond
  */
 static void
 begin_with_millisecond(ListPage *page, const Cursor *end)
@@ -140,7 +135,7 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		return;
 	}
 	/*
-	 * Move the position to the end of the microsecond before its date, so that
+	 * Set the position to the end of the microsecond before the date, so that
 	 * the page begins with all rows of the date.
 	 */
 	page->before.date--;
@@ -149,8 +144,8 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 
 /*
  * Return whether the client may have cut off the microseconds of page->before,
- * the position after which the page begins. If so, set *end to the end of this
- * position's millisecond.
+ * the position after which the page begins. If so, set *end to the end of the
+ * millisecond.
  */
 bool
 page_may_be_cut(const ListPage *page, Cursor *end)
@@ -164,12 +159,12 @@ page_may_be_cut(const ListPage *page, Cursor *end)
 }
 
 /*
- * Set page->before to the exact position after which the page begins.
+ * Set page->before, whose microseconds may have been cut off, to the exact
+ * position after which the page begins.
  *
- * end: the end of the millisecond that page->before is in, from
- *     page_may_be_cut()
+ * end: the end of the millisecond, from page_may_be_cut()
  * found: whether the row with the id in page->before exists
- * date: if found, the creation date of this row
+ * date: the creation date of this row, if "found" is true
  */
 void
 page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
@@ -188,8 +183,8 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
  * the active snapshot.
  *
  * type: type of the items in the list
- * of: for posts, the user whose posts are listed, or NULL for all users; for
- *     comments and likes, the post
+ * of: if posts are listed, their author, or NULL for all authors; if comments
+ *     or likes are listed, their post
  */
 void
 page_find(ListPage *page, ItemType type, const pg_uuid_t *of)

@@ -26,10 +26,6 @@ QUERY_FUNCTION(get_post, REQUEST_GET_POST, ITEM_POST,
 QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 			   .containers = "users or posts", .view = true, .page_size_arg = 2);
 
-/*
- * Read the arguments of create_post(): set *id to the id of the new post, and
- * *post to its fields.
- */
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 {
@@ -49,10 +45,6 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 		set_hidden(post, true);
 }
 
-/*
- * Subtract the comments and likes of users who are being deleted from a post's
- * counts. Reads with the transaction's snapshot.
- */
 static void
 discount_post(BlogItem *post)
 {
@@ -62,10 +54,10 @@ discount_post(BlogItem *post)
 }
 
 /*
- * Make the counts in *post exact: add the post's deltas
- * (model/post_counts/count_delta.c), and subtract comments and likes of users
- * who are being deleted. The caller has read *post, and has a row lock (FOR NO
- * KEY UPDATE) on this post. Reads with the transaction's snapshot.
+ * Make the counts in *post exact: add the post's deltas, and subtract comments
+ * and likes of users who are being deleted. The caller has locked the post's
+ * row (FOR NO KEY UPDATE), and has read it into *post. Reads with the
+ * transaction's snapshot.
  */
 void
 add_up_now(BlogItem *post)
@@ -104,8 +96,8 @@ write_post(BlogItem *post, const pg_uuid_t *id)
  * with the same id and values, return the existing post.
  *
  * Errors: 22004, 22023, 23503, 23505, 25006, 40001, 54000, 55000. Locks:
- * RowExclusiveLock on the leaf of posts (the table of posts in one partition).
- * Waits for a transaction that is writing a post with the same id.
+ * RowExclusiveLock on the leaf of posts. Waits for a transaction that is
+ * writing a post with the same id.
  */
 static Datum
 create_post(PG_FUNCTION_ARGS)
@@ -203,13 +195,13 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 
 /*
  * delete_post() and own_delete_post(): delete a post with its comments, likes
- * and deltas. Returns false if there is no such post by the author.
+ * and deltas. Returns false if no such post by the author exists.
  *
  * author: who must have written the post; NULL accepts any author
  *
- * Errors: 22004, 25006, 40001, 55000. Locks: the post lock (heavyweight,
- * model/post_counts/post_count.c) in exclusive mode, until the post item is
- * deleted; row locks (FOR UPDATE) on the post item, its comments and likes.
+ * Errors: 22004, 25006, 40001, 55000. Locks: the post lock in exclusive mode,
+ * until the post item is deleted; row locks (FOR UPDATE) on the post item, its
+ * comments and likes.
  */
 static Datum
 delete_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

@@ -32,11 +32,11 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 }
 
 /*
- * Define blogstore_<name>(), the C function behind the SQL function of a
- * command. This C function counts the request in the statistics, and calls
- * <name>(). The file must define <name>() after this macro. On a cluster,
- * <name>() runs on the node that stores the command's post. Errors of the C
- * function: 55000 if the library is not preloaded.
+ * Define blogstore_<name>(), the C function of a command. It counts the
+ * request in the statistics, and calls <name>(), which the file must define
+ * after this macro. On a cluster, <name>() runs on the node that stores the
+ * command's post. Errors of blogstore_<name>(): 55000 if the library is not
+ * preloaded.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -57,10 +57,10 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define the C functions of two SQL functions, <name>() and own_<name>(). The
- * SQL function own_<name>() has an additional first argument, the author, and
- * changes only items by this author. Both C functions call <name>_of(), which
- * the file must define after this macro. <name>() passes NULL, which accepts
+ * Define the C functions of two commands, <name>() and own_<name>().
+ * own_<name>() has an additional first argument, the author, and changes only
+ * items by this author. Both functions call <name>_of(), which the file must
+ * define after this macro. <name>() passes NULL as the author, which accepts
  * any author.
  */
 #define AUTHOR_REQUEST_FUNCTION(name, request) \
@@ -83,11 +83,11 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define query_<name_>, the RequestQuery of a query, and blogstore_<name_>(),
- * the C function behind its SQL function. After this macro, the file must
- * define <name_>(), which begins the query (RequestQuery.begin). The last
- * macro arguments initialize fields of the RequestQuery. Errors of the C
- * function: 55000 if the library is not preloaded.
+ * Define blogstore_<name_>(), the C function of a query, and query_<name_>,
+ * its RequestQuery. After this macro, the file must define <name_>(), which
+ * begins the query (RequestQuery.begin). The variable arguments initialize
+ * further fields of the RequestQuery. Errors of blogstore_<name_>(): 55000 if
+ * the library is not preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
 	PG_FUNCTION_INFO_V1(blogstore_##name_); \
@@ -104,10 +104,6 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	} \
 	extern int	no_such_variable
 
-/*
- * Declare the variable query_<name> for each query. QUERY_FUNCTION() defines
- * it.
- */
 #define COMMAND(constant, code, name)
 #define QUERY(constant, code, name) extern const RequestQuery query_##name;
 #include "requests/request_list.h"
@@ -178,8 +174,8 @@ source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
 extern void query_ready(RequestScan *scan);
 
 /*
- * The following functions make a query read its items from a source. Each
- * source is in a file of its own, the first one in source_one_item.c.
+ * Each of the following functions makes a query read its items from a source,
+ * which has a file of its own. query_one() is in source_one_item.c.
  */
 extern void query_one(RequestScan *scan, Container container,
 					  const pg_uuid_t *partition_key,
@@ -209,9 +205,6 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *user_id,
 									 const pg_uuid_t *post_id);
 
-/*
- * Return whether the caller of a query needs a field of the returned items.
- */
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
 {

@@ -7,9 +7,8 @@
  * because the list is included once for each use.
  *
  * constant: the request's value in enum Request
- * code: the request's code, C1 to C4 or Q1 to Q6, in the article whose data
- *     model blogstore implements; NULL if the article does not have the
- *     request
+ * code: C1 to C4 or Q1 to Q6, the request's code in the article whose data
+ *     model blogstore implements; NULL if the request is not in the article
  * name: name of the SQL function
  */
 COMMAND(REQUEST_CREATE_USER, "C1", create_user)

@@ -4,9 +4,9 @@
  *
  * A query first checks its arguments. Then it chooses a source of items, by
  * calling a function of one of the files source_*.c. After that,
- * request_scan_next() reads one item at a time. Two callers use it:
- * result_set.c returns all items as the result of the query's SQL function;
- * custom_scan/ is a plan node that reads only as many items as the plan needs.
+ * request_scan_next() reads one item at a time. result_set.c reads all items,
+ * as the result of the query's SQL function. The plan node in custom_scan/
+ * reads only as many items as the plan needs.
  *
  * Runs in backends and parallel workers.
  */
@@ -53,9 +53,11 @@ drop_snapshot(RequestScan *scan)
 
 /*
  * Take a new snapshot, with which the query reads from now on. The new
- * snapshot must be active whenever the query reads. Called on a cluster if,
- * since the caller's snapshot was taken, the containers were distributed or a
- * partition was moved to this node.
+ * snapshot must be active whenever the query reads.
+ *
+ * Called on a cluster if the caller's snapshot is too old. Since that
+ * snapshot, the containers have been distributed, or a partition has been
+ * moved to this node.
  */
 void
 request_scan_renew_snapshot(RequestScan *scan)

@@ -55,16 +55,14 @@ PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
  * A histogram counts the calls of a request by their duration. Bucket b ends
- * at 2^(FIRST_BUCKET_BITS + (b + 1) / 2) nanoseconds, so each bucket ends at
- * sqrt(2) times the end of the bucket before. The first bucket begins at 0 and
- * ends at 1.4 microseconds. The last bucket begins at 3.2 minutes and has no
- * end.
+ * at 2^(FIRST_BUCKET_BITS + (b + 1) / 2) nanoseconds, which is sqrt(2) times
+ * the end of the bucket before. The first bucket ends at 1.4 microseconds. The
+ * last bucket begins at 3.2 minutes and has no end.
  */
 #define N_BUCKETS 56
 #define FIRST_BUCKET_BITS 10
 
-#define N_COLUMNS 17			/* number of columns of the view
-								 * stat_requests */
+#define N_COLUMNS 17
 
 typedef enum RequestMeasure
 {
@@ -72,7 +70,7 @@ typedef enum RequestMeasure
 	MEASURE_CALLER_ERRORS,
 	MEASURE_SERVER_ERRORS,
 	MEASURE_TIME,				/* total time in nanoseconds; MEASURE_MAX_TIME
-								 * has the same unit */
+								 * is in nanoseconds, too */
 	MEASURE_MAX_TIME,
 	MEASURE_HIT,
 	MEASURE_READ,
@@ -85,16 +83,17 @@ typedef enum RequestMeasure
  */
 typedef struct RequestCounters
 {
-	pg_atomic_uint64 reset_at;	/* time of the last reset, a TimestampTz */
+	pg_atomic_uint64 reset_at;
 	pg_atomic_uint64 measure[N_MEASURES];
 	pg_atomic_uint64 calls[N_BUCKETS];	/* number of calls in each bucket of
-										 * durations */
+										 * the histogram */
 } RequestCounters;
 
 typedef struct StatsDatabase
 {
-	Oid			dbid;			/* the database; InvalidOid: the entry is
-								 * unused. Protected by StatsShared.lock */
+	Oid			dbid;			/* the database; InvalidOid if this
+								 * StatsDatabase is unused. Protected by
+								 * StatsShared.lock */
 	RequestCounters request[N_REQUESTS];
 } StatsDatabase;
 
@@ -159,7 +158,6 @@ stats_init(void)
 	shmem_startup_hook = stats_shmem_startup;
 }
 
-/* Initialize the counters of this database. */
 static void
 counters_init(StatsDatabase *database)
 {
@@ -199,7 +197,6 @@ find_database(void)
 	return unused;
 }
 
-/* Set "mine", the counters that this process adds to. */
 static void
 stats_attach(void)
 {
@@ -210,8 +207,8 @@ stats_attach(void)
 
 /*
  * Return whether errors with this SQLSTATE count as errors of the server, not
- * of the caller. The caller could not have avoided such an error: the server
- * or blogstore could not serve the request, or the caller has to retry it.
+ * of the caller. Such an error means that the server or blogstore could not
+ * serve the request, or that the caller has to retry the request.
  */
 static bool
 is_server_error(int sqlstate)
@@ -233,9 +230,8 @@ is_server_error(int sqlstate)
 }
 
 /*
- * Error context callback of a running request: count the error. If an error
- * was counted before, the request has caught that earlier error, which is then
- * subtracted from its counter.
+ * Error context callback of a running request: count the error. If the request
+ * has caught an earlier error, that error no longer counts, and is subtracted.
  *
  * The server also calls this function for notices and warnings. Most of these
  * are in the SQLSTATE classes 00 and 01, which are not counted. A notice with
@@ -302,8 +298,8 @@ bucket_of(uint64 took)
 		return 0;
 	bits = pg_leftmost_one_pos64(took);
 	/*
-	 * Whether took >= sqrt(2) * 2^bits. Both sides are shifted left by (63 -
-	 * bits), so the right side becomes sqrt(2) * 2^63.
+	 * Compare "took" with sqrt(2) * 2^bits. Both sides are shifted left by (63
+	 * - bits), so that the right side is sqrt(2) * 2^63.
 	 */
 	upper = took << (63 - bits) >= UINT64_C(0xB504F333F9DE6484);
 	return Min(2 * (bits - FIRST_BUCKET_BITS) + upper, N_BUCKETS - 1);
@@ -320,7 +316,6 @@ grow(pg_atomic_uint64 *value, uint64 by)
 		pg_atomic_fetch_add_u64(value, by);
 }
 
-/* Set a counter to "to", unless the counter is larger already. */
 static inline void
 grow_to(pg_atomic_uint64 *value, uint64 to)
 {
@@ -361,9 +356,8 @@ stats_end(RequestStart *start)
 }
 
 /*
- * Return the duration, in nanoseconds, that "percent" percent of all calls did
- * not exceed. The result is the end of a bucket, but at most the longest
- * duration.
+ * Return the duration, in nanoseconds, that a percentage of all calls did not
+ * exceed. The result is the end of a bucket, but at most the longest duration.
  *
  * calls: the number of calls in each bucket
  * all: the number of all calls, which is not 0
@@ -372,7 +366,7 @@ stats_end(RequestStart *start)
 static double
 percentile(const uint64 *calls, uint64 all, int percent, uint64 longest)
 {
-	uint64		below = 0;		/* calls in the buckets before b */
+	uint64		below = 0;
 
 	for (int b = 0; b < N_BUCKETS - 1; b++)
 	{
@@ -383,7 +377,6 @@ percentile(const uint64 *calls, uint64 all, int percent, uint64 longest)
 	return longest;
 }
 
-/* Add the row of a request to the result of get_request_stats(). */
 static void
 add_row(ReturnSetInfo *out, Request request)
 {

@@ -13,9 +13,8 @@
  * The tokenizer never fails and allocates no memory. Its running time is
  * linear in the length of the source, whatever the source contains.
  *
- * The tokenizer does not examine bytes from 0x80 on. It can ignore them
- * because in all server encodings an ASCII byte is never part of a multibyte
- * character.
+ * The tokenizer looks only for ASCII characters. In all server encodings, an
+ * ASCII byte is never part of a multibyte character.
  */
 #include "model/short_form/html_text.h"
 
@@ -540,7 +539,8 @@ read_text(HtmlText *html)
 /*
  * Return the next token of the source. If the source is only the beginning of
  * a longer value (html->cut), stop before a byte whose meaning depends on
- * later bytes. The first tokens of the whole value are therefore the same.
+ * later bytes. The tokens are therefore the same as the first tokens of the
+ * whole value.
  */
 HtmlToken
 html_text_next(HtmlText *html)

@@ -57,7 +57,7 @@ deletion_begin(const pg_uuid_t *user_id)
 /*
  * Delete all items that an earlier user with this id has left, and the copies
  * of the earlier user's posts in the views. Called when a new user with the id
- * is created. Otherwise requests would show these items as the new user's. The
+ * is created, because requests would show these items as the new user's. The
  * caller has inserted the new user's item, and acts as the containers' owner.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if an item was changed
@@ -127,7 +127,7 @@ deletion_chunk(Job *job, Sweep *sweep)
 
 /*
  * Return whether the views contain no copies of the deleted posts any more.
- * The job must not end before, because requests leave out these copies only
+ * The job must not end earlier, because requests leave out these copies only
  * while the job exists.
  *
  * shown: the WAL position up to which the worker has applied all committed

@@ -46,10 +46,10 @@
  *									failed (job_steps.c)
  *
  * The job's row has the phase and the current leaf, which survive a crash. The
- * lists of noted transactions and of skipped items are lost. A new worker
- * process therefore notes all transactions that are writing now, in
- * sweep_resume(). A sweep in phase FIRST then continues; a sweep in a later
- * phase goes back to WAIT.
+ * lists of noted transactions and of skipped items are lost. The new worker
+ * process therefore notes all transactions that are writing now, and assumes
+ * that items were skipped (sweep_resume()). A sweep in phase FIRST then
+ * continues; a sweep in a later phase goes back to WAIT.
  *
  * If no worker is running, the job waits until one starts. Runs in the worker.
  */
@@ -197,9 +197,10 @@ sweep_begin(const Job *job)
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
 	/*
-	 * An arrival writes the name of each item's author on the item. The author
-	 * may not exist yet. So note also the transactions that may be writing
-	 * users, because one of them may insert the author.
+	 * A job for a partition that was moved to this node (JOB_ARRIVAL) writes
+	 * the name of each item's author on the item. The author may not exist
+	 * yet. So note also the transactions that may be writing users, because
+	 * one of them may insert the author.
 	 */
 	if (job->kind == JOB_ARRIVAL)
 		note_writers_of(sweep, CONTAINER_USERS, ITEM_USER,

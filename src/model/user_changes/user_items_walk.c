@@ -209,8 +209,8 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 /*
  * Visitor callback: delete an item whose author does not exist. Skip the item
  * if another transaction is creating a user with the author's id
- * (deletion_claim()). If the item is a like and that user likes the same post,
- * create_like() returns the old like, which must then stay.
+ * (deletion_claim()). The item may be a like on a post that the new user
+ * likes, too. create_like() then returns this like, so it must stay.
  */
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -246,7 +246,7 @@ deletion_claim(const pg_uuid_t *user_id)
 
 /*
  * Visitor callback: write the name of an item's author on the item. If the
- * author does not exist, delete the item if walk->nobodys_too is set.
+ * author does not exist and walk->nobodys_too is set, delete the item.
  */
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)

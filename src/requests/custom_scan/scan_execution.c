@@ -1,14 +1,14 @@
 /*
  * scan_execution.c
- *		Executing a custom scan. It replaces a function scan of one of
- *		blogstore's queries, and returns each row as soon as it is read.
+ *		Executing a custom scan, which replaces a function scan of one of
+ *		blogstore's queries. The custom scan returns each row as soon as it has
+ *		read the row.
  *
- * The custom scan does what the function scan would do. It checks the current
- * user's EXECUTE privilege whenever execution starts. It evaluates the
- * arguments once for each loop. It counts a call in the server's function
- * statistics and in blogstore's request statistics. It reads with the
- * statement's snapshot, by the same code as the SQL function
- * (requests/request_scan.c).
+ * Like the function scan, the custom scan checks the current user's EXECUTE
+ * privilege whenever execution starts. It evaluates the arguments once for
+ * each loop. It counts a call in the server's function statistics and in
+ * blogstore's request statistics. It reads with the statement's snapshot, by
+ * the same code as the SQL function (requests/request_scan.c).
  *
  * The executor runs other code between two rows of an open scan. The request
  * statistics do not include the time, the buffers and the errors of that code.
@@ -38,13 +38,9 @@
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
 
-/* ------------------------------------------------------------------------
- * Start of execution
- * ------------------------------------------------------------------------ */
-
 /*
- * Check that the current user may execute the query's SQL function. Does the
- * same as the server's init_sexpr(). Errors: 42501.
+ * Check that the current user may execute the query's SQL function, as the
+ * server's init_sexpr() does. Errors: 42501.
  */
 static void
 check_execute(Oid funcid)
@@ -100,10 +96,6 @@ scan_begin(CustomScanState *node, EState *estate, int eflags)
 							 NULL, NULL);
 }
 
-/* ------------------------------------------------------------------------
- * Rows
- * ------------------------------------------------------------------------ */
-
 /*
  * Add to state->reads, for EXPLAIN ANALYZE, the leaves that the query has read
  * since the previous call of this function.
@@ -147,10 +139,6 @@ evaluate_arguments(QueryScanState *state)
 	}
 }
 
-/*
- * Evaluate the arguments of the function call, and begin the query. Called
- * once for each loop of the scan.
- */
 static void
 begin_request(QueryScanState *state)
 {
@@ -182,7 +170,6 @@ count_call(QueryScanState *state)
 	pgstat_end_function_usage(&usage, true);
 }
 
-/* End the query if it has begun. The caller need not have read all items. */
 static void
 end_request(QueryScanState *state)
 {
@@ -200,8 +187,8 @@ end_request(QueryScanState *state)
 }
 
 /*
- * Read the next item of the query. The first call begins the query. Returns
- * false after the last item.
+ * Read the next item of the query, which the first call begins. Returns false
+ * after the last item.
  */
 static bool
 take_item(QueryScanState *state, BlogItem *item)
@@ -230,10 +217,6 @@ take_item(QueryScanState *state, BlogItem *item)
 	return found;
 }
 
-/*
- * Read the next item by take_item(), and add the time to the server's function
- * statistics.
- */
 static bool
 take_item_tracked(QueryScanState *state, BlogItem *item)
 {
@@ -248,8 +231,8 @@ take_item_tracked(QueryScanState *state, BlogItem *item)
 
 /*
  * Return a slot that can hold a whole result row of the query's SQL function.
- * The slot is made at the first call. Errors: 55000 if the owner of the row
- * type has altered it since then. This is possible while a cursor is open.
+ * The first call makes the slot. Errors: 55000 if the row type has been
+ * altered, which is possible while a cursor is open.
  */
 static TupleTableSlot *
 row_slot(QueryScanState *state)
@@ -287,7 +270,6 @@ make_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return row;
 }
 
-/* Store an item in the scan's slot, with the columns that the scan returns. */
 static TupleTableSlot *
 store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 {
@@ -305,10 +287,6 @@ store_row(QueryScanState *state, const Datum *value, const bool *isnull)
 	return ExecStoreVirtualTuple(slot);
 }
 
-/*
- * Read the next item, store it in the scan's slot, and return the slot. At the
- * end of the query, return the slot empty.
- */
 static TupleTableSlot *
 next_row(QueryScanState *state)
 {
@@ -343,9 +321,9 @@ next_row(QueryScanState *state)
  * Read all remaining rows into a tuplestore, and end the query.
  *
  * Called when a cursor fetches a row in a subtransaction that began after the
- * cursor was opened. The subtransaction can rewrite a leaf (CLUSTER), and its
- * rollback then removes the leaf's new files. The scan must therefore keep no
- * leaf open that it has opened in the subtransaction.
+ * cursor was opened. The subtransaction may have rewritten a leaf (CLUSTER).
+ * Its rollback would then remove the leaf's new files. The scan must therefore
+ * not keep a leaf open that it has opened in the subtransaction.
  */
 static void
 read_rest(QueryScanState *state)
@@ -409,18 +387,13 @@ scan_access(ScanState *node)
 	return unlikely(state->rest != NULL) ? next_of_rest(state) : next_row(state);
 }
 
-/* ------------------------------------------------------------------------
- * EvalPlanQual
- * ------------------------------------------------------------------------ */
-
 /*
- * ExecScan() recheck method, for EvalPlanQual. The executor evaluates a join
- * again after another transaction has updated a row that was joined with a row
- * of this scan.
+ * ExecScan() recheck method, for EvalPlanQual. The executor calls this method
+ * when it evaluates a join again, because another transaction has updated a
+ * joined row.
  *
- * Like ExecScanFetch() for a scan of a table, this method fetches the scan's
- * row from its rowmark. If the scan has no rowmark, its part of the plan is
- * executed again. The method then returns the scan's next row.
+ * As for a scan of a table, the row of this scan comes from the scan's
+ * rowmark. If the scan has no rowmark, this method reads the scan's next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)
@@ -435,8 +408,8 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 		return false;
 	if (epqstate->relsubs_rowmark[rti - 1] == NULL)
 	{
-		row = scan_access(node);	/* not within TupIsNull(), which evaluates
-									 * its argument twice */
+		row = scan_access(node);	/* not within TupIsNull(), a macro that
+									 * evaluates its argument twice */
 		return !TupIsNull(row);
 	}
 	epqstate->relsubs_done[rti - 1] = true;
@@ -447,10 +420,6 @@ scan_recheck(ScanState *node, TupleTableSlot *slot)
 	store_row(state, row->tts_values, row->tts_isnull);
 	return true;
 }
-
-/* ------------------------------------------------------------------------
- * The node
- * ------------------------------------------------------------------------ */
 
 static TupleTableSlot *
 scan_execute(CustomScanState *node)
@@ -466,10 +435,10 @@ scan_end(CustomScanState *node)
 }
 
 /*
- * ReScanCustomScan callback: end the query. The next row that the executor
- * asks for begins the query again, with new arguments. The first loop of a
- * scan allocates in the executor's query context. All later loops allocate in
- * a second context, which is reset before each of them.
+ * ReScanCustomScan callback: end the query. When the executor asks for the
+ * next row, the query begins again with new arguments. The first loop of a
+ * scan allocates in the executor's query context. Later loops allocate in a
+ * context of the scan, which is reset before each loop.
  */
 static void
 scan_rescan(CustomScanState *node)

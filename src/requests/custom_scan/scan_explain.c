@@ -32,10 +32,6 @@ relation_name(Oid relid, bool qualified)
 									  name);
 }
 
-/*
- * Show the call of the SQL function, as EXPLAIN (VERBOSE) does for a function
- * scan.
- */
 static void
 explain_call(const QueryScanState *state, List *ancestors, ExplainState *es)
 {

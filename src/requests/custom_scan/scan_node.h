@@ -20,15 +20,12 @@
 
 #define WHOLE_ROW 0				/* column number that means the whole row */
 
-/*
- * What a scan has read in all loops, for EXPLAIN ANALYZE. A leaf is the table
- * of one item type in a partition.
- */
+/* What a scan has read in all loops, for EXPLAIN ANALYZE. */
 typedef struct ScanReads
 {
 	/*
-	 * Whether a leaf was read. If so, container, leafid and indexid describe
-	 * the leaf that was read last.
+	 * Whether a leaf was read. The next three fields describe the leaf that
+	 * was read last.
 	 */
 	bool		leaf;
 	Container	container;
@@ -37,14 +34,13 @@ typedef struct ScanReads
 	bool		other_leaves;	/* whether more than one leaf was read */
 	bool		all_partitions; /* whether all partitions of posts were read,
 								 * and their rows merged */
-	bool		out_of_view;	/* whether the feed could not be used, because
-								 * the page begins with posts older than those
-								 * in the feed */
-	int			leaves;			/* how many leaves were read in all loops; a
-								 * leaf that two loops read counts twice */
-	int			leaves_noted;	/* how many of the leaves that the current
-								 * loop has read are already counted in
-								 * "leaves" */
+	bool		out_of_view;	/* whether the feed was not read, because the
+								 * page begins with posts older than those in
+								 * the feed */
+	int			leaves;			/* number of leaves that were read; a leaf that
+								 * two loops have read counts twice */
+	int			leaves_noted;	/* how many leaves of the current loop are
+								 * already counted in "leaves" */
 } ScanReads;
 
 typedef struct QueryScanState
@@ -52,8 +48,7 @@ typedef struct QueryScanState
 	CustomScanState css;
 	const RequestQuery *query;
 	FuncExpr   *call;
-	List	   *args;			/* ExprStates of the function call's
-								 * arguments */
+	List	   *args;
 	int			ncolumns;
 	int			column[N_PROPERTIES + 1];	/* numbers of the columns that the
 											 * scan returns */
@@ -62,8 +57,7 @@ typedef struct QueryScanState
 								 * bit for each Property */
 	bool		began;			/* whether the query has begun in this loop of
 								 * the scan */
-	bool		ended;			/* whether the query has returned its last
-								 * item */
+	bool		ended;
 	RequestScan scan;
 	MemoryContext context;
 	SubTransactionId subxact;	/* the subtransaction in which the scan
@@ -82,17 +76,16 @@ typedef struct QueryScanState
 	}			fcinfo;
 } QueryScanState;
 
-/* scan_execution.c */
 extern Node *scan_create_state(CustomScan *plan);
 
-/* scan_explain.c */
 extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
 
 /*
- * If the query has a snapshot of its own (scan->newer), activate or deactivate
- * it. This snapshot must be active only while the query reads, and not while
- * the executor runs other code.
+ * If the query has a snapshot of its own (scan->newer), push it on the stack
+ * of active snapshots, or pop it if "use" is false. The snapshot must be
+ * active only while the query reads, and not while the executor runs other
+ * code.
  */
 static inline void
 use_own_snapshot(const RequestScan *scan, bool use)

@@ -7,11 +7,10 @@
  * the function scan by a custom path. The custom scan returns items as they
  * are read, stops at a LIMIT, and shows in EXPLAIN what it reads.
  *
- * Calls in a target list are not replaced. Nor are calls in FROM in another
- * form, such as WITH ORDINALITY or ROWS FROM with two functions. A call is
- * also not replaced if the server would not call the library's C function
- * directly. An example is an SQL function to which its owner has added a SET
- * clause.
+ * Calls in a target list are not replaced. Nor are calls WITH ORDINALITY, or
+ * in a ROWS FROM with two functions. A call is also not replaced if the server
+ * would not call the library's C function directly. An example is an SQL
+ * function to which its owner has added a SET clause.
  *
  * The plan node contains the function call. The plan therefore depends on the
  * function, and any change of the function invalidates the plan.
@@ -55,14 +54,9 @@ static set_rel_pathlist_hook_type previous_hook = NULL;
 
 static CustomScanMethods scan_methods[N_QUERIES];
 
-/* ------------------------------------------------------------------------
- * Which calls are replaced
- * ------------------------------------------------------------------------ */
-
 /*
- * Find the query to which a row of pg_proc belongs, by the name of the row's C
- * function. Returns the query's index in request_queries[], or -1 if the row
- * belongs to no query.
+ * Find the query whose C function is named in a row of pg_proc. Returns the
+ * query's index in request_queries[], or -1 if there is none.
  */
 static int
 query_of_row(HeapTuple tuple)
@@ -112,10 +106,10 @@ query_lookup(Oid funcid)
 }
 
 /*
- * Return whether a custom scan can evaluate the arguments of a call. The
- * result is false if an argument is volatile: a custom scan would evaluate it
- * in each loop, but a function scan evaluates it only once. The planner has
- * already put named arguments in order and added defaults.
+ * Return whether a custom scan can evaluate the arguments of a call. It cannot
+ * if an argument is volatile: a custom scan evaluates it in each loop, but a
+ * function scan only once. The planner has already put named arguments in
+ * order and added defaults.
  */
 static bool
 arguments_fit(List *args)
@@ -181,10 +175,6 @@ query_of(const RangeTblEntry *rte)
 	return number;
 }
 
-/* ------------------------------------------------------------------------
- * The path
- * ------------------------------------------------------------------------ */
-
 static int
 list_size(const Const *list)
 {
@@ -197,11 +187,10 @@ list_size(const Const *list)
 }
 
 /*
- * Return the factor by which to multiply "rows", the server's estimate of the
- * number of rows. This estimate does not depend on the arguments of the call.
- * A better estimate is the page size, or the number of ids in the argument.
- * The factor is the better estimate, divided by "rows". It is 1 if the planner
- * does not know the argument's value.
+ * Return a factor for "rows", the server's estimate of the number of rows.
+ * This estimate does not depend on the arguments. Multiplied by the factor, it
+ * becomes the page size, or the number of ids in the argument. The factor is 1
+ * if the planner does not know the argument's value.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
@@ -221,10 +210,6 @@ page_factor(const RequestQuery *query, const FuncExpr *call, double rows)
 	return size < 1 ? 1 : Min(size, MAX_FULL_PAGE) / rows;
 }
 
-/*
- * Multiply the estimated number of rows of a path, and its cost after startup,
- * by a factor.
- */
 static void
 scale_rows(RelOptInfo *rel, Path *path, double factor)
 {
@@ -282,10 +267,6 @@ scan_add_path(PlannerInfo *root, RelOptInfo *rel, Index rti,
 	rel->pathlist = list_make1(ours);
 }
 
-/* ------------------------------------------------------------------------
- * The plan
- * ------------------------------------------------------------------------ */
-
 /*
  * Find the columns of relation relid in "expressions". Add each column to the
  * lists *columns (of column numbers) and *tlist, unless they already contain
@@ -315,9 +296,9 @@ add_columns(List **tlist, List **columns, Index relid, Node *expressions)
 }
 
 /*
- * PlanCustomPath callback: make the plan node. The scan first returns the
- * columns that are in the target list, in the same order. So if the target
- * list has nothing but columns, the executor needs no projection.
+ * PlanCustomPath callback: make the plan node. The scan returns the columns of
+ * the target list first, in their order. So if the target list has nothing but
+ * columns, the executor needs no projection.
  */
 static Plan *
 plan_scan(PlannerInfo *root, RelOptInfo *rel, struct CustomPath *best_path,
