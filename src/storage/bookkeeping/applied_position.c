@@ -1,16 +1,17 @@
 /*
  * applied_position.c
- *		How far the worker has applied changes to the views, as a position in
- *		the WAL. The only row of blogstore.change_feed has this position.
+ *		How far the worker has applied changes to the views. The only row of
+ *		blogstore.change_feed has this WAL position.
  *
  * The worker writes the row about once a second, before it advances its
  * replication slot to the same position. After a crash, the row can lag behind
- * the views. That does no harm: the worker always writes the present state of
- * a post to its copies, so a change can be applied twice. When the worker
- * starts, it compares the row with the slot, to find out whether changes were
- * lost. Changes are lost if the slot was recreated or advanced by hand. They
- * are also lost if the server is a promoted standby, and its slot is ahead of
- * the WAL that it had received.
+ * the views. A change can then be applied twice. That does no harm, because
+ * the worker always writes the present state of a post.
+ *
+ * When the worker starts, it compares the row with the slot, to find out
+ * whether changes were lost. Changes are lost if the slot was recreated or
+ * advanced by hand. They are also lost on a promoted standby whose slot is
+ * ahead of the WAL that the standby had received.
  *
  * Runs in the worker and in backends.
  */

@@ -1,8 +1,8 @@
 /*
  * bookkeeping.h
  *		Access to the bookkeeping tables, small tables that hold blogstore's
- *		own state. Also has the functions by which code acts as the owner of
- *		blogstore's tables.
+ *		own state. Also declares functions to act as the owner of blogstore's
+ *		tables.
  */
 #ifndef BLOGSTORE_BOOKKEEPING_H
 #define BLOGSTORE_BOOKKEEPING_H
@@ -17,24 +17,20 @@
 #include "utils/snapshot.h"
 #include "utils/tuplestore.h"
 
-/* ------------------------------------------------------------------------
- * job_queue.c: the jobs that the worker does in steps
- * ------------------------------------------------------------------------ */
-
 typedef enum JobKind
 {
 	/* Rebuild the views: write the copies of posts and the feed anew. */
 	JOB_REBUILD,
 	/*
-	 * Write a user's new name to the user's posts, comments and likes. Without
-	 * a user id: correct the usernames in all items.
+	 * Write a user's new name to the user's posts, comments and likes. If the
+	 * job has no user id, correct the usernames in all items.
 	 */
 	JOB_RENAME,
 	JOB_DELETION,				/* delete a user's posts, comments and likes */
 	/*
-	 * On a cluster: write the current usernames to the items of a partition
-	 * that has moved to this node, and update the copies of the partition's
-	 * posts.
+	 * On a cluster, after a partition has moved to this node: write the
+	 * current usernames to the partition's items, and update the copies of the
+	 * partition's posts.
 	 */
 	JOB_ARRIVAL
 } JobKind;
@@ -42,17 +38,16 @@ typedef enum JobKind
 #define N_JOB_KINDS (JOB_ARRIVAL + 1)
 
 /*
- * Phases that jobs of several kinds have, as numbers in the column "phase" of
- * blogstore.jobs. The phases of a rebuild are explained in
- * views/worker/views_rebuild.c. Those of other jobs are explained in
- * model/user_changes/user_items_sweep.c.
+ * The phases of jobs, as in the column "phase" of blogstore.jobs. For the
+ * phases of a rebuild, see views/worker/views_rebuild.c. For those of other
+ * jobs, see model/user_changes/user_items_sweep.c.
  */
 #define JOB_QUEUED 0			/* the worker has not begun the job */
 /*
- * The job is parked: one of its steps has failed because of a constraint or
- * trigger of the owner, or because a required field of an item is NULL. After
- * a pause, the worker does the job again from the beginning. Rebuilds are
- * never parked.
+ * A step of the job has failed because of a constraint or trigger of the
+ * owner, or because a required field of an item is NULL. After a pause, the
+ * worker does the job again from the beginning. A rebuild does not have this
+ * phase.
  */
 #define JOB_PARKED 5
 
@@ -64,9 +59,9 @@ typedef enum RebuildPhase
 } RebuildPhase;
 
 /*
- * The phases of a rename, a deletion and an arrival (JOB_ARRIVAL). In such a
- * job the worker goes over all items of a user (or of a partition), until no
- * running transaction can write another item of that user.
+ * The phases of a rename, a deletion and an arrival (JOB_ARRIVAL). FIRST
+ * changes or deletes the items. WAIT waits for running transactions. RECHECK
+ * changes or deletes the items that those transactions have written.
  */
 typedef enum SweepPhase
 {
@@ -92,8 +87,8 @@ typedef struct Job
 	pg_uuid_t	user_id;
 	/*
 	 * In an arrival: the table of the partition that has moved to this node;
-	 * InvalidOid if partitions have left the node. (In blogstore.jobs, the
-	 * column user_id has this OID.)
+	 * InvalidOid if partitions have left the node. The column user_id of
+	 * blogstore.jobs has this OID.
 	 */
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
@@ -108,18 +103,14 @@ typedef struct Job
 	bool		finished;
 } Job;
 
-/*
- * SQL that selects the ids of the users who are being deleted. Queries leave
- * out the items of these users.
- */
+/* SQL that selects the ids of the users who are being deleted. */
 #define USERS_BEING_DELETED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
 /*
- * SQL that selects the ids of renamed users whose new name is not in all of
- * their items yet. Leaves out users whose rename is parked. A NULL in the
- * result stands for all users.
+ * SQL that selects the ids of users for whom a rename is queued and not
+ * parked. A NULL in the result stands for all users.
  */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
@@ -145,17 +136,12 @@ extern pg_uuid_t *jobs_deleting(int *n);
 extern bool job_lock_deletion(const pg_uuid_t *user_id);
 extern void job_make_rename(const pg_uuid_t *user_id);
 
-/* job_progress.c */
 extern Datum jobs_to_wait_for(int *count);
 extern bool jobs_are_left(Datum ids);
 extern void jobs_show(Tuplestorestate *out, TupleDesc desc,
 					  int64 rebuild_total);
 extern bool job_column_is_mendable(const char *column);
 extern void jobs_mend(void);
-
-/* ------------------------------------------------------------------------
- * The other tables, and their owner
- * ------------------------------------------------------------------------ */
 
 /*
  * The row of blogstore.view_state: whether queries may read the views, and
@@ -177,7 +163,7 @@ typedef struct ViewState
 	int64		short_form;
 	/*
 	 * Whether the feed has all posts that are not hidden. If not, list_feed()
-	 * finds posts that are older than the feed in the container "posts".
+	 * reads older posts from the container "posts".
 	 */
 	bool		feed_whole;
 } ViewState;
@@ -224,7 +210,6 @@ extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
 extern void limit_lock_waits(void);
 
-/* own_writes.c */
 extern void own_writes_look(void);
 extern void own_writes_run(bool make, void (*write) (void *arg), void *arg);
 extern bool own_writes_have(CompatOrigin origin);

@@ -3,13 +3,15 @@
  *		Locks the bookkeeping tables, and checks that they are as blogstore
  *		made them.
  *
- * The SQL statements of blogstore name these tables and run as the containers'
- * owner. If a bookkeeping table is missing, a role that may create objects in
- * the schema could put a view in its place, or a table that has a trigger. So
- * before a statement runs, each table that it names is locked. The table must
+ * blogstore's SQL statements name these tables and run as the containers'
+ * owner. If a bookkeeping table is missing, another role that may create
+ * objects in the schema could create a view or a table with its name. The
+ * statements could then run code of that role as the owner.
+ *
+ * So each table is locked and checked before a statement runs. The table must
  * have the right relkind, owner, columns and key. The owner must not have
- * added anything that could reject a row. A table that has passed the check is
- * not checked again until a relcache invalidation of the table arrives.
+ * added anything that could reject a row. After a check, the table is not
+ * checked again until a relcache invalidation of the table arrives.
  *
  * Runs in any process.
  */
@@ -52,7 +54,7 @@ typedef struct Column
 typedef struct TableShape
 {
 	const char *name;
-	/* the first is the primary key */
+	/* the first column is the primary key */
 	Column		column[MAX_COLUMNS];
 	/* name of blogstore's CHECK constraint; NULL if there is none */
 	const char *check;
@@ -86,9 +88,8 @@ static const TableShape shape[N_BOOKKEEPING] = {
 };
 
 /*
- * The results of the checks of the bookkeeping tables. If known[table].valid
- * is true, the table has passed the check, and known_owner[table] is the role
- * that owned it at that time.
+ * The results of the last checks. known[table].valid: whether the table has
+ * passed the check. known_owner[table]: the role that owned the table then.
  */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
@@ -110,10 +111,10 @@ bookkeeping_lookup(Bookkeeping table)
 }
 
 /*
- * Return a phrase for an error message that says what is wrong with the
- * indexes of an open bookkeeping table; NULL if nothing is. There must be a
- * unique index on just the first column, without a predicate. An index on
- * other columns is not allowed, because it could reject rows.
+ * Return what is wrong with the indexes of an open bookkeeping table, as a
+ * phrase for an error message; NULL if nothing is. There must be a unique
+ * index on only the first column, without a predicate. An index on other
+ * columns is not allowed, because it could reject rows.
  */
 static const char *
 indexes_problem(Relation rel, const char *column)
@@ -156,9 +157,9 @@ is_own_column(const TableShape *wanted, const char *name)
 }
 
 /*
- * Return a phrase for an error message that says what the owner has added to
- * an open bookkeeping table: something that could reject a row, or run code
- * when a row is written. NULL if the owner has added nothing.
+ * Return what the owner has added to an open bookkeeping table, as a phrase
+ * for an error message; NULL if nothing. Looks for additions that could reject
+ * a row, or run code when a row is written.
  */
 static const char *
 additions_problem(Relation rel, const TableShape *wanted)
@@ -179,8 +180,8 @@ additions_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return a phrase for an error message that says what is wrong with the
- * columns or indexes of an open bookkeeping table; NULL if nothing is.
+ * Return what is wrong with the columns or indexes of an open bookkeeping
+ * table, as a phrase for an error message; NULL if nothing is.
  */
 static const char *
 columns_problem(Relation rel, const TableShape *wanted)
@@ -202,8 +203,8 @@ columns_problem(Relation rel, const TableShape *wanted)
 }
 
 /*
- * Return a phrase for an error message that says why a relation cannot be used
- * as a bookkeeping table; NULL if it can. The caller has locked the relation.
+ * Return why a relation cannot be used as a bookkeeping table, as a phrase for
+ * an error message; NULL if it can. The caller has locked the relation.
  *
  * owner: the role that must own the relation
  */
@@ -305,10 +306,10 @@ bookkeeping_lock(Bookkeeping table, bool write)
 }
 
 /*
- * Check a bookkeeping table, unless it has passed the check since its last
- * relcache invalidation. Returns false, without waiting, if the table's lock
- * is not available. Errors: 55000 if the table is not as blogstore made it.
- * Locks: AccessShareLock for the check, to the end of the transaction.
+ * Check a bookkeeping table, unless its last check is still valid. Returns
+ * false, without waiting, if the table's lock is not available. Errors: 55000
+ * if the table is not as blogstore made it. Locks: AccessShareLock for the
+ * check, to the end of the transaction.
  */
 bool
 bookkeeping_check(Bookkeeping table)
@@ -326,10 +327,9 @@ bookkeeping_check(Bookkeeping table)
 }
 
 /*
- * Read the first row of a bookkeeping table that is visible to the active
- * snapshot, and call take(rel, row, arg) for the row. If take is NULL, only
- * look for a row. Returns whether there is a row. Errors: 55000. Locks:
- * AccessShareLock, to the end of the transaction.
+ * Call take(rel, row, arg) for the first row of a bookkeeping table that the
+ * active snapshot sees. "take" can be NULL. Returns whether there is such a
+ * row. Errors: 55000. Locks: AccessShareLock, to the end of the transaction.
  */
 bool
 bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg)

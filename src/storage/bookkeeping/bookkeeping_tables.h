@@ -23,7 +23,6 @@ typedef enum Bookkeeping
 
 #define N_BOOKKEEPING (BOOK_UNSENT + 1)
 
-/* The names of the bookkeeping tables in SQL statements. */
 #define USERNAMES_SQL BLOGSTORE_SCHEMA ".usernames"
 #define JOBS_SQL BLOGSTORE_SCHEMA ".jobs"
 #define VIEW_STATE_SQL BLOGSTORE_SCHEMA ".view_state"
@@ -36,12 +35,6 @@ extern const char *bookkeeping_problem(Bookkeeping table, Oid relid, Oid owner);
 extern Oid	bookkeeping_lock(Bookkeeping table, bool write);
 extern bool bookkeeping_check(Bookkeeping table);
 
-/*
- * A function that bookkeeping_first_row() calls for a row.
- *
- * rel: the table of the row
- * arg: the last argument of bookkeeping_first_row()
- */
 typedef void (*RowTaker) (Relation rel, TupleTableSlot *row, void *arg);
 
 extern bool bookkeeping_first_row(Bookkeeping table, RowTaker take, void *arg);

@@ -1,7 +1,8 @@
 /*
  * job_progress.c
- *		Reports on blogstore.jobs: for which jobs a caller has to wait, and how
- *		much of each job is done. Also replaces NULLs in that table.
+ *		Statements that report on blogstore.jobs: which jobs a caller can wait
+ *		for, and how much of each job is done. Also replaces NULLs in the
+ *		table.
  *
  * Runs in backends.
  */
@@ -16,10 +17,6 @@
 #include "utils/timestamp.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
-
-/* ------------------------------------------------------------------------
- * Waiting for jobs
- * ------------------------------------------------------------------------ */
 
 static KeptPlan unparked_plan = {
 	ON_JOBS,
@@ -36,11 +33,11 @@ static KeptPlan left_plan = {
 
 /*
  * Return the ids of the jobs for which a caller can wait, as an array in the
- * current memory context, and set *count to their number. Leaves out parked
- * jobs, which fail again until the owner has repaired a table. Also leaves out
- * jobs that the current transaction has queued, because the worker does not
- * see them before the commit. Acts as the owner of blogstore's tables. Errors:
- * 42501, 55000.
+ * current memory context. Sets *count to their number. Parked jobs are left
+ * out, because they fail until the owner has repaired a table. Jobs of the
+ * current transaction are left out, because the worker does not see them
+ * before the commit. Acts as the owner of blogstore's tables. Errors: 42501,
+ * 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -78,9 +75,8 @@ jobs_to_wait_for(int *count)
 }
 
 /*
- * Return whether blogstore.jobs still has a job with one of these ids. Parked
- * jobs, which fail again until the owner has repaired a table, do not count.
- * Acts as the owner of blogstore's tables. Errors: 42501, 55000.
+ * Return whether blogstore.jobs still has a job with one of these ids that is
+ * not parked. Acts as the owner of blogstore's tables. Errors: 42501, 55000.
  *
  * ids: an array of uuid, from jobs_to_wait_for()
  */
@@ -99,10 +95,6 @@ jobs_are_left(Datum ids)
 	return left;
 }
 
-/* ------------------------------------------------------------------------
- * The view blogstore.progress
- * ------------------------------------------------------------------------ */
-
 static KeptPlan progress_plan = {
 	ON_JOBS,
 	"SELECT kind::text, CASE WHEN kind <> 'arrival' THEN user_id::uuid END,"
@@ -114,7 +106,7 @@ static KeptPlan progress_plan = {
 	" CASE WHEN kind = 'rebuild' THEN coalesce(total, $1) END AS total,"
 	" done / nullif(extract(epoch FROM"
 	" pg_catalog.clock_timestamp() - began)::float8, 0) AS rate"
-	/* an infinite started_at, which the owner can write, counts as NULL */
+	/* the owner may have written an infinite started_at; show NULL instead */
 	" FROM (SELECT kind, user_id, phase, done, total, started_at, created_at, id,"
 	" CASE WHEN pg_catalog.isfinite(started_at) THEN started_at END AS began"
 	" FROM " JOBS_SQL ") AS written) AS j ORDER BY created_at, id",
@@ -136,8 +128,10 @@ enum
 
 /*
  * Return the name of a job's phase for the view blogstore.progress; NULL if
- * the phase has no name. The arguments are a result row of progress_plan. Any
- * value can be NULL or invalid, because the owner may write to blogstore.jobs.
+ * the phase has no name. The owner may have written NULL or an invalid value
+ * to any column of blogstore.jobs.
+ *
+ * values, nulls: a result row of progress_plan
  */
 static const char *
 shown_phase(const Datum *values, const bool *nulls)
@@ -188,10 +182,6 @@ jobs_show(Tuplestorestate *out, TupleDesc desc, int64 rebuild_total)
 	owner_end(&scope);
 }
 
-/* ------------------------------------------------------------------------
- * What repair() mends
- * ------------------------------------------------------------------------ */
-
 static KeptPlan mend_plan = {
 	ON_JOBS,
 	"UPDATE " JOBS_SQL " SET phase = coalesce(phase, 0),"
@@ -202,7 +192,6 @@ static KeptPlan mend_plan = {
 	0, {0}, NULL
 };
 
-/* Return whether jobs_mend() replaces NULLs in a column of blogstore.jobs. */
 bool
 job_column_is_mendable(const char *column)
 {
@@ -217,10 +206,9 @@ job_column_is_mendable(const char *column)
 }
 
 /*
- * Replace NULLs in the columns of blogstore.jobs with the columns' initial
- * values. The owner may have written such NULLs by SQL. If a job had NULL as
- * its phase, the worker begins that job anew. Called by repair(). Errors:
- * 42501, 55000.
+ * Replace NULLs that the owner has written to blogstore.jobs with the initial
+ * values of the columns. The worker then begins a job without a phase anew.
+ * Called by repair(). Errors: 42501, 55000.
  */
 void
 jobs_mend(void)

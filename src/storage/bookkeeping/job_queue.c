@@ -5,17 +5,16 @@
  *
  * A transaction that requests a job inserts a row. The worker decodes the
  * insert and does the job. After each step, the worker updates the row, so
- * that it can continue after a restart. Statements that only report on the
- * table are in job_progress.c. The phases of a job are explained where its
- * work is done:
+ * that it can continue after a restart. The phases of a job are explained
+ * where its work is done:
  *
  *		rebuild						views/worker/views_rebuild.c
  *		rename, deletion, arrival	model/user_changes/user_items_sweep.c
  *
  * Runs in backends and in the worker. The caller must act as the owner of
- * blogstore's tables (owner_begin()). Some functions act as the owner
- * themselves, as their comments say. Errors of all functions that run
- * statements: 42501, and 55000 if the table is not as blogstore made it.
+ * blogstore's tables (owner_begin()), unless a function's comment says that
+ * the function does so. Errors of all functions that run statements: 42501,
+ * and 55000 if blogstore.jobs is not as blogstore made it.
  */
 #include "postgres.h"
 
@@ -39,7 +38,9 @@
 static const struct
 {
 	const char *name;
-	/* the name of each phase; NULL if jobs of this kind lack the phase */
+	/*
+	 * the name of each phase; NULL if this kind of job does not have the phase
+	 */
 	const char *phase[MAX_PHASES];
 }			kinds[N_JOB_KINDS] =
 {
@@ -79,8 +80,8 @@ StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 
 /*
  * Return the JobKind with a given name; JOB_DELETION if the name is unknown.
- * The owner may have written an unknown name to blogstore.jobs. The worker
- * skips such a job (list_plan).
+ * Only the owner can have written an unknown name to blogstore.jobs. The
+ * worker skips such a job (list_plan).
  */
 JobKind
 job_kind(const char *name)
@@ -142,8 +143,10 @@ queue_by(KeptPlan *plan, JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
+ * Queue a job.
+ *
  * user_id: the user to be renamed or deleted; NULL to correct the usernames in
- * all items, or to rebuild the views
+ *     all items, or to rebuild the views
  */
 void
 job_queue(JobKind kind, const pg_uuid_t *user_id)
@@ -152,8 +155,8 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job, unless the queue already has a job of the same kind and user
- * that the worker has not begun.
+ * Queue a job, like job_queue(). Does nothing if a job of the same kind for
+ * the same user is queued, and the worker has not begun it.
  */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
@@ -162,8 +165,8 @@ job_queue_once(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job of kind JOB_ARRIVAL for a partition that has moved to this node
- * of a cluster. With InvalidOid, queue one job for all partitions that have
+ * Queue a job for a partition that has moved to this node of a cluster
+ * (JOB_ARRIVAL). With InvalidOid, queue one job for all partitions that have
  * left the node. The OID is stored in the last four bytes of the column
  * user_id.
  */
@@ -177,10 +180,7 @@ job_queue_arrival(Oid partition_table)
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/*
- * Return the OID of a partition's table from the column user_id, where
- * job_queue_arrival() has stored it.
- */
+/* Return the OID that job_queue_arrival() has stored in the column user_id. */
 static Oid
 partition_of_job(const pg_uuid_t *key)
 {
@@ -199,8 +199,8 @@ static KeptPlan restart_rebuilds_plan = {
 };
 
 /*
- * Queue a rebuild of the views. If one is queued already, let the worker begin
- * it anew.
+ * Queue a rebuild of the views. If a rebuild is queued already, let the worker
+ * begin that rebuild anew.
  */
 void
 job_queue_rebuild_anew(void)
@@ -229,8 +229,8 @@ jobs_restart_sweeps(void)
 }
 
 /*
- * Queue a rename of each of n users, whose names the owner has changed by SQL.
- * The worker then writes the new names to the users' items.
+ * Queue renames of n users. Called if the owner has changed their names by
+ * SQL.
  *
  * all: also queue a job that corrects the usernames in all items
  */
@@ -340,9 +340,8 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Read jobs from the queue into "jobs". Skips the first "offset" jobs of the
- * queue, and reads at most "limit". Rebuilds come before other jobs. Returns
- * how many jobs were read.
+ * Read at most "limit" jobs into "jobs", without the first "offset" jobs of
+ * the queue. Rebuilds come before other jobs. Returns how many jobs were read.
  */
 int
 jobs_list(int64 offset, Job *jobs, int limit)
@@ -377,8 +376,8 @@ job_lock(Job *job)
 }
 
 /*
- * Set the phase of a job. The phase begins at the first partition. The caller
- * has called job_lock(), and calls job_save() later.
+ * Begin a phase of a job, at the first partition. The caller has called
+ * job_lock(), and calls job_save() later.
  */
 void
 job_enter_phase(Job *job, int phase)
@@ -432,8 +431,8 @@ static KeptPlan merge_plan = {
 };
 
 /*
- * Delete other renames of the same user that the worker has not begun. They
- * are not needed, because this job writes the user's newest name.
+ * Delete the renames of the same user that the worker has not begun. This job
+ * writes the user's newest name, so the others are not needed.
  */
 void
 job_merge_renames(const Job *job)

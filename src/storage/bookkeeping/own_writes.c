@@ -9,19 +9,18 @@
  *
  * The WAL records of commits and aborts must not have an origin. When a commit
  * (or an abort, from PostgreSQL 16 on) has an origin, the server tracks the
- * origin's progress. The server crashes if the process has not called
+ * origin's progress. The server then crashes if the process has not called
  * replorigin_session_setup(). blogstore does not call that function, because
- * the call uses up one of max_replication_slots. So the origin
- * (compat_write_origin) is reset before a transaction or subtransaction can
- * end:
+ * each call takes one of max_replication_slots. So compat_write_origin is
+ * reset before a transaction or subtransaction can end:
  *
  * - by own_writes_run(), when its callback returns or throws an error;
  * - by an exit callback, when the process exits;
- * - by guard_enter(), before code of the owner's such as a trigger runs. Such
+ * - by guard_enter(), before code of the owner runs, such as a trigger. Such
  *   code can have subtransactions.
  *
  * Runs in the worker. On a cluster, also runs in backends that write changes
- * to this node's views that the worker of another node has sent.
+ * for the worker of another node to this node's views.
  */
 #include "postgres.h"
 
@@ -40,16 +39,16 @@
 #define OWN_ORIGIN "blogstore_worker"
 
 /*
- * The id of the replication origin that the worker's changes have. Set by
- * own_writes_look(); COMPAT_NO_ORIGIN if the origin does not exist.
+ * The id of the replication origin OWN_ORIGIN, set by own_writes_look();
+ * COMPAT_NO_ORIGIN if the origin does not exist.
  */
 static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 
 /*
- * Look up the id of the replication origin that the worker's changes have. The
- * worker calls this in a transaction, before it decodes changes. If a
- * superuser has dropped the origin, the worker also decodes its own changes to
- * the views. That costs time, but does no harm.
+ * Look up the replication origin of the worker's changes. The worker calls
+ * this in a transaction, before it decodes changes. If a superuser has dropped
+ * the origin, the worker also decodes its own changes. That costs time, but
+ * does no harm.
  */
 void
 own_writes_look(void)
@@ -78,9 +77,9 @@ unmark(int code, Datum arg)
 }
 
 /*
- * Register a callback that resets the origin when the process exits. On a
- * FATAL error, the callback runs before the transaction aborts. So the WAL
- * record of the abort has no origin.
+ * Reset the origin when the process exits. On a FATAL error, this happens
+ * before the transaction aborts, so that the WAL record of the abort has no
+ * origin.
  */
 static void
 unmark_at_exit(void)
@@ -121,7 +120,6 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 	PG_END_TRY();
 }
 
-/* Return whether an origin is that of the worker's changes to the views. */
 bool
 own_writes_have(CompatOrigin origin)
 {

@@ -25,10 +25,10 @@
 #define WORKER_LOCK_WAIT "200"
 
 /*
- * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. Called in
- * transactions of the worker, and of other processes that do its work. While
- * the worker waits for a lock, the locks that it already has block other
- * processes. After a timeout the transaction aborts, and is tried again.
+ * Set lock_timeout to WORKER_LOCK_WAIT until the transaction ends. After a
+ * timeout the transaction aborts, and is tried again. The timeout keeps the
+ * worker from blocking other processes by its own locks while it waits for a
+ * lock. Processes that do the worker's work also call this.
  */
 void
 limit_lock_waits(void)

@@ -5,9 +5,9 @@
  *
  * A statement runs between guard_enter() and guard_leave() (guard.c), for two
  * reasons. First, names without a schema are then looked up in pg_catalog,
- * whatever the search_path of the session is. Second, a statement that writes
- * to a container can run code of the owner's, such as a trigger. Planning a
- * statement can run such code, too. guard_enter() keeps it from doing harm.
+ * whatever the search_path of the session is. Second, code of the owner, such
+ * as a trigger, can then do no harm. Such code can run when a statement writes
+ * to a container, or is planned.
  *
  * Runs in any process, as the containers' owner. Except for plan_run(), the
  * functions are called between SPI_connect() and SPI_finish().
@@ -34,8 +34,8 @@
 #include "utils/syscache.h"
 
 /*
- * Raise an error (55000) if row-level security hides rows of a table from its
- * owner, who is the current user. blogstore would take these rows for missing.
+ * Raise an error (55000) if row-level security hides rows of a table from the
+ * current user, who owns the table. blogstore must see all rows.
  */
 static void
 table_shows_all(Oid relid)
@@ -58,8 +58,8 @@ table_shows_all(Oid relid)
 }
 
 /*
- * Lock a container, because a statement names it. Raise an error (55000) if
- * the container is not as blogstore made it, or row-level security hides rows.
+ * Lock a container that a statement names. Raise an error (55000) if the
+ * container is not as blogstore made it, or row-level security hides rows.
  * Locks: AccessShareLock on the container's table and on all tables below it,
  * to the end of the transaction.
  */
@@ -72,11 +72,6 @@ lock_container(Container container)
 	table_shows_all(container_table_oid(container));
 }
 
-/*
- * Lock a bookkeeping table, because a statement names it. Raise an error
- * (55000) if the table is not as blogstore made it, or row-level security
- * hides rows. Locks: those of bookkeeping_lock().
- */
 static void
 lock_bookkeeping(Bookkeeping table, bool write)
 {
@@ -84,9 +79,8 @@ lock_bookkeeping(Bookkeeping table, bool write)
 }
 
 /*
- * Lock all tables that the statements of an import name. Raise an error
- * (55000) if one is not as blogstore made it, or row-level security hides
- * rows. Locks: those of lock_container() and bookkeeping_lock().
+ * Lock and check all tables that the statements of an import name. Errors:
+ * 55000. Locks: those of lock_container() and bookkeeping_lock().
  */
 void
 tables_lock_for_import(void)
@@ -98,9 +92,8 @@ tables_lock_for_import(void)
 }
 
 /*
- * Lock the tables that a statement names, and check that they can be used. For
- * containers, also check that the code that the owner has attached to them may
- * run. Errors: 55000.
+ * Lock and check the tables that a statement names. Also check the code that
+ * the owner has attached to these containers. Errors: 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)
@@ -117,8 +110,8 @@ lock_tables(const KeptPlan *plan, bool write)
 }
 
 /*
- * Return a bit mask of the tables of blogstore that a prepared statement
- * names, as in KeptPlan.tables.
+ * Return the tables of blogstore that a prepared statement names, as a bit
+ * mask like KeptPlan.tables.
  */
 static int
 tables_named(SPIPlanPtr made)
@@ -140,10 +133,6 @@ tables_named(SPIPlanPtr made)
 	return tables;
 }
 
-/*
- * Prepare a statement for the current SPI connection. The caller has locked
- * the tables that the statement names.
- */
 static SPIPlanPtr
 prepare(KeptPlan *plan)
 {
@@ -152,20 +141,13 @@ prepare(KeptPlan *plan)
 	if (made == NULL)
 		elog(ERROR, "could not prepare \"%s\": %s", plan->sql,
 			 SPI_result_code_string(SPI_result));
-	/*
-	 * The caller has locked and checked only the tables in plan->tables, so
-	 * the statement must not name others.
-	 */
+	/* The caller has locked and checked only the tables in plan->tables. */
 	if (tables_named(made) != plan->tables)
 		elog(ERROR, "statement \"%s\" is on other tables than it says",
 			 plan->sql);
 	return made;
 }
 
-/*
- * Prepare a statement at its first use, and keep the plan for the session. The
- * caller has locked the tables that the statement names.
- */
 static void
 prepare_kept(KeptPlan *plan)
 {
@@ -265,9 +247,9 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Run a SELECT without parameters, and send each result row to "dest" at once.
- * The plan is not kept, because the text of the statement changes between
- * calls. Errors and locks: those of plan_execute().
+ * Do the same as plan_send(), but do not keep the plan, because the text of
+ * the statement changes between calls. Errors and locks: those of
+ * plan_execute().
  */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)
@@ -299,10 +281,9 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	SPIPlanPtr	made;
 
 	/*
-	 * Prevent plans that are slow over whole containers. Without statistics
-	 * of the tables, the planner would choose nested loops, or merge joins
-	 * with sorts. Partitionwise plans cost more than they save, and so does
-	 * JIT compilation.
+	 * Nested loops and merge joins are slow over whole containers, but the
+	 * planner would choose them for tables without statistics. Partitionwise
+	 * plans and JIT compilation cost more than they save.
 	 */
 	setting_change("enable_nestloop", "off");
 	setting_change("enable_mergejoin", "off");
@@ -310,8 +291,8 @@ plan_execute_once(KeptPlan *plan, Datum *values, bool read_only)
 	setting_change("enable_partitionwise_aggregate", "off");
 	setting_change("jit", "off");
 	/*
-	 * Each of about a dozen plan nodes may use work_mem until the statement
-	 * ends. Together they should use about maintenance_work_mem.
+	 * About a dozen plan nodes can each use work_mem at the same time.
+	 * Together they should use about maintenance_work_mem.
 	 */
 	share = maintenance_work_mem / 8;
 	if (work_mem < share)

@@ -11,7 +11,6 @@
 
 #include "executor/spi.h"
 
-/* Bit masks of tables for KeptPlan.tables. */
 #define ON_CONTAINER(container) (1 << (container))
 #define ON_BOOKKEEPING(table) (1 << (N_CONTAINERS + (table)))
 
@@ -32,8 +31,8 @@
 typedef struct KeptPlan
 {
 	/*
-	 * A bit mask (ON_CONTAINER(), ON_BOOKKEEPING()) of the tables that the
-	 * statement names. These tables are locked and checked before the
+	 * A bit mask of the tables that the statement names, from ON_CONTAINER()
+	 * and ON_BOOKKEEPING(). These tables are locked and checked before the
 	 * statement runs.
 	 */
 	int			tables;

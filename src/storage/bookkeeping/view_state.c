@@ -6,9 +6,8 @@
  * A query reads the row with its own snapshot. So the column "ready" says
  * whether the views are complete in that snapshot. Each process caches this
  * column. A transaction that writes the row sends a relcache invalidation for
- * the table, also to standbys, and so empties the caches. A query uses the
- * cached value only if the cached row version is visible to the query's
- * snapshot.
+ * the table, which empties the caches, also on standbys. A query uses the
+ * cached value only if the query's snapshot sees the cached row version.
  *
  * Runs in any process.
  */
@@ -45,8 +44,8 @@ static KeptPlan write_whole_plan = {
 };
 
 /*
- * The cache: whether queries may read the views (remembered_ready), and
- * whether this cached value is still valid (memory.valid).
+ * remembered_ready caches whether queries may read the views. memory.valid
+ * says whether remembered_ready is up to date.
  */
 static Remembered memory;
 static bool remembered_ready;
@@ -59,7 +58,6 @@ view_state_relid(void)
 	return bookkeeping_lookup(BOOK_VIEW_STATE);
 }
 
-/* The row of blogstore.view_state, and the xmin of the row version. */
 typedef struct SeenRow
 {
 	ViewState	state;
@@ -88,9 +86,8 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 }
 
 /*
- * Read the row of blogstore.view_state with the active snapshot, and set *xmin
- * to the xmin of the row version. If there is no row, as after a TRUNCATE of
- * all tables, set state->enabled, but not state->ready.
+ * Read the row of blogstore.view_state, like view_state_read(). Sets *xmin to
+ * the xmin of the row version; to InvalidTransactionId if there is no row.
  */
 static void
 read_row(ViewState *state, TransactionId *xmin)
@@ -104,9 +101,9 @@ read_row(ViewState *state, TransactionId *xmin)
 
 /*
  * Read the row of blogstore.view_state with the active snapshot. If there is
- * no row, "enabled" becomes true, and the other fields of the struct become
- * zero. Errors: 55000. Locks: AccessShareLock on the table, to the end of the
- * transaction.
+ * no row, as after a TRUNCATE of all tables, state->enabled becomes true, and
+ * all other fields become zero. Errors: 55000. Locks: AccessShareLock on the
+ * table, to the end of the transaction.
  */
 void
 view_state_read(ViewState *state)
@@ -143,10 +140,9 @@ view_state_write(const ViewState *state)
 /*
  * Write the column feed_whole of blogstore.view_state: whether the feed has
  * all posts that are not hidden. Called in the transaction that writes the
- * feed; the caller has called views_lock(). Acts as the owner of blogstore's
- * tables. Errors and locks: those of view_state_write().
- *
- * Sends no relcache invalidation, because no process caches feed_whole.
+ * feed, after views_lock(). Acts as the owner of blogstore's tables. Errors
+ * and locks: those of view_state_write(). Sends no relcache invalidation,
+ * because no process caches feed_whole.
  */
 void
 view_state_write_whole(bool feed_whole)
@@ -164,8 +160,8 @@ view_state_write_whole(bool feed_whole)
 }
 
 /*
- * Return whether the row version of blogstore.view_state with this xmin is the
- * newest committed version. An older snapshot may see an older version.
+ * Return whether the newest committed row version of blogstore.view_state has
+ * this xmin.
  */
 static bool
 is_newest(TransactionId xmin)
@@ -202,9 +198,9 @@ reread_row(void)
 }
 
 /*
- * Return whether a worker keeps the views up to date, and already did so when
- * the snapshot was taken. If not, the views that the snapshot sees may lag
- * behind the posts.
+ * Return whether a worker keeps the views up to date, and did so when the
+ * snapshot was taken. Otherwise the views may lag behind the posts in the
+ * snapshot.
  */
 static bool
 served_to(Snapshot snapshot)
@@ -217,9 +213,9 @@ served_to(Snapshot snapshot)
 }
 
 /*
- * Return whether a query may read the views with its snapshot, which is the
- * active one. The views must be complete in this snapshot. On a primary, a
- * worker must also keep the views up to date. Errors: 55000.
+ * Return whether a query may read the views. The argument is the active
+ * snapshot, in which the views must be complete. On a primary, a worker must
+ * also keep the views up to date. Errors: 55000.
  */
 bool
 views_ready(Snapshot snapshot)
@@ -253,10 +249,10 @@ views_abandon(void)
 }
 
 /*
- * Take the views' lock, in exclusive mode, until the transaction ends. Every
- * transaction takes this lock before it writes to the copies of posts or to
- * the feed. The lock is a heavyweight lock on sub-object number 1 of the table
- * posts. The server itself does not lock this sub-object.
+ * Lock the views in exclusive mode, until the transaction ends. Called by each
+ * transaction that writes to the copies of posts or to the feed. The lock is a
+ * heavyweight lock on sub-object number 1 of the table posts. The server
+ * itself does not lock this sub-object.
  */
 void
 views_lock(void)

@@ -1,11 +1,10 @@
 /*
  * access_paths.c
- *		Finds the column numbers of a leaf, and for each AccessPath the index
- *		with its key columns.
+ *		Finds the column numbers of a leaf, and the index for each AccessPath.
  *
  * Columns are found by name and type, because attached partitions can have
  * them in another order. Indexes are found by their columns, because a restore
- * or the owner may change their names. Runs in any process.
+ * or the owner may change the names of indexes. Runs in any process.
  */
 #include "postgres.h"
 
@@ -73,9 +72,9 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 };
 
 /*
- * Return whether an index contains all items that a scan by an AccessPath must
- * find. The index for PATH_REPLIES must have the predicate (parent_id IS NOT
- * NULL). An index for another path must not have a predicate.
+ * Return whether an index has the right predicate for an AccessPath. For
+ * PATH_REPLIES, the predicate must be (parent_id IS NOT NULL). For all others,
+ * there must be no predicate.
  */
 static bool
 index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
@@ -119,8 +118,8 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 }
 
 /*
- * Return the AccessPath whose key columns identify an item: PATH_KEY, or
- * PATH_LIST for the copies of posts in users, which have no PATH_KEY.
+ * Return the AccessPath whose key columns identify an item: PATH_LIST for
+ * copies of posts, and PATH_KEY for all other items.
  */
 AccessPath
 leaf_identity_path(Container container, ItemType type)
@@ -129,7 +128,7 @@ leaf_identity_path(Container container, ItemType type)
 }
 
 /*
- * Set "key" to the values that an item has in the key columns of the index for
+ * Set "key" to the values of an item in the key columns of the index for
  * "path". Returns the number of key columns; 0 if items of this type have no
  * such index.
  */
@@ -157,8 +156,8 @@ leaf_path_columns(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Return whether a field is a key column of an index. For PROP_POST_ID of a
- * post, the column "id" also counts, because it has the same value.
+ * Return whether a field is a key column of an index. In a post, the columns
+ * id and post_id have the same value, so id also counts as post_id.
  */
 static bool
 index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
@@ -175,7 +174,8 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 }
 
 /*
- * Compare the key columns of an index with the columns that identify an item.
+ * Return whether the key columns of an index include all columns that identify
+ * an item, and whether the index has further key columns.
  */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
@@ -193,8 +193,8 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 
 /*
  * Return whether an index has the key columns of one of blogstore's own
- * indexes. If not, the owner has added the index. Such an index could reject
- * rows, for example because an index entry becomes too long.
+ * indexes. An index that the owner has added could reject rows, for example
+ * because an index tuple becomes too long.
  */
 static bool
 index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
@@ -211,8 +211,8 @@ index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
 }
 
 /*
- * Return whether an index may have the given key columns. Reads only pg_index,
- * which is cheaper than opening the index.
+ * Return false if an index cannot have the given key columns. Reads only
+ * pg_index, because opening the index costs more.
  */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
@@ -240,10 +240,10 @@ path_is_wanted(AccessPath path, AccessPath wanted)
 }
 
 /*
- * Return whether an index may be the one for an AccessPath. Reads only
+ * Return false if an index cannot be the index for an AccessPath. Reads only
  * pg_index.
  *
- * wanted: the AccessPath; N_PATHS if any will do
+ * wanted: the AccessPath; N_PATHS stands for all of them
  */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
@@ -257,10 +257,10 @@ index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
 }
 
 /*
- * Copy a leaf's column numbers to attno. For a post, replace the column number
- * of "id" by that of "post_id", which has the same value. On a cluster, the
- * indexes of posts have post_id in place of id, because a unique index must
- * contain the column by which the table is distributed.
+ * Copy a leaf's column numbers to attno. For a post, set the column number of
+ * id to that of post_id, which has the same value. On a cluster, the indexes
+ * of posts have post_id in place of id: a unique index must contain the column
+ * by which the table is distributed.
  */
 static void
 columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
@@ -275,8 +275,8 @@ columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
  * Find the index of an open leaf for an AccessPath. Does not evaluate index
  * predicates, because the owner may have written them.
  *
- * wanted: the AccessPath. N_PATHS: find all indexes, and set leaf->attached if
- * inserting into an index runs code that the owner has added
+ * wanted: the AccessPath; N_PATHS to find all indexes, and to set
+ *     leaf->attached if inserting into one of them runs code of the owner
  */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -319,8 +319,8 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return an AccessPath for which a leaf lacks the index; N_PATHS if no index
- * is missing. PATH_DATE of likes is left out, because that index is optional.
+ * Return an AccessPath whose index is missing in a leaf; N_PATHS if no index
+ * is missing. The index for PATH_DATE of likes is optional.
  */
 AccessPath
 leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
@@ -335,12 +335,11 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 
 /*
  * Find the index of an open leaf for an AccessPath, and cache its OID. Called
- * after leaf_describe() has found no problem. Nothing is cached if an
- * invalidation of the leaf arrives meanwhile.
+ * after leaf_describe() has found no problem. If an invalidation of the leaf
+ * arrives meanwhile, nothing is cached.
  *
- * path: the AccessPath. N_PATHS: find all indexes, and set leaf->attached if
- * inserting into an index runs code that the owner has added. Callers that
- * write pass N_PATHS
+ * path: as the argument "wanted" of find_indexes(). Callers that write to the
+ *     leaf pass N_PATHS
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,

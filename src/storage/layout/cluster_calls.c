@@ -4,9 +4,9 @@
  *		a cluster, and which functions are called if so.
  *
  * src/cluster/ sets cluster_library and cluster_may_come when the library is
- * loaded. It clears cluster_may_come later if the server cannot be part of a
- * cluster. layout_cache.c sets cluster_spread and cluster_known from the
- * catalogs, and clears cluster_known on a relcache invalidation.
+ * loaded. If the server cannot be part of a cluster, src/cluster/ clears
+ * cluster_may_come later. layout_cache.c sets cluster_spread and cluster_known
+ * from the catalogs. A relcache invalidation clears cluster_known.
  */
 #include "postgres.h"
 

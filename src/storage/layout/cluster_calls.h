@@ -1,12 +1,12 @@
 /*
  * cluster_calls.h
- *		The functions that other areas call where the containers are spread
- *		over the nodes of a cluster.
+ *		The functions that other areas call if the containers are spread over
+ *		the nodes of a cluster.
  *
- * src/cluster/ is the topmost area of the source. It calls all other areas,
- * and they call it only through the struct ClusterCalls. Without a cluster,
- * most of these functions are not called. The sentence "On one machine, ..."
- * in a function's comment says what happens instead.
+ * src/cluster/ is the topmost area of the source, and calls all other areas.
+ * The other areas call src/cluster/ only through the struct ClusterCalls.
+ * Without a cluster, most of these functions are not called. The sentence "On
+ * one machine, ..." in a function's comment says what happens instead.
  */
 #ifndef BLOGSTORE_CLUSTER_CALLS_H
 #define BLOGSTORE_CLUSTER_CALLS_H
@@ -32,7 +32,7 @@ struct _DestReceiver;
 /* How a table of a container is spread over the nodes of a cluster. */
 typedef struct SpreadTable
 {
-	/* Whether the table is one partition, of which every node has all rows. */
+	/* Whether every node has all rows of the table, in one partition. */
 	bool		everywhere;
 	/* number of partitions, those on other nodes included */
 	int			n;
@@ -53,11 +53,11 @@ typedef enum UserChange
 {
 	/*
 	 * Write the user's row. The username stays, or the caller has already
-	 * reserved the new username in the table usernames.
+	 * registered the new username.
 	 */
 	USER_EDIT,
 	/*
-	 * Change the username. The caller has not reserved the new username yet.
+	 * Change the username. The caller has not registered the new username yet.
 	 */
 	USER_RENAME,
 	USER_DELETION
@@ -66,56 +66,54 @@ typedef enum UserChange
 typedef enum ClusterStep
 {
 	/*
-	 * job_step() did nothing, because jobs of this kind need no special
-	 * treatment on a cluster. The caller does the step.
+	 * job_step() did nothing, because jobs of this kind are done as on one
+	 * machine. The caller does the step.
 	 */
 	STEP_NOT_TAKEN,
-	STEP_DONE,					/* job_step() did the step */
+	STEP_DONE,
 	/* The job waits for an event, such as the end of transactions. */
 	STEP_HAS_TO_WAIT
 } ClusterStep;
 
 typedef struct ClusterCalls
 {
-	/* containers and partitions */
-
 	/*
 	 * Find out how a table is spread over the cluster. Sets *spread, allocated
-	 * in the current memory context. Returns false if the table is not spread.
-	 * Called even if there is no cluster, and then returns false. On one
-	 * machine, blogstore reads the partitions from the server's catalogs.
+	 * in the current memory context. Returns false if the table is not spread,
+	 * or there is no cluster. On one machine, blogstore reads the partitions
+	 * from the server's catalogs.
 	 */
 	bool		(*read_partitions) (Oid table, SpreadTable *spread);
 
 	/*
-	 * Return whether "name" is a name that the cluster gives to a partition of
-	 * "table". Looks only at the names, because it is called during logical
-	 * decoding. Called even if there is no cluster. On one machine, it is not
-	 * needed: pg_inherits says of which table a partition is.
+	 * Return whether the cluster has given "name" to a partition of "table".
+	 * Looks only at the names, because logical decoding calls this. Also
+	 * called without a cluster. On one machine, pg_inherits has the table of a
+	 * partition.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
 	/*
-	 * Return the number of the partition that takes a key, even if it is on
-	 * another node; NO_PARTITION if there is none. map: SpreadTable.map. Not
-	 * called on one machine, where blogstore computes the partition from the
-	 * key's hash.
+	 * Return the number of the partition that takes a key; NO_PARTITION if
+	 * there is none. The partition can be on another node. map:
+	 * SpreadTable.map. On one machine, blogstore computes the partition from
+	 * the key's hash.
 	 */
 	int			(*partition_of_key) (const void *map, const pg_uuid_t *key);
 
 	/*
 	 * Keep the cluster from moving a partition off this node until the
-	 * transaction ends. Called before a write to the partition. The partition
-	 * may have moved before the call. So the caller must look up the partition
-	 * of the key again after the call. map: SpreadTable.map. On one machine,
-	 * partitions do not move.
+	 * transaction ends. Called before a write to the partition. Because the
+	 * partition may have moved before the call, the caller looks up the key's
+	 * partition again. map: SpreadTable.map. On one machine, partitions do not
+	 * move.
 	 */
 	void		(*hold_partition) (const void *map, int partition);
 
 	/*
-	 * Return whether the copies of the user's posts, in the container users,
-	 * are on this node. If so, keep the cluster from moving them until the
-	 * transaction ends. On one machine, they always are.
+	 * Return whether this node has the copies of the user's posts. If so, keep
+	 * the cluster from moving the copies until the transaction ends. On one
+	 * machine, the copies are always there.
 	 */
 	bool		(*hold_copies) (const pg_uuid_t *user_id);
 
@@ -129,11 +127,10 @@ typedef struct ClusterCalls
 	 * Insert a user. Returns false if the id is taken. On one machine, the
 	 * caller inserts the user.
 	 *
-	 * own_id: the SQL function was called with an id of the caller's choice. A
-	 * deleted user may have had the same id. This function then removes the
-	 * posts, comments and likes that are left of the deleted user, on all
-	 * nodes. On one machine, the caller does so only if the deletion of a user
-	 * with this id is still running.
+	 * own_id: whether the client chose the id. A deleted user may have had
+	 * this id. The posts, comments and likes that are left of the deleted user
+	 * are then removed on all nodes. On one machine, the caller removes them
+	 * only if the deletion is still running.
 	 */
 	bool		(*insert_user) (const BlogItem *user, bool own_id);
 
@@ -147,9 +144,9 @@ typedef struct ClusterCalls
 
 	/*
 	 * Write the changed row of a user whom the caller has locked with
-	 * lock_user(). If the name has changed, the worker of each node sees that
-	 * in the WAL, and writes the new name to the user's posts, comments and
-	 * likes. On one machine, the caller queues a job that does so.
+	 * lock_user(). If the name has changed, the worker of each node sees the
+	 * new name in the WAL. The worker then writes the new name to the user's
+	 * posts, comments and likes. On one machine, the caller queues a rename.
 	 */
 	void		(*update_user) (const BlogItem *user);
 
@@ -160,13 +157,11 @@ typedef struct ClusterCalls
 	 */
 	void		(*delete_user) (const BlogItem *user);
 
-	/* Requests */
-
 	/*
 	 * If a transaction is distributing the containers over the cluster, wait
-	 * for its end. No other transaction can begin to distribute them until the
-	 * current transaction ends. cluster_settle() calls this even if the
-	 * containers are not spread yet, but not where there can be no cluster.
+	 * for its end. Until the current transaction ends, no other transaction
+	 * can begin to distribute them. cluster_settle() calls this wherever a
+	 * cluster is possible, even if the containers are not spread yet.
 	 *
 	 * write: the transaction will write items
 	 */
@@ -174,8 +169,8 @@ typedef struct ClusterCalls
 
 	/*
 	 * Run an SQL function that writes, for example create_comment(). The
-	 * function runs on this or another node: on the one that has the post
-	 * named in the arguments. On one machine, the caller calls the function.
+	 * function runs on the node that has the post named in the arguments. On
+	 * one machine, the caller calls the function.
 	 */
 	Datum		(*serve_command) (FunctionCallInfo fcinfo, PGFunction function);
 
@@ -187,25 +182,23 @@ typedef struct ClusterCalls
 	void		(*begin_query) (struct RequestScan *scan, FunctionCallInfo fcinfo);
 
 	/*
-	 * Look for a post among the copies of a user's posts, and set *date to the
-	 * post's creation date. The post itself may be on another node. Returns
-	 * false if no copy of the post is found between "from" and "end". On one
+	 * Look for a post among the copies of a user's posts, because the post
+	 * itself may be on another node. Sets *date to the post's creation date.
+	 * Returns false if no copy is found between "from" and "end". On one
 	 * machine, the caller looks up the post by its id.
 	 *
-	 * from: the earliest creation date of copies to look at
-	 * end: a creation date and id; only copies before it are looked at
+	 * from: the earliest creation date of the copies to search
+	 * end: a creation date and id; only copies before it are searched
 	 */
 	bool		(*find_post_of_user) (const pg_uuid_t *user_id, const pg_uuid_t *id,
 									  TimestampTz from, const struct Cursor *end,
 									  TimestampTz *date);
 
-	/* Views and the worker */
-
 	/*
 	 * Bring the views up to date with changed posts: update the copies and the
-	 * feed rows of these posts, on all nodes that have them. Called in a
-	 * transaction that has called views_lock(). On one machine, the caller
-	 * updates them in this database.
+	 * feed rows of the posts on all nodes. Called in a transaction that has
+	 * called views_lock(). On one machine, the caller updates the views of
+	 * this database.
 	 *
 	 * dirty: the dirty set, which can have keys of users, too
 	 * posts, n: the keys of the posts in the dirty set
@@ -214,33 +207,33 @@ typedef struct ClusterCalls
 								  int n);
 
 	/*
-	 * Do one chunk of a rebuild of all copies of posts, like copies_build(). A
-	 * copy whose post is not on this node is left alone, because another node
-	 * may have the post. On one machine, copies_build() deletes such a copy.
+	 * Do one chunk of a rebuild of all copies of posts. Keeps a copy whose
+	 * post is not on this node, because another node may have the post. On one
+	 * machine, copies_build() does the chunk, and deletes such a copy.
 	 */
 	bool		(*build_copies) (struct ItemPlace *place, int64 *done);
 
 	/*
-	 * Correct the feed rows of this node's posts, and let all nodes send their
-	 * feed rows to each other again. On one machine, the worker compares the
+	 * Correct the feed rows of this node's posts. Let all nodes send each
+	 * other their feed rows again. On one machine, the worker compares the
 	 * feed with the newest posts, and corrects the feed.
 	 */
 	void		(*make_feed) (void);
 
 	/*
-	 * Do a step of a job (storage/bookkeeping/job_queue.c), if jobs of its
-	 * kind are done differently on a cluster. Called in a transaction that has
-	 * locked the job's row. On one machine, the caller does all jobs.
+	 * Do a step of a job, if jobs of this kind are done in another way on a
+	 * cluster. Called in a transaction that has locked the job's row. On one
+	 * machine, the caller does all jobs.
 	 */
 	ClusterStep (*job_step) (struct Job *job);
 
 	/*
-	 * Send changes of the views to the other nodes. Also tell each of these
-	 * nodes whether the node has received all changes of this node's posts.
-	 * Readers may use the views only while the views of all nodes are up to
-	 * date. Called at the end of each round of the worker's main loop, outside
-	 * of a transaction. Returns true if the worker should begin its next round
-	 * at once. On one machine, readers may use the views when the worker has
+	 * Send changes of the views to the other nodes. Also tell each node
+	 * whether it has received all changes of this node's posts. Queries may
+	 * use the views only while the views of all nodes are up to date. The
+	 * worker calls this at the end of each pass of its main loop, outside of a
+	 * transaction. Returns true if the worker should begin its next pass at
+	 * once. On one machine, queries may use the views when the worker has
 	 * brought the views up to date.
 	 */
 	bool		(*worker_turn) (struct Worker *worker);
@@ -254,31 +247,28 @@ typedef struct ClusterCalls
 	void		(*partitions_changed) (void);
 
 	/*
-	 * Make up for changes that were lost with the replication slot before they
-	 * were decoded: check the usernames in all items, and let all nodes
-	 * rebuild their views. The worker calls this outside of a transaction,
-	 * after it has created a new slot. On one machine, the worker rebuilds the
-	 * views.
+	 * Make up for changes that were lost with the replication slot: check the
+	 * usernames in all items, and let all nodes rebuild their views. The
+	 * worker calls this outside of a transaction, after it has created a new
+	 * slot. On one machine, the worker rebuilds the views.
 	 *
-	 * first: true if there was no slot before; the views are then not rebuilt
+	 * first: whether there was no slot before; the views are then not rebuilt
 	 */
 	void		(*changes_lost) (bool first);
 
 	/*
-	 * Check the tables that only a cluster has. Returns false if this node
-	 * does not have them yet, because it was just added to the cluster. Called
-	 * in a transaction. Errors: 55000 if a table is damaged. On one machine,
-	 * there are no such tables.
+	 * Check the tables that only a cluster has. Returns false if this node was
+	 * just added to the cluster, and does not have the tables yet. Called in a
+	 * transaction. Errors: 55000 if a table is damaged. On one machine, there
+	 * are no such tables.
 	 */
 	bool		(*check_tables) (void);
-
-	/* Operations */
 
 	/*
 	 * For create_containers(): create all missing tables of the containers, on
 	 * all nodes. Returns false if the containers are not to be spread over a
-	 * cluster. The caller then creates them on this machine.
-	 * Called even if there are no containers yet.
+	 * cluster. The caller then creates the tables on this machine. Called even
+	 * if there are no containers yet.
 	 *
 	 * distributed: the argument of create_containers(). If it is NULL, the
 	 * containers are spread if the cluster has nodes for them.
@@ -287,9 +277,9 @@ typedef struct ClusterCalls
 
 	/*
 	 * For wait_for_views(), wait_for_posts() and rebuild_views(): call the
-	 * same SQL function on all nodes, and set *all to whether every node has
-	 * returned true. If the current call has come from another node, calls no
-	 * node and returns false. The caller then does the work for this node. On
+	 * same SQL function on all nodes. Sets *all to whether every node has
+	 * returned true. Returns false, without any call, if the current call has
+	 * come from another node. The caller then does the work for this node. On
 	 * one machine, the caller does the work.
 	 *
 	 * name, types, fcinfo: the function's name, argument types and arguments
@@ -298,25 +288,25 @@ typedef struct ClusterCalls
 							   bool *all);
 
 	/*
-	 * For verify(): let verify() read the cluster's table of users, and the
-	 * feed of each node. No snapshot spans all nodes, so verify() reads all
-	 * items of a post in one statement. Changes settings of the session, which
-	 * the caller restores. On one machine, verify() reads the containers.
+	 * Fill in the parts of verify()'s SQL that differ on a cluster: verify()
+	 * then reads the cluster's table of users, and the feed of each node. No
+	 * snapshot spans all nodes, so verify() reads all items of a post in one
+	 * statement. Changes settings of the session, which the caller restores.
+	 * On one machine, verify() reads the containers.
 	 */
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * verify() must not report a difference that a worker has yet to correct.
+	 * verify() must not report a difference that a worker will still correct.
 	 * These functions find the posts that may have such a difference.
 	 *
-	 * At its beginning, verify() calls views_look_begin(). That function
-	 * records, for the worker of each node, the last round of the main loop
-	 * whose changes are in the views. At its end, verify() calls
-	 * views_look_end(). That function returns the posts among "post_ids" of
-	 * which a worker has decoded a change after the recorded round. If
-	 * views_look_begin() returns false, or views_look_end() returns NULL,
-	 * verify() reports nothing at all. On one machine, verify() reads the
-	 * worker's round from shared memory.
+	 * At its beginning, verify() calls views_look_begin(). For the worker of
+	 * each node, the function records the last pass of the main loop whose
+	 * changes are in the views. At its end, verify() calls views_look_end().
+	 * The function returns those of "post_ids" of which a worker has decoded a
+	 * change since. verify() reports nothing if views_look_begin() returns
+	 * false or views_look_end() NULL. On one machine, verify() reads the
+	 * worker's pass from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
@@ -328,8 +318,6 @@ typedef struct ClusterCalls
 	 */
 	int64		(*repair) (bool with_views);
 
-	/* Import and export */
-
 	/*
 	 * For export_documents(): send the documents of all nodes to "dest". Each
 	 * node reads with a snapshot of its own. On one machine, one statement
@@ -340,14 +328,13 @@ typedef struct ClusterCalls
 	/*
 	 * The functions by which import() and import_documents() read and write
 	 * items on the nodes. An import passes some thousands of items to a node
-	 * at a time. The node looks up, locks, edits or counts those items. New
+	 * at a time. The node looks up, locks, edits or counts these items. New
 	 * items are collected in temporary tables and then copied to the nodes. On
 	 * one machine, an import uses import/import_here.c.
 	 */
 	const struct ImportTarget *import_target;
 } ClusterCalls;
 
-/* cluster_calls.c */
 /*
  * The functions of src/cluster/. The variable is set when the library is
  * loaded, even if there is no cluster.
@@ -359,8 +346,7 @@ extern const ClusterCalls *cluster_library;
  */
 extern const ClusterCalls *cluster_spread;
 /*
- * Whether cluster_spread is up to date. A relcache invalidation sets this to
- * false.
+ * Whether cluster_spread is up to date; false after a relcache invalidation.
  */
 extern bool cluster_known;
 /*
@@ -368,14 +354,13 @@ extern bool cluster_known;
  */
 extern bool cluster_may_come;
 
-/* layout_cache.c */
 extern const ClusterCalls *cluster_look(void);
 
 /*
  * Return the functions to call if this database's containers are spread over
- * the nodes of a cluster; NULL if they are on this machine alone. The result
- * can change whenever the process accepts invalidation messages. A function
- * that needs the same result throughout calls this once, and keeps the result.
+ * the nodes of a cluster; NULL on one machine. The result can change whenever
+ * the process accepts invalidation messages. So a function calls this once,
+ * and keeps the result.
  */
 static inline const ClusterCalls *
 cluster_calls(void)

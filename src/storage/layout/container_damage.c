@@ -2,10 +2,10 @@
  * container_damage.c
  *		Checks whether all tables of the containers can be used.
  *
- * A request checks only the tables that it needs (leaf.c). The worker needs
- * every table, because it maintains the views of all items. So the worker
- * calls containers_check() whenever a table may have changed. The check reads
- * only catalogs, and only those of tables that have changed.
+ * A request checks only the tables that it needs (leaf.c). The worker
+ * maintains the views of all items, so it needs every table. The worker calls
+ * containers_check() whenever a table may have changed. The check reads only
+ * the catalog rows of tables that have changed.
  *
  * Runs in the worker, and in backends for repair().
  */
@@ -21,7 +21,7 @@
 #define BIT(type) (UINT32_C(1) << (type))
 
 /*
- * For each container: the item types that have a table (a leaf) in each of its
+ * For each container: the item types that have a leaf in each of its
  * partitions.
  */
 static const uint32 types[N_CONTAINERS] = {
@@ -51,8 +51,8 @@ check_open_leaf(const CachedLeaf *leaf, Relation rel, Container container,
 
 /*
  * Raise an error (55000) if a leaf cannot be used. Returns false if the leaf
- * could not be checked, because its lock was not available or it has just
- * changed.
+ * could not be checked: the leaf's lock was not available, or the leaf has
+ * just changed.
  */
 static bool
 check_leaf(CachedContainer *cc, Container container, ItemType type,
@@ -106,10 +106,6 @@ visit_leaves(CachedContainer *cc, Container container,
 	return all;
 }
 
-/*
- * Lock a leaf in AccessShareLock mode. A callback of visit_leaves(). Errors:
- * 55000 if the leaf is missing.
- */
 static bool
 lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition)
 {
@@ -125,9 +121,8 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 /*
  * Lock all leaves of a container in AccessShareLock mode, until the
  * transaction ends. Called before an SQL statement that reads the whole
- * container. If a leaf were missing or being detached, the statement would
- * take the leaf's items for deleted. Errors: 55000 if a leaf or partition is
- * missing.
+ * container. Otherwise the statement would miss the items of a leaf that is
+ * missing or being detached. Errors: 55000 if a leaf or partition is missing.
  */
 void
 container_require_whole(Container container)
@@ -145,10 +140,6 @@ container_require_whole(Container container)
 	} while (!cc->valid);
 }
 
-/*
- * Raise an error (55000) if a container or one of its leaves cannot be used.
- * Returns false if a leaf could not be checked.
- */
 static bool
 check_container(Container container)
 {
@@ -160,9 +151,9 @@ check_container(Container container)
 /*
  * Raise an error (55000) if any table of the containers cannot be used.
  * Returns false if a table could not be checked: the table's lock was not
- * available, or the layout has changed. The caller then calls this again.
- * Waits for locks on the tables users, posts and feed, but not for locks on
- * their partitions.
+ * available, or the layout has changed. The caller must then call this
+ * function again. Waits for locks on the tables users, posts and feed, but not
+ * for locks on their partitions.
  */
 bool
 containers_check(void)

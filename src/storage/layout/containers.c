@@ -18,9 +18,9 @@
 #include "utils/rel.h"
 
 /*
- * Return whether the tables users and posts exist. The table feed may be
- * missing. Also reads the layout of the feed into the cache, so that
- * layout_stamp() changes when the feed's partitions change.
+ * Return whether the tables users and posts exist. Also caches the layout of
+ * the table feed, so that layout_stamp() changes when the feed's partitions
+ * change.
  */
 bool
 container_exists(void)
@@ -93,9 +93,9 @@ container_table_problem(Container container, Oid relid)
 /*
  * Lock the root table of a container until the transaction ends: in
  * RowExclusiveLock mode to write, in AccessShareLock mode to read. A
- * transaction calls this before it locks more than one partition. DDL commands
- * on a partition also lock the root table first. So the transaction and a DDL
- * command cannot deadlock on the partitions. Errors: 55000.
+ * transaction calls this before it locks more than one partition. DDL on a
+ * partition also locks the root table first, so the transaction and the DDL
+ * cannot deadlock. Errors: 55000.
  */
 void
 container_lock(Container container, bool write)
@@ -150,8 +150,8 @@ container_require_columns(Container container)
 
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key. Returns NO_PARTITION if there is no such partition, or it is on
- * another node of a cluster. Errors: 55000.
+ * given key. Returns NO_PARTITION if there is no such partition, or the
+ * partition is on another node of a cluster. Errors: 55000.
  */
 int
 partition_of(Container container, ItemType type, const pg_uuid_t *key)
@@ -160,10 +160,10 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the first partition with items of a type whose number is "number" or
- * higher; NO_PARTITION if there is none. The numbers may change when
- * partitions are attached or detached. Errors: 55000 if a partition is
- * missing, because the caller would miss the items in it.
+ * Return the first partition with items of a type, from "number" on;
+ * NO_PARTITION if there is none. The numbers may change when partitions are
+ * attached or detached. Errors: 55000 if any partition is missing, because the
+ * caller would miss its items.
  */
 int
 partition_from(Container container, ItemType type, int number)
@@ -188,9 +188,8 @@ partition_after(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the number of the partition that takes the items of a type with a
- * given key, even if it is on another node of a cluster; NO_PARTITION if there
- * is none. Errors: 55000.
+ * Return the same as partition_of(), but also if the partition is on another
+ * node of a cluster. Errors: 55000.
  */
 int
 partition_taking(Container container, ItemType type, const pg_uuid_t *key)
@@ -210,8 +209,8 @@ partition_table(Container container, int partition)
 }
 
 /*
- * Return the number of the partition that "table" is; NO_PARTITION if the
- * table is not a partition of this container. Errors: 55000.
+ * Return the number of the partition whose table is "table"; NO_PARTITION if
+ * there is none in this container. Errors: 55000.
  */
 int
 partition_with_table(Container container, Oid table)
@@ -225,8 +224,8 @@ partition_with_table(Container container, Oid table)
 }
 
 /*
- * Return an upper limit of the partition numbers on this server, for the size
- * of an array: every number is lower. Errors: 55000.
+ * Return a number that is higher than all partition numbers on this server.
+ * Errors: 55000.
  */
 int
 partition_count(Container container, ItemType type)

@@ -1,22 +1,21 @@
 /*
  * key_lookup.c
- *		Finds the partition that holds the items with a given key, and thereby
- *		the leaf for the items of one type.
+ *		Finds the partition that holds the items with a given key, and in the
+ *		partition the leaf for the items of one type.
  *
  * layout_place() hashes the key to find the partition in the container's
  * layout. Reading the whole layout from the catalogs costs about fifty buffers
- * per partition. A session that needs only one or two leaves is spared that
- * cost by hints: OIDs of partitions and leaves that other backends have left
- * in shared memory (shared_hints.c).
+ * per partition. A session that needs only one or two leaves avoids this cost
+ * by hints: OIDs of partitions and leaves that other backends have left in
+ * shared memory (shared_hints.c).
  *
  * Hints can be wrong, so the catalog rows of the two tables are checked
  * (partition_check.c). The leaf must be that of the item type in the
  * partition. The partition must take the key's hash, and be attached to the
  * container's table. All three tables must have one owner. If so, the
- * partition and the leaf are added to a sparse layout, one in which other
- * partitions may be missing. A relcache invalidation of a table makes a sparse
- * layout invalid, and also a whole one. If a hint is missing or wrong, the
- * backend reads the whole layout, and leaves new hints.
+ * partition and the leaf are added to a sparse layout, which has only the
+ * partitions that this process has used so far. If a hint is missing or wrong,
+ * the backend reads the whole layout, and leaves new hints.
  *
  * Runs in any process.
  */
@@ -27,15 +26,11 @@
 
 #include "utils/memutils.h"
 
-/* ------------------------------------------------------------------------
- * With hints
- * ------------------------------------------------------------------------ */
-
 /*
- * Add the partition that takes a key to a sparse layout (one that has only the
- * partitions used so far). The OID of the partition's table comes from a hint
- * in shared memory, and is checked against the catalogs. Returns the
- * partition's number in the layout; UNPROVEN if the hint is missing or wrong.
+ * Add the partition that takes a key to a sparse layout, which has only the
+ * partitions used so far. The partition's OID is a hint from shared memory,
+ * and is checked against the catalogs. Returns the partition's number in the
+ * layout; UNPROVEN if the hint is missing or wrong.
  */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
@@ -49,8 +44,8 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 	if (!OidIsValid(table))
 		return UNPROVEN;
 	/*
-	 * layout_watch() comes before the reading of the table's catalog rows, so
-	 * that no invalidation of the table is missed.
+	 * Watch the table before its catalog rows are read, so that no
+	 * invalidation of the table is missed.
 	 */
 	layout_watch(cc, table, NO_PARTITION);
 	if (!proof_of_partition(table, cc->root, cc->owner, hash,
@@ -60,10 +55,10 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 }
 
 /*
- * Add the leaf for the items of a type in a partition to a sparse layout (one
- * that has only the leaves used so far). The leaf's OID comes from a hint in
- * shared memory, and is checked against the catalogs. Returns false if the
- * hint is missing or wrong, or if an invalidation arrives meanwhile.
+ * Add the leaf for the items of a type in a partition to a sparse layout. The
+ * leaf's OID is a hint from shared memory, and is checked against the
+ * catalogs. Returns false if the hint is missing or wrong, or an invalidation
+ * has arrived.
  */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
@@ -73,8 +68,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	MemoryContext old;
 
 	/*
-	 * The leaf needs no layout_watch() of its own: detaching the leaf also
-	 * invalidates the partition, which is watched already.
+	 * The leaf itself need not be watched. Detaching the leaf also invalidates
+	 * the partition, which layout_watch() watches already.
 	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
@@ -87,9 +82,9 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 
 /*
  * Find the partition that holds the items of a type with a given key, in a
- * sparse layout (one that has only the partitions used so far). If the layout
- * lacks the partition or its leaf, adds them by means of hints. Returns the
- * partition's number; UNPROVEN if a hint is missing or wrong.
+ * sparse layout. If the layout lacks the partition or the leaf, adds them by
+ * hints. Returns the partition's number; UNPROVEN if a hint is missing or
+ * wrong.
  */
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
@@ -109,11 +104,9 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * If a container's layout is sparse (has only the partitions used so far),
- * find the partition that holds the items of a type with a given key. If the
- * layout becomes invalid meanwhile, sets *cc to the new layout and tries
- * again. Returns the partition's number; UNPROVEN if the layout is whole, or a
- * hint is missing or wrong.
+ * Do the same as find_place(), if the container's layout is sparse. If the
+ * layout becomes invalid meanwhile, set *cc to the new layout and try again.
+ * Returns UNPROVEN if the layout is whole, or a hint is missing or wrong.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -130,18 +123,14 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 	return UNPROVEN;
 }
 
-/* ------------------------------------------------------------------------
- * With the whole layout
- * ------------------------------------------------------------------------ */
-
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key; NO_PARTITION if there is none. Sets *cc to the container's
- * layout, in which the partition has this number. The layout also has the
- * partition's leaf for the type, if there is one. Errors: 55000.
+ * given key; NO_PARTITION if there is none. Sets *cc to the layout in which
+ * the partition has this number. If the partition has a leaf for the type, the
+ * layout has this leaf, too. Errors: 55000.
  *
- * key: the key; NULL if the caller passes the partition's number instead
- * partition: if key is NULL, the number, which is returned
+ * key: NULL if the caller passes the partition's number instead
+ * partition: the partition's number if key is NULL; it is then returned
  */
 int
 layout_place(CachedContainer **cc, Container container, ItemType type,
@@ -151,10 +140,10 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	if ((*cc)->partitions.sparse)
 	{
 		/*
-		 * If the caller passes a number, it is one of the whole layout. In a
+		 * A number that the caller passes is one of the whole layout. In a
 		 * sparse layout the partitions have other numbers, so the whole layout
-		 * must be read. The feed is an exception: its only partition has the
-		 * same number in both.
+		 * must be read. The feed has only one partition, with the same number
+		 * in both.
 		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?

@@ -3,11 +3,11 @@
  *		The layout of the containers: which of the tables users, posts and feed
  *		exist, and which partitions and leaves they have.
  *
- * The tables users and posts are hash-partitioned by user id or post id. Each
- * of these partitions is list-partitioned by the column "type", so that every
+ * The table users is hash-partitioned by user id, the table posts by post id.
+ * Each hash partition is list-partitioned by the column "type", so that every
  * item type has a table of its own, a leaf. The feed is list-partitioned only.
- * Code outside of storage/layout/ and storage/rows/ does not use leaves. It
- * names a hash partition by a number:
+ * Code outside of storage/layout/ and storage/rows/ does not use leaves. Such
+ * code names a hash partition by a number:
  *
  *		for (int p = partition_first(container, type); p != NO_PARTITION;
  *			 p = partition_after(container, type, p))
@@ -22,15 +22,14 @@
 #include "storage/lock.h"
 #include "utils/relcache.h"
 
-/* layout_cache.c */
 extern void layout_init(void);
 extern uint64 layout_loads(void);
 extern uint64 layout_invalidations(void);
 
 /*
  * Return a number that grows whenever the numbers of partitions may have
- * changed. A caller that keeps a partition's number also keeps this stamp. If
- * the stamp has grown, the caller must look up the partition's number again.
+ * changed. A caller that has kept a partition's number must then look it up
+ * again.
  */
 static inline uint64
 layout_stamp(void)
@@ -39,10 +38,10 @@ layout_stamp(void)
 }
 
 /*
- * The tables that SQL statements of blogstore name. On one machine, users and
- * the copies of posts are both in the table users. The column "type" tells
- * them apart. On a cluster, users are in USER_ITEMS_TABLE instead, a table of
- * which every node has all rows.
+ * The tables that SQL statements of blogstore name. On one machine, the table
+ * users holds both users and copies of posts, with different values of the
+ * column "type". On a cluster, users are in USER_ITEMS_TABLE instead. Every
+ * node has all rows of that table.
  */
 #define USER_ITEMS_TABLE "user_items"
 #define USERS_SQL BLOGSTORE_SCHEMA ".users"
@@ -50,33 +49,27 @@ layout_stamp(void)
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
-/* table_shape.c */
 extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
 extern bool shape_is_view(Container container, ItemType type);
 extern char *shape_addition(Relation rel, const char *own_check);
 
-/* required_values.c */
 extern uint32 item_required(ItemType type);
 extern void item_require_values(const BlogItem *item, ItemType type);
 
-/* table_identity.c */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
 extern bool table_holds_user_items(const char *name);
 
-/* shared_hints.c */
 extern Size layout_hints_size(void);
 extern void layout_hints_attach(void *memory, bool fresh);
 
-/* layout_cache.c, containers.c */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);
 extern const char *container_table_problem(Container container, Oid relid);
 
-/* containers.c */
 extern bool container_exists(void);
 extern bool container_any_exists(void);
 extern bool container_usable(Container container);
@@ -88,7 +81,6 @@ extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);
 extern int64 container_layout(void);
 
-/* containers.c */
 #define NO_PARTITION (-1)
 #define FEED_PARTITION 0
 
@@ -104,7 +96,6 @@ extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern const void *container_map(Container container);
 
-/* leaf.c */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
@@ -120,9 +111,7 @@ extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
-/* container_damage.c */
 extern void container_require_whole(Container container);
 extern bool containers_check(void);
-
 
 #endif							/* BLOGSTORE_LAYOUT_H */

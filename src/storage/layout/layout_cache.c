@@ -28,28 +28,28 @@
 #include "utils/snapmgr.h"
 
 /*
- * A table whose invalidation makes the cached layout, or one leaf in it,
- * invalid.
+ * A table whose relcache invalidation makes the cached layout invalid, or only
+ * one leaf.
  */
 typedef struct WatchedTable
 {
 	Oid			relid;
 	/*
-	 * For a leaf: the number of its partition. An invalidation of the leaf
-	 * concerns nothing else in the layout. For any other table: NO_PARTITION.
-	 * An invalidation of the table then concerns the whole layout.
+	 * For a leaf: the number of its partition. An invalidation makes only the
+	 * leaf invalid. NO_PARTITION for any other table: an invalidation makes
+	 * the whole layout invalid.
 	 */
 	int			partition;
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
 static uint64 loads = 0;		/* number of whole layouts read */
-static uint64 changes = 0;		/* layout_invalidations() returns this */
+static uint64 changes = 0;		/* how often a layout or a leaf was made
+								 * invalid */
 
 /*
- * Relcache callback: mark what is cached about a table as invalid. A DDL
- * command may send an invalidation for each of many leaves, so one call must
- * be cheap however many leaves there are.
+ * Relcache callback: mark what is cached about a table as invalid. Must be
+ * cheap, because a DDL command may invalidate each of many leaves.
  *
  * relid: the table; InvalidOid for all tables
  */
@@ -97,10 +97,6 @@ layout_init(void)
 	invalidation_listen(layout_invalidate);
 }
 
-/*
- * Create the hash table cc->watched, without entries. It will contain the
- * tables whose invalidation makes the cached layout invalid.
- */
 static void
 watch_nothing(CachedContainer *cc)
 {
@@ -112,12 +108,12 @@ watch_nothing(CachedContainer *cc)
 }
 
 /*
- * Add a table to the hash table of watched tables, so that a relcache
- * invalidation of the table makes the cached layout invalid. Called before the
- * table's catalog rows are read, so that no invalidation is missed.
+ * Add a table to cc->watched, so that a relcache invalidation of the table
+ * makes the cached layout invalid. Called before the table's catalog rows are
+ * read, so that no invalidation is missed.
  *
- * partition: for a leaf, the number of its partition, so that only this leaf
- * becomes invalid. For any other table: NO_PARTITION.
+ * partition: for a leaf, the number of its partition; only the leaf then
+ *     becomes invalid. NO_PARTITION for any other table
  */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
@@ -175,8 +171,8 @@ load_types(CachedContainer *cc, Relation rel, int partition)
 }
 
 /*
- * Record for all leaves of a partition that they cannot be used, because there
- * is a problem with the partition's own table.
+ * Record that no leaf of a partition can be used, because of a problem with
+ * the partition's own table.
  */
 static void
 spoil_partition(CachedContainer *cc, int partition, Oid relid,
@@ -216,8 +212,8 @@ load_partition(CachedContainer *cc, int partition, Oid table)
 }
 
 /*
- * On a cluster, record the table user_items as the leaf for users. It is not a
- * partition of the container users. Every node has the whole table.
+ * On a cluster, record the table user_items as the leaf for users. Every node
+ * has the whole table, which is not a partition of the container users.
  */
 static void
 load_user_items(CachedContainer *cc)
@@ -237,11 +233,11 @@ load_user_items(CachedContainer *cc)
 
 /*
  * Read the layout of a container, with all partitions. Locks only one table at
- * a time, because some DDL commands lock a partition before its parent. Such a
- * command could deadlock with a process that locks both.
+ * a time, because some DDL commands lock a partition before the parent. Such a
+ * command could deadlock with a process that locks both tables.
  *
- * root: the container's table, which the caller has opened and checked. This
- * function closes it.
+ * root: the container's table, which the caller has opened and checked, and
+ *     which this function closes
  */
 static void
 load_layout(CachedContainer *cc, Container container, Relation root)
@@ -296,9 +292,8 @@ cluster_look(void)
 }
 
 /*
- * Empty the cached layout of a container, before it is read again. The layout
- * becomes valid only after it was read to its end. So an error leaves the
- * layout invalid.
+ * Empty the cached layout of a container, before it is read again. If an error
+ * ends the reading, the layout stays invalid.
  */
 static void
 load_begin(CachedContainer *cc, Oid root)
@@ -326,16 +321,16 @@ load_begin(CachedContainer *cc, Oid root)
 }
 
 /*
- * A process uses a sparse layout (one that has only the partitions used so
- * far) only if the largest modulus of the hash partitions is at most this. The
- * modulus is the size of an array in the layout.
+ * The largest modulus of hash partitions for which a sparse layout is used
+ * (one that has only the partitions used so far). A sparse layout has an array
+ * of as many elements as the modulus.
  */
 #define MAX_SPARSE 65536
 
 /*
- * Return the largest modulus of a container's hash partitions, which another
- * backend has left in shared memory (shared_hints.c). Returns 0 if no backend
- * has left it, or if it is larger than MAX_SPARSE.
+ * Return the largest modulus of a container's hash partitions, from a hint in
+ * shared memory (shared_hints.c). Returns 0 if there is no hint, or the hint
+ * is larger than MAX_SPARSE.
  */
 static int
 expected_modulus(Container container, Oid root)
@@ -347,11 +342,11 @@ expected_modulus(Container container, Oid root)
 
 /*
  * Invalidate the relcache entries of a container's root table and partitions
- * in this process, so that the server builds their partition descriptors anew.
- * Otherwise a descriptor could stay wrong. This happens if an invalidation
- * arrives while RelationBuildPartitionDesc() reads the catalogs: the server
- * rebuilds the relcache entry, and then stores the older list of partitions in
- * it.
+ * in this process. The server then builds their partition descriptors anew.
+ * Otherwise a descriptor could stay wrong after an invalidation that arrived
+ * while RelationBuildPartitionDesc() read the catalogs. In that case, the
+ * server rebuilds the relcache entry first, and then stores the older list of
+ * partitions in the entry.
  */
 static void
 forget_partitions(CachedContainer *cc)
@@ -367,12 +362,11 @@ forget_partitions(CachedContainer *cc)
 
 /*
  * Read the layout of a container into the cache, in the current memory
- * context. The caller has locked the container's table in AccessShareLock
- * mode. This function releases that lock.
+ * context. Releases the caller's AccessShareLock on the container's table.
  *
  * whole: read all partitions. If false, prepare a sparse layout instead, to
- * which partitions are added when they are needed. That requires a hint in
- * shared memory about the modulus. Without a hint, all partitions are read
+ *     which partitions are added later. If shared memory has no hint about the
+ *     modulus, all partitions are read
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -398,10 +392,11 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 /*
  * Read the layout of a container from the catalogs into the cache. Returns
  * false if the container does not exist. If a table cannot be used, this
- * function only records why. layout_get() and leaf_open() raise the error.
+ * function only records the problem. layout_get() and leaf_open() raise the
+ * error.
  *
  * whole: read all partitions. If false, the layout may be sparse: partitions
- * are then added when they are needed
+ *     are added when they are needed
  */
 static bool
 container_load(Container container, bool whole)
@@ -446,8 +441,8 @@ layout_find(Container container, bool whole)
 
 	Assert(IsTransactionState());
 	/*
-	 * If an invalidation arrives while the layout is being read, read the
-	 * layout again. A hundred invalidations in a row do not occur.
+	 * Read the layout again if an invalidation arrives while it is being read.
+	 * A hundred invalidations in a row do not occur.
 	 */
 	for (int tries = 0; tries < 100; tries++)
 	{
@@ -460,8 +455,8 @@ layout_find(Container container, bool whole)
 }
 
 /*
- * Return a LayoutProblem for a container that does not exist. Its hint depends
- * on whether another container exists.
+ * Return a LayoutProblem for a container that does not exist. The problem's
+ * hint depends on whether another container exists.
  */
 static LayoutProblem *
 missing_problem(Container container)
@@ -566,8 +561,8 @@ layout_loads(void)
 }
 
 /*
- * Return how often a relcache invalidation has made a cached layout, or a
- * cached leaf, invalid.
+ * Return how often a relcache invalidation has made a cached layout or a
+ * cached leaf invalid.
  */
 uint64
 layout_invalidations(void)

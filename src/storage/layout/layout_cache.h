@@ -3,8 +3,7 @@
  *		The layout of the containers (layout.h) as a process caches it. For
  *		the files of storage/layout/ only.
  *
- * A leaf is the table that holds the items of one type in one partition. A
- * file calls only functions of files that are listed before it:
+ * A file calls only functions of files that are listed before the file:
  *
  *		cluster_calls.c		the functions that src/cluster/ provides
  *		blog_item.c			items in memory; names of fields and containers
@@ -32,51 +31,48 @@
 #include "fmgr.h"
 #include "utils/hsearch.h"
 
-/* What a process has cached about a leaf. */
 typedef struct CachedLeaf
 {
 	Oid			relid;			/* InvalidOid if there is no such table */
 	/*
-	 * Why the leaf cannot be used: it takes items of two types, or its
-	 * partition has another shape or owner. NULL if neither is so.
+	 * Why the leaf cannot be used: the leaf takes items of two types, or its
+	 * partition has another shape or owner. NULL otherwise.
 	 */
 	LayoutProblem *misplaced;
 	/* number of relcache invalidations of the leaf so far */
 	uint32		changes;
 	/*
-	 * Whether the struct fields below were read from the catalogs after the
-	 * last invalidation of the leaf. In the array "index", only the elements
-	 * for which looked[path] is true were read.
+	 * Whether the fields below were read from the catalogs after the last
+	 * invalidation of the leaf. An element index[path] was read only if
+	 * looked[path] is true.
 	 */
 	bool		known;
-	/*
-	 * What is wrong with the leaf itself, so that it cannot be read or
-	 * written; NULL if nothing.
-	 */
+	/* why the leaf itself cannot be read or written; NULL if it can */
 	LayoutProblem *problem;
 	/*
-	 * For a leaf of the views: why the worker cannot write to it, for example
-	 * because the owner has added a constraint; NULL if it can.
+	 * For a leaf of the views: why the worker cannot write to the leaf, for
+	 * example because the owner has added a constraint; NULL if the worker
+	 * can.
 	 */
 	LayoutProblem *unwritable;
 	/*
-	 * For a leaf of the views: an index that the owner has added, and that
-	 * could reject rows; InvalidOid if there is none.
+	 * For a leaf of the views: an index of the owner's that could reject rows;
+	 * InvalidOid if there is none.
 	 */
 	Oid			added_index;
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * For each AccessPath: whether its index was looked up. The last element,
-	 * looked[N_PATHS], is true if all indexes of the leaf were examined.
+	 * looked[path]: whether the index for an AccessPath was looked up.
+	 * looked[N_PATHS]: whether all indexes of the leaf were looked up.
 	 */
 	bool		looked[N_PATHS + 1];
 	Oid			index[N_PATHS];
 	/* Whether writing to the leaf runs code that the owner has added. */
 	bool		attached;
 	/*
-	 * The check of the code that the owner has attached to the leaf (triggers,
-	 * constraints) need not be repeated while attached_stamp() returns this
-	 * value. 0 before the first check.
+	 * attached_stamp() when the attached code of the leaf last passed the
+	 * check; 0: never. While attached_stamp() still has this value, the check
+	 * need not be repeated.
 	 */
 	uint64		served;
 } CachedLeaf;
@@ -95,19 +91,19 @@ typedef struct KeptHash
 #define KEPT_HASHES 64
 
 /*
- * The partitions of a container, and the leaves in them. Maps a key to a leaf.
- * Only partitions.c and partitions_leaf() access the fields of the struct.
+ * The partitions of a container, and their leaves. Only partitions.c and
+ * partitions_leaf() access the fields of the struct.
  *
- * A layout is whole if all partitions were read from the catalogs. It is
- * sparse if it has only those that this process has used so far
- * (key_lookup.c); a partition that it lacks may exist. A partition has another
- * number in a sparse layout than in the whole layout.
+ * A layout is whole if all partitions were read from the catalogs. A sparse
+ * layout has only the partitions that this process has used so far
+ * (key_lookup.c). A partition has another number in a sparse layout than in
+ * the whole layout.
  */
 typedef struct Partitions
 {
 	bool		sparse;
 	int			n;				/* partitions have the numbers 0 to n - 1 */
-	/* whether every key has a partition; can be false if "sparse" is false */
+	/* in a layout that is not sparse: whether every key has a partition */
 	bool		whole;
 	/* whether the container is hash-partitioned; false for the feed */
 	bool		hashed;
@@ -131,8 +127,8 @@ typedef struct Partitions
 	 */
 	void	   *map;
 	/*
-	 * A bit mask of item types (1 << ITEM_...). Every node of a cluster has
-	 * all items of these types.
+	 * A bit mask of the item types (1 << ITEM_...) of which every node of a
+	 * cluster has all items.
 	 */
 	uint32		everywhere;
 	/*
@@ -149,16 +145,12 @@ typedef struct Partitions
 } Partitions;
 
 /*
- * A value in place of a partition's number. It says that the partition may
- * exist, but is not in the sparse layout, which has only the partitions used
- * so far.
+ * Stands for the number of a partition that may exist, but is not in the
+ * sparse layout.
  */
 #define UNPROVEN (NO_PARTITION - 1)
 
-/*
- * The kinds of hints: values that a backend leaves in shared memory for
- * others, who check them before use (shared_hints.c).
- */
+/* The kinds of hints in shared memory (shared_hints.c). */
 typedef enum HintKind
 {
 	/*
@@ -183,8 +175,8 @@ typedef struct CachedContainer
 {
 	bool		valid;
 	/*
-	 * Whether the layout is being read. This stays true if an error ends the
-	 * reading. While it is true, an invalidation sets "stale".
+	 * Whether the layout is being read; stays true if an error ends the
+	 * reading. While this is true, an invalidation sets "stale".
 	 */
 	bool		loading;
 	/* Whether an invalidation has arrived while the layout was being read. */
@@ -195,14 +187,13 @@ typedef struct CachedContainer
 	Oid			root;
 	Oid			owner;
 	/*
-	 * The tables whose invalidation makes this layout, or one leaf of it,
+	 * The tables whose invalidation makes this layout, or one of its leaves,
 	 * invalid (struct WatchedTable).
 	 */
 	HTAB	   *watched;
 	Partitions	partitions;
 } CachedContainer;
 
-/* table_shape.c */
 extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
 extern LayoutProblem *shape_key_problem(Oid relid, char strategy,
 										Property column);
@@ -218,7 +209,6 @@ extern LayoutProblem *shape_view_problem(Relation rel, Container container);
 extern LayoutProblem *shape_addition_problem(Relation rel, Container container,
 											 const char *addition);
 
-/* access_paths.c */
 extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 						  Container container, ItemType type);
 extern void leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
@@ -227,7 +217,6 @@ extern void leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 extern AccessPath leaf_path_missing(const CachedLeaf *leaf, Container container,
 									ItemType type);
 
-/* partitions.c */
 extern LayoutProblem *partitions_problem(Container container, Oid root);
 extern void partitions_load(Partitions *partitions, Container container,
 							Relation root);
@@ -255,16 +244,13 @@ extern int	partitions_next_table(const Partitions *partitions, int number);
 extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
 
-/* shared_hints.c */
 extern void hint_leave(HintKind kind, Oid parent, int number, uint32 value);
 extern uint32 hint_find(HintKind kind, Oid parent, int number);
 
-/* partition_check.c */
 extern bool proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 							   int *modulus, int *remainder);
 extern bool proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type);
 
-/* layout_cache.c */
 extern CachedContainer *layout_get(Container container);
 extern CachedContainer *layout_root(Container container);
 extern CachedContainer *layout_find(Container container, bool whole);
@@ -273,11 +259,9 @@ extern LayoutProblem *layout_problem(Container container, bool whole,
 extern LayoutProblem *layout_root_problem(Container container, Oid root);
 extern void layout_watch(CachedContainer *cc, Oid relid, int partition);
 
-/* key_lookup.c */
 extern int	layout_place(CachedContainer **cc, Container container,
 						 ItemType type, const pg_uuid_t *key, int partition);
 
-/* leaf.c */
 extern CachedLeaf *leaf_find(CachedContainer *cc, Container container,
 							 ItemType type, int partition,
 							 LayoutProblem **problem);
