@@ -262,8 +262,8 @@ skip_tag(HtmlText *html, bool is_end)
 		known = bsearch(&key, elements, sizeof(elements) / sizeof(Element),
 						sizeof(Element), compare_elements);
 	/*
-	 * If the name contains a zero byte, bsearch() has compared only the part
-	 * before it. Such a name is unknown.
+	 * A name with a zero byte is unknown. bsearch() has compared only the part
+	 * before the zero byte.
 	 */
 	if (known == NULL || strlen(known->name) != length)
 		return false;
@@ -276,8 +276,9 @@ skip_tag(HtmlText *html, bool is_end)
 typedef enum Markup
 {
 	MARKUP_NONE,				/* no markup; the "<" is text */
-	MARKUP_UNDECIDED,			/* undecided: depends on later bytes, which the
-								 * caller has not passed (html->cut) */
+	MARKUP_UNDECIDED,			/* depends on bytes after the end of the
+								 * source, which is only the beginning of a
+								 * value (html->cut) */
 	MARKUP_SILENT,				/* markup that adds nothing to the text */
 	MARKUP_SPACE				/* a tag that separates words, as white space
 								 * does */
@@ -316,16 +317,12 @@ skip_markup(HtmlText *html)
 	return space ? MARKUP_SPACE : MARKUP_SILENT;
 }
 
-/* ------------------------------------------------------------------------
- * References that begin with "&"
- * ------------------------------------------------------------------------ */
-
-/* What a "&" in the source begins. */
 typedef enum Reference
 {
 	REFERENCE_NONE,				/* no reference; the "&" is text */
-	REFERENCE_UNDECIDED,		/* undecided: depends on later bytes, which the
-								 * caller has not passed (html->cut) */
+	REFERENCE_UNDECIDED,		/* depends on bytes after the end of the
+								 * source, which is only the beginning of a
+								 * value (html->cut) */
 	REFERENCE_READ				/* a character reference */
 } Reference;
 
@@ -398,11 +395,12 @@ read_number(HtmlText *html, const char *at)
 }
 
 /*
- * Find a name in html_names. Returns a pointer to the characters that the name
- * stands for; a line feed follows them. Returns NULL if there is no such name.
+ * Find the name of a character reference in html_names. Returns a pointer to
+ * the characters that the name stands for. A line feed ends these characters.
+ * Returns NULL if there is no such name.
  *
- * has_semicolon: whether a semicolon follows the name. Only some names are
- *		valid without it.
+ * has_semicolon: whether a semicolon follows the name in the source. Only some
+ *		names are valid without a semicolon.
  */
 static const char *
 find_name(const char *name, size_t length, bool has_semicolon)
@@ -469,10 +467,6 @@ read_name(HtmlText *html, const char *name)
 	return REFERENCE_READ;
 }
 
-/*
- * Tell whether the "&" at html->at begins a character reference. If so, read
- * the reference as read_number() or read_name() does.
- */
 static Reference
 read_reference(HtmlText *html)
 {
@@ -496,17 +490,13 @@ refers_to_space(const HtmlText *html)
 		html->bytes == 2 && text[0] == 0xC2 && text[1] <= 0xA0;
 }
 
-/* ------------------------------------------------------------------------
- * Tokens
- * ------------------------------------------------------------------------ */
-
 /*
- * Return the position of the next occurrence of the character c after
- * html->at, or the end of the source if there is none.
+ * Return the position of the next c after html->at, or the end of the source
+ * if there is none.
  *
- * known: the last result for this c; NULL before the first call. If this
- *		position is still after html->at, it is returned again, so that no byte
- *		is searched twice.
+ * known: the previous result for the same c; NULL before the first call. If
+ *		this position is still after html->at, the function returns it without
+ *		a search.
  */
 static const char *
 next_such(const HtmlText *html, const char **known, char c)
@@ -521,8 +511,8 @@ next_such(const HtmlText *html, const char **known, char c)
 }
 
 /*
- * Read text up to the next "<" or "&" after html->at. A "<" or "&" at
- * html->at itself is part of the text.
+ * Read text up to the next "<" or "&" after html->at. If html->at itself is at
+ * a "<" or "&", this character is text.
  */
 static HtmlToken
 read_text(HtmlText *html)
