@@ -97,7 +97,7 @@ insert_user(BlogItem *user, bool own_id, bool with_date)
  *
  * Errors: 22004, 22023, 23505, 25006, 40001, 55000. Locks: RowExclusiveLock on
  * the table usernames and on the leaf of users. If a deleted user with this id
- * has left items, also row locks on these items, and on the job that deletes
+ * has left items: also row locks on these items and on the job that deletes
  * them.
  */
 static Datum

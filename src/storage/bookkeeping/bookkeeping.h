@@ -44,10 +44,9 @@ typedef enum JobKind
  */
 #define JOB_QUEUED 0			/* the worker has not begun the job */
 /*
- * A step of the job has failed because of a constraint or trigger of the
- * owner, or because a required field of an item is NULL. After a pause, the
- * worker does the job again from the beginning. A rebuild does not have this
- * phase.
+ * A step of the job has failed. The cause was a constraint or trigger of the
+ * owner, or a required field that is NULL. After a pause, the worker does the
+ * job again from the beginning. A rebuild does not have this phase.
  */
 #define JOB_PARKED 5
 

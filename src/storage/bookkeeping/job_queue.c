@@ -229,8 +229,7 @@ jobs_restart_sweeps(void)
 }
 
 /*
- * Queue renames of n users. Called if the owner has changed their names by
- * SQL.
+ * Queue renames of n users, whose names the owner has changed by SQL.
  *
  * all: also queue a job that corrects the usernames in all items
  */

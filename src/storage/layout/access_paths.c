@@ -175,7 +175,7 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 
 /*
  * Return whether the key columns of an index include all columns that identify
- * an item, and whether the index has further key columns.
+ * an item, and whether there are further key columns.
  */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,

@@ -143,9 +143,9 @@ container_require_columns(Container container)
 /* ------------------------------------------------------------------------
  * Partitions
  *
- * The functions below have an argument "type", because of clusters. There,
- * users are on every node, while the copies of a user's posts are on one node.
- * On one machine, a partition holds items of all types.
+ * The functions below have an argument "type", because items of one key can
+ * be apart on a cluster. Every node has all users, but only one node has the
+ * copies of a user's posts. On one machine, they are in one partition.
  * ------------------------------------------------------------------------ */
 
 /*

@@ -13,9 +13,9 @@
  * (partition_check.c). The leaf must be that of the item type in the
  * partition. The partition must take the key's hash, and be attached to the
  * container's table. All three tables must have one owner. If so, the
- * partition and the leaf are added to a sparse layout, which has only the
- * partitions that this process has used so far. If a hint is missing or wrong,
- * the backend reads the whole layout, and leaves new hints.
+ * partition and the leaf are added to a sparse layout. Such a layout has only
+ * the partitions that this process has used so far. If a hint is missing or
+ * wrong, the backend reads the whole layout, and leaves new hints.
  *
  * Runs in any process.
  */

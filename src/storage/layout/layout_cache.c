@@ -431,8 +431,8 @@ container_load(Container container, bool whole)
  * Return the layout of a container, even if the container cannot be used.
  * Returns NULL if the container does not exist.
  *
- * whole: the layout must have all partitions. If false, it may be sparse, with
- * only the partitions used so far
+ * whole: the layout must have all partitions. If false, the layout may be
+ *     sparse, with only the partitions used so far
  */
 CachedContainer *
 layout_find(Container container, bool whole)
