@@ -3,10 +3,10 @@
  *		Measures and cuts texts by whole characters.
  *
  * Texts are in the database's encoding. A database with encoding SQL_ASCII
- * accepts any bytes and returns them unchanged, but most clients send and
- * expect UTF-8, and fail on an incomplete character. So in an SQL_ASCII
- * database a valid UTF-8 sequence counts as one character, and every other
- * byte counts as one.
+ * accepts any bytes and returns them unchanged. But most clients send and
+ * expect UTF-8, and fail on an incomplete character. So in such a database a
+ * valid UTF-8 sequence counts as one character. A byte outside of such
+ * sequences also counts as one character.
  *
  * Runs in any process.
  */
@@ -68,8 +68,8 @@ characters_clip(const char *text, int bytes, int characters)
 
 /*
  * Return the greatest number of bytes, at most "limit", after which a text can
- * be cut without splitting a character. The caller's text may be incomplete:
- * it may end in the middle of a character.
+ * be cut without splitting a character. The text itself may end in the middle
+ * of a character.
  */
 int
 bytes_clip(const char *text, int bytes, int limit)
@@ -83,7 +83,7 @@ bytes_clip(const char *text, int bytes, int limit)
 	for (first = limit - 1; first > 0 && limit - first < 4 &&
 		 ((unsigned char) text[first] & 0xC0) == 0x80; first--)
 		;
-	/* does a character begin before "limit" and end after it? */
+	/* cut before a character that begins before "limit" and ends after it */
 	if (first >= 0 && (unsigned char) text[first] >= 0xC2 &&
 		pg_encoding_mblen(PG_UTF8, text + first) > limit - first)
 		return first;

@@ -3,11 +3,9 @@
  *		Functions for timeouts and for elapsed time, and a limit on the rate of
  *		log messages.
  *
- * After an administrator has set the clock back, a recorded start time may lie
- * in the future. The time that remains of a timeout may then be longer than
- * the timeout. The functions in this file treat such a timeout as expired.
- * Otherwise, after the clock was set back by an hour, a process could wait an
- * hour longer. Runs in any process.
+ * If an administrator set the clock back during a wait, the wait could last
+ * longer than its timeout. If the functions in this file notice such a change
+ * of the clock, they treat the timeout as expired. Runs in any process.
  */
 #ifndef BLOGSTORE_CLOCK_H
 #define BLOGSTORE_CLOCK_H
@@ -27,9 +25,9 @@ clock_passed(TimestampTz since, TimestampTz now, int pause)
 }
 
 /*
- * Return whether the time "moment" has come. When the caller set it, "moment"
- * was at most "most" milliseconds ahead. If it is farther ahead now, the clock
- * was set back, and the result is true.
+ * Return whether the time "moment" has come. When the caller set "moment", it
+ * was at most "most" milliseconds ahead. If "moment" is farther ahead now, the
+ * clock was set back, and the result is true.
  */
 static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)
@@ -38,9 +36,9 @@ clock_reached(TimestampTz moment, TimestampTz now, int most)
 }
 
 /*
- * Return the ms since some moment before the server started. The result does
- * not depend on the system clock, and can be compared with results in other
- * processes of the server.
+ * Return the time in ms since a fixed moment before the server started. The
+ * result does not depend on the system clock. All processes of the server use
+ * the same moment.
  */
 static inline int64
 clock_elapsed(void)
@@ -61,7 +59,6 @@ typedef struct LogRate
 	int			messages;
 } LogRate;
 
-/* Return whether a message may be logged, and count it. */
 static inline bool
 log_rate_allows(LogRate *rate)
 {

@@ -59,8 +59,8 @@
 /*
  * blogstore is compiled with -fvisibility=hidden, and exports only the symbols
  * that the server looks up in the library. The headers of PostgreSQL 16 and
- * later give these symbols default visibility; the headers of 15 do not, so
- * the macros are redefined for 15. Every file that defines such a symbol must
+ * later give these symbols default visibility. For 15, the macros are
+ * redefined here to do the same. So every file that defines such a symbol must
  * include this header.
  */
 #if PG_VERSION_NUM < 160000
@@ -90,7 +90,6 @@ extern int no_such_variable
 #define COMPAT_DECODING_LEVEL "logical"
 #endif
 
-/* Return whether WAL can be decoded with the server's current settings. */
 static inline bool
 compat_can_decode(void)
 {
@@ -223,7 +222,7 @@ compat_insert_index_tuples(ResultRelInfo *rri, TupleTableSlot *slot,
 /*
  * The type of the variable in which table_tuple_update() tells which indexes
  * need entries for the new row version. The value 0 means that no index needs
- * one.
+ * entries.
  */
 #if PG_VERSION_NUM >= 160000
 typedef TU_UpdateIndexes CompatIndexes;
@@ -233,8 +232,9 @@ typedef bool CompatIndexes;
 
 /*
  * Insert the index entries of a row version that table_tuple_update() has
- * written. "indexes" is the value that table_tuple_update() has set. If that
- * value is 0, do not call this function.
+ * written.
+ *
+ * indexes: the value that table_tuple_update() has set; must not be 0
  */
 static inline void
 compat_update_index_tuples(ResultRelInfo *rri, EState *estate,
@@ -347,11 +347,12 @@ compat_may_use_tablespace(Oid tablespace, Oid roleid)
 
 /*
  * Create a logical replication slot with RS_EPHEMERAL: the server drops the
- * slot on an error, unless the caller has made it persistent. From PostgreSQL
- * 17 on, the slot is a failover slot: a standby that synchronizes slots keeps
- * the slot when it is promoted. On PostgreSQL 19, the function also enables
- * logical decoding. If wal_level is "replica", the server keeps logical
- * decoding disabled until a logical slot exists.
+ * slot on an error, unless the caller has made the slot persistent.
+ *
+ * From PostgreSQL 17 on, the slot is a failover slot: a standby that
+ * synchronizes slots keeps the slot after a promotion. On PostgreSQL 19 with
+ * wal_level "replica", logical decoding is disabled until a logical slot
+ * exists. So the function also enables logical decoding.
  */
 static inline void
 compat_slot_create(const char *name)
@@ -384,9 +385,10 @@ compat_init_decoding(const char *plugin, XLogReaderRoutine *routine)
 }
 
 /*
- * CompatOrigin is the type of a replication origin's id. COMPAT_NO_ORIGIN
- * means "no origin". compat_write_origin is the variable with the origin that
- * the server writes to the WAL records of the current transaction.
+ * CompatOrigin: the type of a replication origin's id
+ * COMPAT_NO_ORIGIN: the id that means "no origin"
+ * compat_write_origin: the variable with the origin that the server writes to
+ * the WAL records of the current transaction
  */
 #if PG_VERSION_NUM >= 190000
 typedef ReplOriginId CompatOrigin;
@@ -408,12 +410,13 @@ compat_slot_acquire(const char *name)
 #endif
 }
 
-/* Why the server has invalidated a replication slot. */
+/* Why the server has invalidated a replication slot, if it has. */
 typedef enum CompatInvalidation
 {
 	COMPAT_SLOT_VALID,
 	COMPAT_WAL_REMOVED,
-	COMPAT_ROWS_REMOVED,		/* catalog rows that the slot needs */
+	COMPAT_ROWS_REMOVED,		/* catalog rows that the slot needs were
+								 * removed */
 	COMPAT_WAL_LEVEL_LOWERED,
 	COMPAT_SLOT_IDLE
 } CompatInvalidation;
@@ -460,7 +463,7 @@ compat_vxid_proc(VirtualTransactionId vxid)
 
 /*
  * Return this process's number, from 0 to MaxBackends - 1. An array in shared
- * memory that has an element for each process is indexed by this number.
+ * memory with an element for each process uses this number as index.
  */
 static inline int
 compat_proc_number(void)
@@ -483,8 +486,8 @@ compat_nanoseconds(instr_time time)
 }
 
 /*
- * Return whether a replication slot was copied from a primary while this
- * server was a standby (sync_replication_slots).
+ * Return whether this server, as a standby, has copied a replication slot from
+ * its primary (sync_replication_slots).
  */
 static inline bool
 compat_slot_synced(const ReplicationSlotPersistentData *data)
@@ -507,8 +510,8 @@ compat_log_message(const char *prefix, const char *message, size_t size)
 }
 
 /*
- * Parse a timestamp like timestamptz_in(). Returns false, without an error, if
- * the text is no timestamp or is infinite.
+ * Parse a timestamp as timestamptz_in() does. Returns false, without an error,
+ * if the text is no timestamp, or an infinite one.
  */
 static inline bool
 compat_parse_timestamptz(char *text, TimestampTz *result)

@@ -1,7 +1,6 @@
 /*
  * error_fields.c
- *		Sets the schema, table, column and constraint of errors. Client
- *		programs recognize an error by these fields.
+ *		Sets the schema, table, column and constraint of errors.
  *
  * Runs in any process.
  */
@@ -17,10 +16,10 @@
  * ereport(). The schema is always "blogstore". A NULL argument leaves its
  * field empty.
  *
- * table: the name of one of blogstore's tables.
- * column: the argument of the SQL function, or the column of the item, that is
- * wrong.
- * rule: the violated rule (RULE_...). Clients see it as the constraint.
+ * table: the name of one of blogstore's tables
+ * column: the wrong argument of an SQL function, or the wrong column of an
+ * item
+ * rule: the violated rule (RULE_...), which clients see as the constraint
  */
 int
 err_fields(const char *table, const char *column, const char *rule)
@@ -37,10 +36,10 @@ err_fields(const char *table, const char *column, const char *rule)
 
 /*
  * Set the schema, table, column and constraint of an error that concerns an
- * open table, as err_fields() does. The table may be in any schema.
+ * open table. The table may be in any schema.
  *
- * column: NULL if the error does not concern a single column.
- * rule: the violated rule (RULE_...).
+ * column: NULL if the error does not concern a single column
+ * rule: the violated rule (RULE_...)
  */
 int
 err_table_fields(Relation table, const char *column, const char *rule)

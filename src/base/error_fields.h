@@ -3,12 +3,11 @@
  *		Sets the fields of errors (schema, table, column, constraint), by which
  *		client programs recognize an error.
  *
- * Drivers return these fields beside the SQLSTATE (psycopg2's diag,
- * node-postgres' error, GET STACKED DIAGNOSTICS). Every error of blogstore
- * that a program can act on is raised with err_fields(). The field
- * "constraint" contains the name of the violated rule, one of the RULE_
- * constants below. The names are documented for users, and do not change once
- * released.
+ * Drivers return these fields beside the SQLSTATE, for example psycopg2 in
+ * diag. Every error of blogstore that a program can act on is raised with
+ * err_fields(). The field "constraint" contains the name of the violated rule,
+ * one of the RULE_ constants below. These names are documented for users, and
+ * do not change after a release.
  */
 #ifndef BLOGSTORE_ERROR_FIELDS_H
 #define BLOGSTORE_ERROR_FIELDS_H
@@ -40,7 +39,7 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-/* without the argument "rejects", import() must be able to take all items */
+/* without the argument "rejects", import() must not have to reject items */
 #define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */

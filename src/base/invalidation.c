@@ -4,10 +4,10 @@
  *
  * In one process, the server and all libraries together can register ten
  * relcache callbacks (MAX_RELCACHE_CALLBACKS) and 64 syscache callbacks.
- * Registering one more ends the process with a FATAL error. blogstore
- * therefore registers a single relcache callback, and a single callback for
- * each syscache. They call the listeners that other files have registered
- * here. No other file calls CacheRegisterRelcacheCallback() or
+ * Registering one more ends the process with a FATAL error. So blogstore
+ * registers only one relcache callback, and one callback for each syscache.
+ * These callbacks call the listeners that other files have registered here. No
+ * other file calls CacheRegisterRelcacheCallback() or
  * CacheRegisterSyscacheCallback().
  *
  * Runs in any process.
@@ -32,9 +32,9 @@ tell_listeners(Datum arg, Oid relid)
 }
 
 /*
- * Suppress calls of the listeners for relcache invalidations (spare = true),
- * or allow these calls again (spare = false). The decoder of WAL suppresses
- * them while it resets all system caches. The reset calls every relcache
+ * Suppress the calls of listeners for relcache invalidations (spare = true),
+ * or allow such calls again (spare = false). The decoder of WAL suppresses the
+ * calls while it resets all system caches. The reset calls every relcache
  * callback, although no relation has changed.
  */
 void
@@ -78,8 +78,10 @@ tell_cache_listeners(Datum arg, int cache, uint32 hash)
 
 /*
  * Register a function that is called for each invalidation of a syscache, for
- * the life of the process. cache: a SysCacheIdentifier. The function must not
- * read catalogs or raise errors.
+ * the life of the process. The function must not read catalogs or raise
+ * errors.
+ *
+ * cache: a SysCacheIdentifier
  */
 void
 invalidation_listen_catalog(int cache, CatalogListener listener)

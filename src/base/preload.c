@@ -16,10 +16,7 @@ PG_FUNCTION_INFO_V1(blogstore_library_version);
 
 bool		library_preloaded = false;
 
-/*
- * Raise the error that blogstore is not in shared_preload_libraries. Errors:
- * 55000.
- */
+/* Throw the error that the library is not preloaded. Errors: 55000. */
 void
 preload_missing(void)
 {

@@ -5,9 +5,9 @@
  *
  * A session can also load the library by itself, so that CREATE EXTENSION,
  * DROP EXTENSION, pg_restore and pg_upgrade work without
- * shared_preload_libraries. In such a session there are no settings, hooks or
- * shared memory of blogstore. So every function that reads or writes items, or
- * concerns the worker, raises an error there.
+ * shared_preload_libraries. In such a session, the settings, hooks and shared
+ * memory of blogstore do not exist. So every function that reads or writes
+ * items, or concerns the worker, raises an error in such a session.
  */
 #ifndef BLOGSTORE_PRELOAD_H
 #define BLOGSTORE_PRELOAD_H

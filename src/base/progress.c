@@ -3,8 +3,8 @@
  *		NOTICEs by which long calls tell their client how far they are.
  *
  * A call names each of its steps, and counts the rows of the step. The first
- * NOTICE is sent when the client's statement has run for PROGRESS_PAUSE. The
- * next ones follow at this interval. Short calls send none.
+ * NOTICE is sent when the client's statement has run for PROGRESS_PAUSE. Later
+ * NOTICEs follow at intervals of PROGRESS_PAUSE.
  *
  * Runs in backends.
  */
@@ -22,7 +22,6 @@ static char current[200];		/* the step, for example "blogstore.import():
 								 * writing 1000 posts" */
 static int64 done = 0;			/* rows of this step so far */
 
-/* Send a NOTICE, if PROGRESS_PAUSE has passed. */
 static void
 tell(void)
 {
@@ -39,7 +38,7 @@ tell(void)
 			(errmsg("%s: %lld rows so far", current, (long long) done)));
 }
 
-/* Begin a step. Its rows are counted by progress_add(). */
+/* Begin a step. "step" is its name in NOTICEs. */
 void
 progress_begin(const char *step)
 {
@@ -48,7 +47,6 @@ progress_begin(const char *step)
 	tell();
 }
 
-/* Count rows of the current step. */
 void
 progress_add(int64 rows)
 {

@@ -1,18 +1,18 @@
 /*
  * remembered_table.c
- *		Tells a process when a cache of information about a table is no longer
- *		valid.
+ *		Tells whether cached information about a table is still valid in this
+ *		process.
  *
- * To fill a cache, its owner calls remembered_begin(), reads the information,
+ * To fill a cache, a caller calls remembered_begin(), reads the information,
  * and calls remembered_end(). remembered_begin() marks the cache as invalid.
- * remembered_end() marks it as valid, unless an invalidation has arrived in
- * between. So a change during the reading is not lost, and an error leaves the
- * cache invalid.
+ * remembered_end() marks the cache as valid, unless an invalidation has come
+ * in between. So a change during the reading is not lost, and an error leaves
+ * the cache invalid.
  *
- * Invalidations arrive as relcache invalidations (invalidation.c), also on
- * standbys. The server sends one when a table's definition changes. A
- * transaction that changes a table's rows can send one by
- * CacheInvalidateRelcacheByRelid().
+ * The invalidations are relcache invalidations (invalidation.c), which
+ * standbys get, too. The server sends such an invalidation when a table's
+ * definition changes. A transaction that changes a table's rows can send one
+ * by CacheInvalidateRelcacheByRelid().
  *
  * Runs in any process.
  */
@@ -66,9 +66,10 @@ remembered_begin(Remembered *remembered, Oid relid)
 }
 
 /*
- * Mark a cache as valid, after the caller has read the information for it. The
- * cache stays invalid if an invalidation has arrived since remembered_begin().
- * "began" is the result of remembered_begin().
+ * Mark a cache as valid, after the caller has read the information for it. If
+ * an invalidation has come since remembered_begin(), the cache stays invalid.
+ *
+ * began: the result of remembered_begin()
  */
 void
 remembered_end(Remembered *remembered, uint64 began)
@@ -77,8 +78,8 @@ remembered_end(Remembered *remembered, uint64 began)
 }
 
 /*
- * Mark a cache as invalid. If another function is filling the cache at this
- * moment, remembered_end() leaves the cache invalid.
+ * Mark a cache as invalid. If a caller is between remembered_begin() and
+ * remembered_end(), remembered_end() leaves the cache invalid.
  */
 void
 remembered_forget(Remembered *remembered)

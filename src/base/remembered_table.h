@@ -1,15 +1,15 @@
 /*
  * remembered_table.h
- *		Tells whether information that was read from a table, or about it, is
- *		still valid in this process.
+ *		Tells whether cached information about a table is still valid in this
+ *		process.
  */
 #ifndef BLOGSTORE_REMEMBERED_TABLE_H
 #define BLOGSTORE_REMEMBERED_TABLE_H
 
 /*
- * The state of a cache that is valid until a table changes. The file that has
- * the cache declares a static variable of this type, with all fields zero. It
- * keeps the cached information in its own variables. Use:
+ * The state of a cache of information about a table. The file with the cache
+ * declares a static variable of this type, with all fields zero. The file
+ * keeps the cached information in other variables. Use:
  *
  *		if (!memory.valid)
  *		{

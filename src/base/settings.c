@@ -34,7 +34,6 @@ static const struct config_enum_entry short_form_formats[] = {
 	{NULL, 0, false}
 };
 
-/* Return whether a text is a uuid in the server's output format. */
 static bool
 is_uuid(const char *text)
 {
@@ -46,9 +45,6 @@ is_uuid(const char *text)
 	return *form == *text;
 }
 
-/*
- * Check hook of blogstore.current_user_id: accept a uuid or an empty string.
- */
 static bool
 check_current_user(char **value, void **extra, GucSource source)
 {
@@ -61,9 +57,11 @@ check_current_user(char **value, void **extra, GucSource source)
 
 /*
  * The parsed value of blogstore.short_form_properties: a list of keys of the
- * JSON column "properties". The field "key" contains the keys of the list one
- * after another, each with a terminating zero byte, and "n" is their number.
- * "all" is true if one of the keys is *.
+ * JSON column "properties".
+ *
+ * all: whether one of the keys is *, which means all keys
+ * n: number of keys in the list
+ * key: the keys one after another, each with a terminating zero byte
  */
 typedef struct ShortFormKeys
 {
@@ -75,8 +73,8 @@ typedef struct ShortFormKeys
 static const ShortFormKeys *keys = NULL;
 
 /*
- * Check hook of blogstore.short_form_properties: parse the list of keys, and
- * pass it to assign_keys() as *extra. The key * means all keys.
+ * Check hook of blogstore.short_form_properties: parse the list of keys into
+ * *extra.
  */
 static bool
 check_keys(char **value, void **extra, GucSource source)
@@ -119,10 +117,6 @@ assign_keys(const char *value, void *extra)
 	keys = extra;
 }
 
-/*
- * Return whether a post's short form keeps all keys of the JSON column
- * "properties".
- */
 bool
 short_form_keeps_all(void)
 {

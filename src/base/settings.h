@@ -10,8 +10,8 @@
 #define MAX_DATABASES 64
 
 /*
- * The values of blogstore.short_form_format. They say from which text the
- * short form of a post takes its first blogstore.short_form_length characters.
+ * The values of blogstore.short_form_format: what the short form of a post is
+ * cut from.
  */
 typedef enum ShortFormFormat
 {

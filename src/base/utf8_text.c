@@ -14,9 +14,9 @@
 #include "mb/pg_wchar.h"
 
 /*
- * text_from_utf8() writes this text in place of a character that the
+ * The text that text_from_utf8() writes in place of a character that the
  * database's encoding does not have: U+001A and the code point in hexadecimal.
- * LACKING_LENGTH is the length of this text in bytes.
+ * LACKING_LENGTH is the length of the written text in bytes.
  */
 #define LACKING_FORMAT "\x1a%06x"
 #define LACKING_LENGTH 7
@@ -64,8 +64,8 @@ convert(Oid conversion, int from, int to, const char *text, int length,
 
 /*
  * Convert a text from the database's encoding to UTF-8. *text and *length
- * become the converted text, in the current memory context; if the text needs
- * no conversion, they stay unchanged. Returns false if the text cannot be
+ * become the converted text, in the current memory context. A text that needs
+ * no conversion stays unchanged. Returns false if the text cannot be
  * converted. An ASCII text can always be converted.
  */
 bool

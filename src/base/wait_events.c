@@ -22,8 +22,8 @@ static const char *const event_name[] = {
 
 /*
  * Return the wait event of a place, for WaitLatch() and condition variables.
- * The server gives each name a number that all processes share. Each process
- * looks up the number once.
+ * The server gives each name a number, which all processes share. This process
+ * looks up each number only once.
  */
 uint32
 wait_event(WaitPlace place)

@@ -11,12 +11,12 @@ typedef enum WaitPlace
 	WAIT_LAUNCHER_MAIN,			/* the launcher, when it has nothing to do */
 	WAIT_WORKER_MAIN,			/* the worker, between two rounds of its main
 								 * loop */
-	WAIT_WORKER_PAUSE,			/* the worker, in a pause on a busy site, to
-								 * apply several commits together */
-	WAIT_WORKER_TABLES,			/* the worker, until its tables exist and are
-								 * not damaged */
-	WAIT_WORKER_SLOT,			/* the worker, creating its slot, until the
-								 * WAL that it has to read is flushed */
+	WAIT_WORKER_PAUSE,			/* the worker, on a busy site, while it gathers
+								 * several commits to apply together */
+	WAIT_WORKER_TABLES,			/* the worker, between two checks for missing
+								 * or damaged tables */
+	WAIT_WORKER_SLOT,			/* the worker, while it creates its slot, until
+								 * the WAL that it has to read is flushed */
 	WAIT_WORKER_END,			/* a backend, until the worker has ended */
 	WAIT_FOR_VIEWS,				/* a backend, in wait_for_views() or
 								 * wait_for_posts() */

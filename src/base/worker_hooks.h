@@ -35,10 +35,9 @@ typedef struct WorkerHooks
 	 */
 	void		(*item_written) (bool posts);
 	/*
-	 * Return the id of a transaction in which the worker recorded that the
-	 * views are up to date. Since then, the worker has kept the views up to
-	 * date. A query may read the views only if its snapshot sees this
-	 * transaction as committed. Returns InvalidTransactionId if no worker
+	 * Return the id of the transaction since which the worker has kept the
+	 * views up to date. A query may read the views only if its snapshot sees
+	 * this transaction as committed. Returns InvalidTransactionId if no worker
 	 * keeps the views up to date.
 	 */
 	TransactionId (*views_served) (void);
@@ -49,10 +48,9 @@ typedef struct WorkerHooks
 	void		(*user_deletions_changing) (void);
 	/*
 	 * Set *stamp to the number of committed transactions that have begun or
-	 * ended the deletion of a user. A caller that has cached the list of users
-	 * being deleted reads the list again when this number has changed. Returns
-	 * false, without a number, if such a transaction is committing at this
-	 * moment.
+	 * ended the deletion of a user. If this number has changed, a caller with
+	 * a cached list of users being deleted must read the list again. Returns
+	 * false while such a transaction is committing.
 	 */
 	bool		(*user_deletions) (uint64 *stamp);
 } WorkerHooks;

@@ -18,26 +18,22 @@
 #include "storage/layout/cluster_calls.h"
 
 static const ClusterCalls calls = {
-	/* containers and partitions */
 	.read_partitions = shards_read,
 	.names_partition_of = shard_has_name_of,
 	.partition_of_key = shards_of_key,
 	.hold_partition = shards_hold,
 	.hold_copies = shards_hold_copies,
 
-	/* user items */
 	.insert_user = reference_user_insert,
 	.lock_user = reference_user_lock,
 	.update_user = reference_user_update,
 	.delete_user = reference_user_delete,
 
-	/* requests */
 	.settle = remote_settle,
 	.serve_command = remote_command,
 	.begin_query = remote_begin_query,
 	.find_post_of_user = remote_find_post_of_user,
 
-	/* views, the worker */
 	.refresh_batch = deliver_batch,
 	.build_copies = deliver_missing_copies,
 	.make_feed = deliver_feed,
@@ -47,7 +43,6 @@ static const ClusterCalls calls = {
 	.changes_lost = nodes_changes_lost,
 	.check_tables = nodes_check_tables,
 
-	/* operations */
 	.create_containers = cluster_create_containers,
 	.call_nodes = cluster_call_nodes,
 	.verify_source = cluster_verify_source,
@@ -55,16 +50,14 @@ static const ClusterCalls calls = {
 	.views_look_end = cluster_views_look_end,
 	.repair = cluster_repair,
 
-	/* import and export */
 	.export_documents = cluster_export_documents,
 	.import_target = &cluster_import_target
 };
 
 /*
- * Register ClusterCalls in storage/layout/cluster_calls.h. Called once in each
- * process, when the library is loaded. This is needed even where the library
- * is not preloaded, because any session that decodes a slot may load the
- * output plugin.
+ * Register the functions of src/cluster/ (ClusterCalls). Called in each
+ * process when the library is loaded, also if the library is not preloaded:
+ * any session that decodes a slot may load the output plugin.
  */
 void
 cluster_init(void)

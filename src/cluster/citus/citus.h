@@ -1,20 +1,20 @@
 /*
  * citus.h
  *		Access to Citus: its catalogs, which say how a table is distributed
- *		over the nodes of a cluster, its locks, and a few of its C functions.
+ *		over the nodes of a cluster, its locks, and three of its C functions.
  *
- * A distributed table has no rows of its own. Its rows are in shards. A shard
- * is a table on one node. It has the rows whose key has a hash in the shard's
- * range. A shard is placed on a node group, which is a primary node and its
- * standbys. A reference table has one shard, which is placed on every node.
- * Distributed tables of the same colocation group have shards with the same
- * ranges on the same nodes.
+ * The rows of a distributed table are in shards. A shard is a table on one
+ * node. A shard has the rows whose key has a hash in the shard's range. A node
+ * group is a primary node and its standbys. Each shard of a distributed table
+ * is placed on one node group. A reference table has a single shard, which is
+ * placed on every node. Distributed tables of the same colocation group have
+ * shards with the same ranges on the same nodes.
  *
- * blogstore can be loaded without Citus. On a cluster it looks up three C
- * functions of Citus at run time (cluster_writes_here(), cluster_send()), and
- * otherwise uses only catalogs and locks. A ShardMap, the list of a table's
- * shards, stays valid until the table's next relcache invalidation. Citus
- * sends one whenever shards or their placements may have changed.
+ * blogstore can be loaded without Citus. So blogstore looks up the C functions
+ * of Citus at run time (cluster_writes_here(), cluster_send()). A ShardMap,
+ * the list of a table's shards, stays valid until the table's next relcache
+ * invalidation. Citus sends an invalidation whenever shards or their
+ * placements may have changed.
  */
 #ifndef BLOGSTORE_CITUS_H
 #define BLOGSTORE_CITUS_H
@@ -28,7 +28,10 @@ typedef struct Shard
 {
 	int64		id;
 
-	/* The shard has the rows whose key has a hash from first to last. */
+	/*
+	 * The shard has the rows whose key has a hash of at least "first" and at
+	 * most "last".
+	 */
 	int32		first;
 
 	int32		last;
@@ -40,9 +43,9 @@ typedef struct Shard
 	int			group;
 
 	/*
-	 * The full xid of the transaction that placed the shard on its node group;
-	 * 0 if every snapshot sees that transaction. A snapshot that does not see
-	 * that transaction may lack rows of the shard.
+	 * The full xid of the transaction that placed the shard on its node group.
+	 * A snapshot that does not see that transaction may lack rows of the
+	 * shard. 0 if every snapshot sees that transaction.
 	 */
 	uint64		by;
 
@@ -81,7 +84,6 @@ typedef struct ClusterNode
 	int			port;
 } ClusterNode;
 
-/* shards.c */
 extern bool cluster_has_citus(void);
 extern bool shard_map_read(ShardMap *map, Oid table);
 #define ALL_GROUPS (-2)
@@ -99,7 +101,6 @@ extern bool cluster_has_nodes(void);
 extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
-/* held_shards.c */
 extern bool container_is_spread(Container container);
 extern const ShardMap *container_shards(Container container);
 extern bool container_shard(Container container, const pg_uuid_t *key,
@@ -116,13 +117,12 @@ extern bool container_is_held_by_caller(void);
 extern void container_require_cluster(const char *caller);
 
 /*
- * Define an SQL function that nodes of a cluster call on each other. It is
- * like SQL_FUNCTION() (base/preload.h), but raises 55000 if the containers are
- * not distributed over a cluster.
+ * Define an SQL function that nodes of a cluster call on each other. The
+ * function raises 55000 if the library is not preloaded, or if the containers
+ * are not distributed over a cluster.
  *
  * name: the function's name
- * caller: the function that users call instead; named in the hint of that
- *	error
+ * caller: the function that users call instead, for the error's hint
  */
 #define NODE_FUNCTION(name, caller) \
 	PG_FUNCTION_INFO_V1(blogstore_##name); \
@@ -138,13 +138,11 @@ extern void container_require_cluster(const char *caller);
 
 extern void cluster_one_connection(void);
 
-/* held_shards.c: functions that the core calls through ClusterCalls */
 extern bool shards_read(Oid table, SpreadTable *spread);
 extern int	shards_of_key(const void *map, const pg_uuid_t *key);
 extern void shards_hold(const void *map, int number);
 extern bool shards_hold_copies(const pg_uuid_t *user_id);
 
-/* node_statement.c */
 extern void cluster_require_functions(void);
 extern bool cluster_send(const ClusterNode *node, const char *user, const char *sql);
 

@@ -2,10 +2,11 @@
  * held_shards.c
  *		The shards of a container: finding the shard of a key, and holding it.
  *
- * To hold a shard means to take, in share mode, the lock that Citus takes in
- * exclusive mode to move or split the shard. storage/layout/ reads a
- * container's shards with shards_read() and caches them as the container's
- * partitions. A shard and its partition have the same number.
+ * To hold a shard is to lock it in share mode, against being moved or split.
+ * Citus takes the same lock in exclusive mode to move or split the shard.
+ * storage/layout/ reads a container's shards with shards_read(), and caches
+ * them as the container's partitions. A shard has the same number as its
+ * partition.
  *
  * Runs in any process.
  */
@@ -20,10 +21,6 @@
 #include "utils/inval.h"
 
 StaticAssertDecl(NO_SHARD == NO_PARTITION, "numbers of shards are those of partitions");
-
-/* ------------------------------------------------------------------------
- * Functions that the core calls through ClusterCalls
- * ------------------------------------------------------------------------ */
 
 /*
  * Read the shards of a table into *spread, in the current memory context.
@@ -45,7 +42,6 @@ shards_read(Oid table, SpreadTable *spread)
 	return true;
 }
 
-/* Return the number of the shard to which a key belongs, or NO_SHARD. */
 int
 shards_of_key(const void *map, const pg_uuid_t *key)
 {
@@ -54,20 +50,18 @@ shards_of_key(const void *map, const pg_uuid_t *key)
 
 /*
  * True while this process serves a part of a request that began on another
- * node. This process then takes no locks on shards, because the node where the
- * request began has locked all shards that the request uses.
+ * node. That node has locked all shards that the request uses. So this process
+ * takes no locks on shards.
  *
  * With locks of its own, this process could deadlock with the move of a shard.
- * A move locks the shard on every node. It may have locked the shard on this
- * node already, and be waiting for the lock on the node where the request
- * began.
+ * A move locks the shard on every node. The move may have locked the shard on
+ * this node already, and may wait for the lock on the other node.
  */
 static bool held_by_caller = false;
 
 /*
- * Say whether this process serves a request of another node, which has locked
- * the shards (held_by_caller). Returns the previous value, which has to be set
- * again when the request ends.
+ * Set held_by_caller. Returns the previous value, which the caller has to
+ * restore when the request ends.
  */
 bool
 container_held_by_caller(bool held)
@@ -89,8 +83,8 @@ container_is_held_by_caller(void)
  * Citus for a local write (cluster_writes_here()). Does nothing while this
  * process serves a request of another node (held_by_caller).
  *
- * The shard may move to another node while this function waits for the lock.
- * So the caller must look up again afterwards whether the shard is on this
+ * The shard may be moved to another node while this function waits for the
+ * lock. So the caller must check afterwards whether the shard is still on this
  * node. Errors: 55000. Locks: the shard in share mode (shard_hold()), until
  * the transaction ends.
  */
@@ -107,9 +101,9 @@ shards_hold(const void *map, int number)
 }
 
 /*
- * Return whether this node has the shard of "users" that holds the copies of a
- * user's posts. If so, lock that shard by container_hold_here(), so that it is
- * not moved before the transaction ends.
+ * Return whether this node has the shard of "users" with the copies of a
+ * user's posts. If so, lock that shard in share mode until the transaction
+ * ends (container_hold_here()).
  */
 bool
 shards_hold_copies(const pg_uuid_t *user_id)
@@ -177,10 +171,10 @@ container_shard(Container container, const pg_uuid_t *key, Shard *shard)
 }
 
 /*
- * Lock the shard to which a key belongs against being moved or split. Set
- * *shard to what Citus's catalogs say about that shard once it is locked.
- * Errors: 55000 if there is no such shard. Locks: the shard in share mode,
- * until the transaction ends or container_let_go() is called.
+ * Lock the shard to which a key belongs against being moved or split. Then set
+ * *shard to what Citus's catalogs say about that shard. Errors: 55000 if there
+ * is no such shard. Locks: the shard in share mode, until the transaction ends
+ * or container_let_go() is called.
  */
 void
 container_hold(Container container, const pg_uuid_t *key, Shard *shard)
@@ -216,9 +210,10 @@ container_let_go(Container container, const Shard *shard)
 }
 
 /*
- * Return whether the shard to which a key belongs is on this node. If it is,
- * lock the shard in share mode until the transaction ends. While this process
- * serves a request of another node (held_by_caller), no lock is taken.
+ * Return whether the shard to which a key belongs is on this node. If so, lock
+ * the shard in share mode until the transaction ends. While this process
+ * serves a request of another node (held_by_caller), this function takes no
+ * lock.
  */
 bool
 container_hold_here(Container container, const pg_uuid_t *key)
@@ -237,14 +232,14 @@ container_hold_here(Container container, const pg_uuid_t *key)
 }
 
 /*
- * Return whether the shard to which a key belongs is on this node. This
- * process serves a request of another node, and that node has locked the
+ * Return whether the shard to which a key belongs is on this node. Called
+ * while this process serves a request of another node, which has locked the
  * shard.
  *
- * That node may have sent the request because it has already seen the commit
- * of a move to this node. This node may not have seen that commit yet. So if
- * the shard seems to be elsewhere, this function waits until no move has the
- * shard locked, and looks again.
+ * The other node may already see the commit of a move of the shard to this
+ * node, while this node does not see that commit yet. So if the shard seems to
+ * be on another node, this function waits until the move has released its lock
+ * on the shard, and looks again.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)
@@ -283,10 +278,6 @@ container_hold_all(Container container)
 	}
 }
 
-/*
- * Release the locks that container_hold_all() has taken on the n shards of a
- * container.
- */
 void
 container_let_go_all(Container container, int n)
 {
@@ -295,9 +286,9 @@ container_let_go_all(Container container, int n)
 }
 
 /*
- * In a transaction block, make Citus use one connection to each node for the
- * statements that follow. Later statements of the block can then use that
- * connection, too. The setting is undone when the caller's GUC nest level
+ * In a transaction block, make Citus use only one connection to each node for
+ * the following statements. Later statements of the block can then use the
+ * same connection. The setting is undone when the caller's GUC nest level
  * ends.
  */
 void

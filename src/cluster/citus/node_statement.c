@@ -50,14 +50,12 @@ cluster_require_functions(void)
 }
 
 /*
- * Run a statement on a node.
+ * Run a statement on a node, in the database with the same name as the current
+ * one. Returns false if the node could not be reached or the statement failed.
+ * Citus then logs the error. The caller must be in a transaction. Errors:
+ * 55000 if Citus lacks a C function.
  *
  * user: the role that runs the statement
- *
- * The statement runs in the node's database that has the same name as the
- * current one. Returns false if the node could not be reached or the statement
- * failed; Citus then logs the error. The caller must be in a transaction.
- * Errors: 55000 if Citus lacks a C function.
  */
 bool
 cluster_send(const ClusterNode *node, const char *user, const char *sql)

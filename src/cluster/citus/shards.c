@@ -3,9 +3,9 @@
  *		The shards of a Citus table, the nodes where they are placed, and the
  *		lock that keeps a shard from being moved.
  *
- * All of this is read from Citus's catalogs pg_dist_partition, pg_dist_shard,
- * pg_dist_placement and pg_dist_node. Columns are looked up by name, because
- * their numbers differ between versions of Citus.
+ * The shards and nodes are read from Citus's catalogs pg_dist_partition,
+ * pg_dist_shard, pg_dist_placement and pg_dist_node. Columns are looked up by
+ * name, because their numbers differ between versions of Citus.
  *
  * Runs in any process.
  */
@@ -32,8 +32,8 @@
 #include "utils/rel.h"
 
 /*
- * The number that Citus gives to its advisory locks that protect shards from
- * being moved.
+ * The field locktag_field4 of the advisory locks by which Citus protects
+ * shards from being moved.
  */
 #define CITUS_SHARDS_METADATA_LOCK 8
 
@@ -55,7 +55,6 @@ citus_catalog(const char *name)
 	return get_relname_relid(name, PG_CATALOG_NAMESPACE);
 }
 
-/* Return whether the extension citus is installed in this database. */
 bool
 cluster_has_citus(void)
 {
@@ -67,8 +66,9 @@ cluster_has_citus(void)
  * catalog.
  *
  * catalog: the name of the catalog
- * index: the name of an index on the column, or NULL
- * column: return only rows where this column equals "value"; NULL for all rows
+ * index: the name of an index on "column", or NULL
+ * column, value: return only rows where this column equals "value". If
+ * "column" is NULL, return all rows.
  * equal: the function that compares the column with "value"
  */
 static void
@@ -322,11 +322,11 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
 }
 
 /*
- * Return a hash of the ids of a table's shards. It is never 0. It changes when
- * a shard is split or added.
+ * Return a hash of the ids of a table's shards. The hash changes when a shard
+ * is split or added. The hash is never 0.
  *
- * group: count only the shards on this node group. The hash then also changes
- *	when a shard is moved to or from the group. ALL_GROUPS: count all shards.
+ * group: hash only the shards on this node group. The hash then also changes
+ * when a shard is moved to the group or from it. ALL_GROUPS: hash all shards.
  */
 int64
 shards_number(const ShardMap *map, int group)
@@ -369,11 +369,12 @@ lock_of(const ShardMap *map, int shard)
 
 /*
  * Lock a shard of a hash-distributed table in share mode until the transaction
- * ends, as Citus does for its own writes. A move or a split takes the same
- * lock in exclusive mode on every node before it changes the catalogs.
+ * ends, as Citus does for its own writes. A move or a split of the shard takes
+ * the same lock in exclusive mode on every node before it changes the
+ * catalogs.
  *
- * Such a move may commit while this function waits for the lock. So the caller
- * must look up again afterwards where the shard is.
+ * The shard may be moved while this function waits for the lock. So the caller
+ * must check afterwards where the shard is.
  */
 void
 shard_hold(const ShardMap *map, int shard)
@@ -453,7 +454,6 @@ cluster_other_nodes(ClusterNode *nodes, int limit)
 	return n;
 }
 
-/* Return whether the cluster has nodes besides this one. */
 bool
 cluster_has_nodes(void)
 {
@@ -492,12 +492,12 @@ cluster_function(const char *name)
 }
 
 /*
- * Prepare for a write to a local shard that does not go through Citus. The
- * transaction may also write to other nodes through Citus, and those writes
- * must not be committed if the local commit fails. So this function makes
- * Citus use two-phase commit. In the worker it does nothing, because the
- * worker repeats all writes of a failed transaction. Errors: 55000 if Citus
- * has no C function named CITUS_PREPARE_FIRST.
+ * Prepare for a write to a shard on this node that does not go through Citus.
+ * The transaction may also write to other nodes through Citus. If the local
+ * commit fails, those writes must not be committed. So this function makes
+ * Citus use two-phase commit. It does nothing in the worker, which repeats all
+ * writes of a failed transaction. Errors: 55000 if Citus has no C function
+ * named CITUS_PREPARE_FIRST.
  */
 void
 cluster_writes_here(void)

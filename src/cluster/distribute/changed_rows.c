@@ -2,12 +2,12 @@
  * changed_rows.c
  *		Finding the rows of a leaf that have changed between two snapshots.
  *
- * A leaf is a table that holds items of one type. It is scanned with
- * SnapshotAny, which returns all row versions. A row version that only the
- * older snapshot sees is "gone", and one that only the newer snapshot sees has
- * "come". An update makes one row version "gone" and another one "come". While
- * the older snapshot is registered, VACUUM removes no row version that it
- * sees. So other transactions need not record what they change.
+ * The leaf is scanned with SnapshotAny, which returns all row versions. A row
+ * version that only the older snapshot sees is "gone". A row version that only
+ * the newer snapshot sees has "come". An update makes one row version "gone"
+ * and another one "come". While the older snapshot is registered, VACUUM
+ * removes no row version that this snapshot sees. So other transactions need
+ * not record what they change.
  *
  * Runs in a backend.
  */

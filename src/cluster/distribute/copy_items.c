@@ -3,10 +3,10 @@
  *		Copying the items of a single server to the tables of a cluster, and
  *		then bringing the new tables up to date with later changes.
  *
- * The statements are INSERT ... SELECT, which Citus runs as COPY to the
- * shards. They take only AccessShareLock on the old tables, and no other
- * transaction sees the new tables before this one commits. So no other
- * transaction waits for these statements.
+ * Other transactions do not wait for the statements of this file. The old
+ * tables are read by INSERT ... SELECT, which Citus runs as COPY to the
+ * shards. These statements take only AccessShareLock on the old tables. Other
+ * transactions do not see the new tables before the commit.
  *
  * The short-form copies of posts in "users" are left out. The worker of each
  * node makes them for the posts on that node.
@@ -37,7 +37,6 @@ sql_name(Oid relid)
 									  get_rel_name(relid));
 }
 
-/* Run a statement by SPI with a given snapshot. Returns the number of rows. */
 static int64
 run_by(Snapshot snapshot, const char *sql, int nargs, Oid *types, Datum *values)
 {
@@ -72,13 +71,9 @@ spread_copy(Spread *spread, Snapshot snapshot)
 	}
 }
 
-/* ------------------------------------------------------------------------
- * Changed rows
- * ------------------------------------------------------------------------ */
-
 /*
- * Once more than this many keys of changed rows are collected, flush() is
- * called before the next leaf is scanned.
+ * If more than this many keys of changed rows are collected, flush() is called
+ * before the next leaf is scanned.
  */
 #define MANY_KEYS 200000
 
@@ -116,7 +111,7 @@ begin_pending(Pending *pending)
  * Convert n keys to the arguments of a statement: one array for each column of
  * the key.
  *
- * which: the indexes in "keys" of the n keys; NULL: the first n keys
+ * which: the places of the n keys in "keys"; NULL means the first n keys
  */
 static void
 make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum *values)
@@ -140,9 +135,10 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 }
 
 /*
- * Return the SQL condition that a row of the table "o" and a row of "c" have
- * the same key, for example "o.post_id = c.first". UNNEST() makes "c" from the
- * statement's array arguments; "o" is an alias of the old or the new table.
+ * Return the SQL condition that a row of the table "o" has the same key as a
+ * row of "c", for example "o.post_id = c.first". "o" is an alias of the old or
+ * the new table. "c" contains the keys that the statement got as arrays
+ * (UNNEST()).
  */
 static char *
 same_key(const SpreadSource *source)
@@ -159,7 +155,7 @@ same_key(const SpreadSource *source)
  * Delete from the new table the rows that have n of the keys in "gone". If the
  * new table is distributed, all n keys must belong to one shard.
  *
- * which: the indexes in "gone" of the n keys; NULL: the first n keys
+ * which: the places of the n keys in "gone"; NULL means the first n keys
  */
 static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
@@ -171,10 +167,7 @@ delete_some(const ChangedKeys *gone, const int *which, int n)
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
-	/*
-	 * From the condition with ANY, Citus learns to which shard the rows
-	 * belong.
-	 */
+	/* The condition with ANY tells Citus to which shard the rows belong. */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
 									   source->target, UNNEST(source),
 									   source->key[0], same_key(source)),
@@ -250,7 +243,6 @@ flush(Pending *pending, Snapshot now)
 	begin_pending(pending);
 }
 
-/* Collect in *pending the changes of a leaf between two snapshots. */
 static void
 add_changes(Pending *pending, const SpreadSource *source, Snapshot before,
 			Snapshot now)

@@ -7,15 +7,13 @@
  * Until the commit, other transactions read and write the old tables. If the
  * transaction fails, the old tables remain in use.
  *
- *		phase					other transactions
- *		----------------------	-------------------------------------------
- *		create new tables		continue
- *		copy all rows			continue
- *		copy changed rows		continue; repeated while there are many
- *		copy changed rows,		writers wait during a scan of all rows and
- *		for the last time		the copy of the changed ones; readers wait,
- *								too, after three failed attempts
- *		rename tables, commit	all wait
+ *		phase						other transactions
+ *		--------------------------	---------------------------------------
+ *		create new tables			continue
+ *		copy all rows				continue
+ *		copy changed rows, repeated	continue
+ *		last copy of changed rows	writers wait; from try 4 on, readers, too
+ *		rename tables, commit		all wait
  *
  * Runs in a backend.
  */
@@ -46,21 +44,23 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * copy_all() copies changed rows again and again, until at most this many rows
- * have changed since the previous time. The last copy follows, for which
- * writers wait.
+ * copy_all() copies changed rows again and again. If at most this many rows
+ * have changed since the previous copy, the next copy is the last, and writers
+ * wait for it. The last copy also follows if the number of changed rows no
+ * longer falls by a quarter.
  */
 #define FEW_ROWS 2000
 
 /*
- * After this many failed attempts to lock out writers first and readers later,
- * the next attempts lock out both at once.
+ * copy_all() first tries to lock out writers before the last copy, and readers
+ * after it. After this many failed attempts, it locks out readers before the
+ * last copy, too.
  */
 #define BESIDE_READERS 3
 
 /*
  * PATIENCE: how long, in ms, copy_all() tries to lock the containers
- * PAUSE: how long, in us, it sleeps after each failed attempt
+ * PAUSE: how long, in us, copy_all() sleeps after each failed attempt
  */
 #define PATIENCE (10 * 60 * 1000)
 #define PAUSE 200000
@@ -114,10 +114,10 @@ require_one_machine(void)
 
 /*
  * Prevent other transactions from altering the old tables until this
- * transaction ends. If "keep" is false, the old tables will be dropped, and
- * VACUUM on one of their leaves would block the DROP. So the leaves are then
- * locked against VACUUM, too. Locks: ShareUpdateExclusiveLock on the old
- * tables; on their leaves the same, or AccessShareLock if "keep" is true.
+ * transaction ends. If "keep" is false, the old tables will be dropped. A
+ * VACUUM of their leaves would block the DROP, so the leaves are locked
+ * against VACUUM, too. Locks: ShareUpdateExclusiveLock on the old tables and
+ * their leaves; if "keep" is true, AccessShareLock on the leaves.
  */
 static void
 hold_layout(bool keep)
@@ -177,10 +177,6 @@ make_tables(Spread *spread)
 	spread_carry_rights();
 }
 
-/*
- * Return whether a user is being renamed or deleted. The caller has called
- * SPI_connect().
- */
 static bool
 users_are_changing(void)
 {
@@ -189,12 +185,10 @@ users_are_changing(void)
 
 /*
  * Throw the error that distribute_containers() has failed to lock the
- * containers in time.
+ * containers in time. Errors: 55P03.
  *
- * jobs: whether renames or deletions of users were the reason. Otherwise other
- *	transactions had locked the containers.
- *
- * Errors: 55P03.
+ * jobs: whether renames or deletions of users were the reason, and not locks
+ * of other transactions
  */
 static COMPAT_NORETURN void
 give_up(bool jobs)
@@ -208,10 +202,6 @@ give_up(bool jobs)
 					 CALL)));
 }
 
-/*
- * Send the client a NOTICE that distribute_containers() waits for other
- * transactions, or for renames and deletions of users.
- */
 static void
 tell_waiting(void)
 {
@@ -222,8 +212,8 @@ tell_waiting(void)
 
 /*
  * Copy to the new tables the rows that have changed since the snapshot
- * *before. Then set *before to the newer snapshot with which they were copied.
- * Returns the number of changed rows.
+ * *before, with a newer snapshot. *before becomes the newer snapshot. Returns
+ * the number of changed rows.
  */
 static int64
 pass(Spread *spread, Snapshot *before)
@@ -242,10 +232,10 @@ pass(Spread *spread, Snapshot *before)
  * then lock out readers.
  *
  * readers: whether to lock out readers at the beginning, together with writers
- * jobs: set to whether a rename or deletion of a user is in progress
+ * jobs: set to whether a user is being renamed or deleted
  *
- * Returns false, with all locks released, if other transactions have locked
- * the containers or *jobs is true.
+ * Returns false, with all locks released, if *jobs is true or if other
+ * transactions have locked the containers.
  */
 static bool
 try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
