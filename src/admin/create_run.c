@@ -18,8 +18,8 @@
 #include "nodes/pg_list.h"
 
 /*
- * Throw the error that a relation with the name of one of blogstore's tables
- * exists already, and cannot be used as this table. Errors: 42P07.
+ * Throw the error that a relation has the name of one of blogstore's tables,
+ * but cannot be used. Errors: 42P07.
  *
  * problem: why the relation cannot be used, for the error's detail
  */

@@ -3,10 +3,9 @@
  *		blogstore.export_documents(): exporting the containers as JSON
  *		documents.
  *
- * The first call runs one statement with one snapshot to its end and stores
- * the rows in a tuplestore, which spills to disk beyond work_mem. The
- * statement is not kept open between two rows, because the caller may commit,
- * or roll back to a savepoint, before it reads the next row.
+ * The first call runs one statement to its end, and stores the rows in a
+ * tuplestore, which spills to disk beyond work_mem. The statement is not kept
+ * open between two rows, because the caller may commit in between.
  *
  * Runs in backends.
  */
@@ -35,8 +34,8 @@ SQL_FUNCTION(export_documents);
 
 /*
  * FROM and WHERE clauses that return the comments or likes (i) with their
- * authors (a). A user who is being deleted has no row in the container users,
- * so the join leaves out comments and likes by such users. The CTE "gone" has
+ * authors (a). A user who is being deleted has no row in the container users.
+ * So the join leaves out comments and likes by such users. The CTE "gone" has
  * the posts by such users. Comments and likes on these posts are left out,
  * too.
  */

@@ -3,7 +3,7 @@
  *		Repairing the findings of verify() about the table usernames.
  *
  * The table has a row for each user. The key of the row is the user's
- * case-folded name, which is the same for names that differ only in case.
+ * case-folded name. Names that differ only in case have the same key.
  *
  * A finding is about a wrong row or a missing row. If a row is wrong, the
  * column "actual" of the finding is the key of this row. The user of the row
@@ -259,8 +259,9 @@ release_rows(const RegistryRepair *repair, const Finding *findings, uint64 n)
 
 /*
  * Insert the missing rows into the table usernames. A user gets no row if
- * another user has the same case-folded name, or if the user was renamed after
- * verify() had read the name. Returns how many rows were inserted.
+ * another user has the same case-folded name. A user who was renamed after
+ * verify() had read the name gets no row, either. Returns how many rows were
+ * inserted.
  */
 static int64
 claim_names(const RegistryRepair *repair)

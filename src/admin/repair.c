@@ -53,8 +53,8 @@ mend_count(const Finding *f)
 
 /*
  * Repair one finding. Does nothing if the finding is about a null value or the
- * table usernames, because mend_invalid() and mend_registry() repair such
- * findings. Returns whether the finding was repaired.
+ * table usernames: mend_invalid() and mend_registry() repair such findings.
+ * Returns whether the finding was repaired.
  */
 static bool
 mend(const Finding *f)

@@ -6,10 +6,9 @@
  * One SQL statement compares everything except the table usernames, for which
  * there is a second statement. Both statements use the same snapshot. They are
  * in SQL so that verify() shares no code with what it checks. SQL cannot
- * extract the text from HTML, cannot count characters in a database with
- * encoding SQL_ASCII, and cannot compute the keys of the table usernames. So C
- * code computes these values, and the statements join a relation that has
- * them.
+ * extract the text from HTML, or compute the keys of the table usernames. In a
+ * database with encoding SQL_ASCII, SQL cannot count characters. So C code
+ * computes these values, and the statements join a relation that has them.
  *
  * Each container is read in a CTE, or in a subquery with OFFSET 0, before it
  * is joined. If the partitioned tables were joined directly, planning would
@@ -151,7 +150,7 @@ SQL_FUNCTION(verify);
  * fill_in() replaces the names in braces. {users}, {tally}, {feed} and {nodes}
  * come from a VerifySource, and differ on a cluster. {content} and {joined}
  * come from a Verifier. {content} is an expression for the short form of a
- * post's content, and {joined} is the join that this expression needs.
+ * post's content. {joined} is the join that this expression needs.
  */
 static const char verify_sql[] =
 	"SELECT container::text, problem::text, type::text, id::uuid,"
@@ -387,7 +386,7 @@ short_form_keys(void)
 }
 
 /*
- * Compute the short forms of all posts, with the active snapshot, and register
+ * Compute the short forms of all posts that the active snapshot sees. Register
  * them with SPI as the ephemeral named relation SHORT_FORMS. Returns the rows
  * of the relation, which the caller passes to end_short_forms().
  */
@@ -679,11 +678,11 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 /*
  * blogstore.verify(): return one row for each discrepancy.
  *
- * If the attached code of a container has functions without a SET search_path
- * clause, verify() returns only a row for each of these functions. Planning
- * the statements of the comparison could call them. Otherwise the statements
- * run with a new snapshot, whatever the isolation level. Errors: 55000. Locks:
- * AccessShareLock on the containers.
+ * The attached code of a container may have functions without a SET
+ * search_path clause. verify() then returns only a row for each of these
+ * functions. Planning the statements of the comparison could call them. The
+ * statements run with a new snapshot, whatever the isolation level. Errors:
+ * 55000. Locks: AccessShareLock on the containers.
  */
 static Datum
 verify(PG_FUNCTION_ARGS)

@@ -87,8 +87,8 @@ typedef struct VerifySource
 	 * comment_delta, like_delta: the sums of the post's deltas
 	 * comments, likes: how many comments and likes are on the post; NULL means
 	 * none
-	 * odd: whether one of the comments, likes and deltas may be wrong, so that
-	 * all of them have to be checked one by one
+	 * odd: whether the comments, likes and deltas have to be checked one by
+	 * one, because one of them may be wrong
 	 */
 	const char *tally;
 	const char *feed;			/* query for the feed rows of all nodes, each
@@ -135,8 +135,8 @@ typedef struct ViewsLook
 
 	/*
 	 * On a cluster: sorted ids of posts. A finding about such a post is not
-	 * settled. The array contains the id of all zeros if a post may have been
-	 * added to the feed or removed from the feed.
+	 * settled. The array contains the id of all zeros if a post may have
+	 * entered or left the feed.
 	 */
 	Datum	   *unsettled;
 	int			n_unsettled;

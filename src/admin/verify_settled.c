@@ -6,8 +6,8 @@
  *
  * The views follow the posts with a delay. So a comparison during traffic also
  * finds copies that are merely late. The worker numbers the rounds of its main
- * loop, and notes for each post the number of the round in which it last
- * decoded a change of the post (views/change_feed/told_posts.c).
+ * loop. For each post, the worker notes in which round it last decoded a
+ * change of the post (views/change_feed/told_posts.c).
  *
  *	1	views_look_begin() reads a number A. The views show all changes that
  *		the worker has decoded in round A and before.
@@ -157,9 +157,9 @@ views_look_begin(ViewsLook *look)
 }
 
 /*
- * Return whether the views were built with this process's settings of the size
- * of the feed and of the short form. After a change of these settings the
- * result can be false for a while: the worker and this process reload the
+ * Return whether the views were built with the settings that this process has
+ * (size of the feed, short form). After a change of these settings the result
+ * can be false for a while: the worker and this process reload the
  * configuration at different times. Reads view_state with the active snapshot.
  */
 bool
@@ -296,9 +296,9 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether, after round look->applied of its main loop, the worker has
- * decoded a change that may add a post to the feed or remove one. Changes of
- * counts cannot do so.
+ * Return whether the worker has decoded a change that may affect which posts
+ * are in the feed. Only changes after round look->applied of the main loop
+ * matter. Changes of counts do not affect which posts are in the feed.
  */
 static bool
 told_of_list(const ViewsLook *look)
@@ -343,7 +343,7 @@ finding_is_settled(const ViewsLook *look, const Finding *f)
 
 /*
  * Return whether this node's worker still runs, and has sent all changes of
- * the views to the other nodes of the cluster.
+ * the views to the other nodes.
  */
 bool
 views_are_sent(const ViewsLook *look)

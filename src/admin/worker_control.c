@@ -317,8 +317,9 @@ wait_advance(void *arg)
 
 /*
  * blogstore.wait_for_views(timeout): wait until the views show everything that
- * was committed before the call, all counts included, and until the queued
- * jobs are done. Returns false after the timeout.
+ * was committed before the call, all counts included. Then wait until the
+ * queued jobs are done, and the views show their results. Returns false after
+ * the timeout.
  *
  * Errors: 22004, 25006, 54000, 55000. Locks: none.
  */
@@ -519,8 +520,8 @@ forget_position(void)
  * blogstore.start_worker(): enable the worker. The launcher starts it at
  * commit.
  *
- * If the worker was stopped and its slot does not exist, the slot was dropped
- * on purpose, for example by drop_slots(). The function then calls
+ * If the slot of a stopped worker does not exist, the slot was dropped on
+ * purpose, for example by drop_slots(). The function then calls
  * forget_position().
  *
  * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,

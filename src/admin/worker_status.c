@@ -60,8 +60,8 @@ typedef enum StatusColumn
 #define N_STATUS (STATUS_HINT + 1)
 
 /*
- * If a slot retains more than this many bytes of WAL because of an open
- * transaction, stat_worker shows a hint that names the transaction.
+ * If an open transaction makes a slot retain more than this many bytes of WAL,
+ * a hint in stat_worker names the transaction.
  */
 #define RETAINED_MUCH ((int64) 64 * 1024 * 1024)
 
@@ -282,9 +282,9 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker. If this database cannot get a
- * WorkerEntry in shared memory, its worker cannot be started, and the hint
- * does not tell to start it. The worker of another database has an entry.
+ * Return the hint for a stopped worker. If this database has no WorkerEntry in
+ * shared memory, and none is free, the worker cannot be started. The hint then
+ * does not tell to start the worker.
  *
  * kept: bytes of WAL that the worker's slot retains
  */

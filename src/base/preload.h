@@ -3,7 +3,7 @@
  *		Defines SQL functions that raise an error unless the library is
  *		preloaded.
  *
- * A session can also load the library by itself, so that CREATE EXTENSION,
+ * A session can also load the library by itself. This makes CREATE EXTENSION,
  * DROP EXTENSION, pg_restore and pg_upgrade work without
  * shared_preload_libraries. In such a session, the settings, hooks and shared
  * memory of blogstore do not exist. So every function that reads or writes

@@ -32,8 +32,8 @@ text_is_ascii(const char *text, int length)
 
 /*
  * Return whether texts in the database's encoding can be converted to UTF-8.
- * This is false only for SQL_ASCII, which does not say what bytes mean, and
- * MULE_INTERNAL, for which the server has no conversion.
+ * The result is false in two cases: SQL_ASCII does not say what bytes mean;
+ * for MULE_INTERNAL, the server has no conversion.
  */
 bool
 encoding_has_utf8(void)
@@ -94,8 +94,7 @@ text_to_utf8(const char **text, int *length)
  * Convert a text from UTF-8 to the database's encoding, for which
  * encoding_has_utf8() must be true. The result is in the current memory
  * context. A code point that the encoding does not have becomes U+001A
- * (SUBSTITUTE) and six hexadecimal digits, so that different texts stay
- * different.
+ * (SUBSTITUTE) and six hexadecimal digits. So different texts stay different.
  */
 char *
 text_from_utf8(const char *utf8, int length)

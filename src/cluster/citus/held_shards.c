@@ -79,9 +79,9 @@ container_is_held_by_caller(void)
 }
 
 /*
- * Lock a shard against being moved or split, before a write to it, and prepare
- * Citus for a local write (cluster_writes_here()). Does nothing while this
- * process serves a request of another node (held_by_caller).
+ * Prepare for a write to a shard: lock the shard against being moved or split,
+ * and call cluster_writes_here(). Does nothing while this process serves a
+ * request of another node (held_by_caller).
  *
  * The shard may be moved to another node while this function waits for the
  * lock. So the caller must check afterwards whether the shard is still on this
@@ -236,10 +236,9 @@ container_hold_here(Container container, const pg_uuid_t *key)
  * while this process serves a request of another node, which has locked the
  * shard.
  *
- * The other node may already see the commit of a move of the shard to this
- * node, while this node does not see that commit yet. So if the shard seems to
- * be on another node, this function waits until the move has released its lock
- * on the shard, and looks again.
+ * A move of the shard to this node may be committed on the other node, and not
+ * yet here. So if the shard seems to be elsewhere, this function waits until
+ * the move has released its lock on the shard. Then the function looks again.
  */
 bool
 container_is_here(Container container, const pg_uuid_t *key)

@@ -242,7 +242,7 @@ read_shards(ShardMap *map, Oid table)
 
 /*
  * Set shard->group to the node group on which a shard is placed, and shard->by
- * to the transaction that placed it there. If the shard has several
+ * to the transaction that placed the shard. If the shard has several
  * placements, prefer the one on this node.
  *
  * here: the node group of this node
@@ -369,9 +369,9 @@ lock_of(const ShardMap *map, int shard)
 
 /*
  * Lock a shard of a hash-distributed table in share mode until the transaction
- * ends, as Citus does for its own writes. A move or a split of the shard takes
- * the same lock in exclusive mode on every node before it changes the
- * catalogs.
+ * ends, as Citus does for its own writes. Before a move or a split of the
+ * shard changes the catalogs, it takes the same lock in exclusive mode on
+ * every node.
  *
  * The shard may be moved while this function waits for the lock. So the caller
  * must check afterwards where the shard is.

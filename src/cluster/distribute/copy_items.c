@@ -135,10 +135,9 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 }
 
 /*
- * Return the SQL condition that a row of the table "o" has the same key as a
- * row of "c", for example "o.post_id = c.first". "o" is an alias of the old or
- * the new table. "c" contains the keys that the statement got as arrays
- * (UNNEST()).
+ * Return the SQL condition that a row of "o" has the same key as a row of "c":
+ * for example, "o.post_id = c.first". "o" is an alias of the old or the new
+ * table. "c" contains the keys that the statement got as arrays (UNNEST()).
  */
 static char *
 same_key(const SpreadSource *source)

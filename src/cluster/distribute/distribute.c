@@ -45,9 +45,9 @@ SQL_FUNCTION(distribute_containers);
 
 /*
  * copy_all() copies changed rows again and again. If at most this many rows
- * have changed since the previous copy, the next copy is the last, and writers
- * wait for it. The last copy also follows if the number of changed rows no
- * longer falls by a quarter.
+ * have changed since the previous copy, the next copy is the last. Writers
+ * wait during the last copy. The last copy also follows if the number of
+ * changed rows no longer falls by a quarter.
  */
 #define FEW_ROWS 2000
 
