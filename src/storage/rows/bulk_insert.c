@@ -2,13 +2,14 @@
  * bulk_insert.c
  *		Inserts many items of one type into any number of partitions.
  *
- * Rows are collected and inserted together by table_multi_insert(), as COPY
- * does (CopyMultiInsertInfoFlush()), so that pages are filled and written to
- * WAL as a whole. Index entries are sorted, and inserted after all rows of a
- * partition (index_entries.c). If the items' table has triggers, rows are
- * inserted one at a time. Only one partition is open at a time, so the caller
- * should pass the items partition by partition. If a key exists already, an
- * error is raised, as for INSERT.
+ * table_multi_insert() inserts many rows together, as in COPY
+ * (CopyMultiInsertInfoFlush()). So pages are filled and written to WAL as a
+ * whole. Index entries are sorted, and inserted after all rows of a partition
+ * (index_entries.c). If the items' table has triggers, rows are inserted one
+ * at a time. If a key exists already, an error is raised, as for INSERT.
+ *
+ * Callers should pass the items partition by partition, because only one
+ * partition is open at a time.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -43,17 +44,17 @@ struct BulkInsert
 	Container	container;
 	ItemType	type;
 	/*
-	 * The writer of the partition into which items are inserted at present;
-	 * NULL if there is none.
+	 * The writer of the current partition, which receives the items; NULL
+	 * before the first item.
 	 */
 	ItemWriter *writer;
 	/*
-	 * The index entries of the rows in the current partition. They are
-	 * inserted after all rows of the partition. NULL if each row's index
-	 * entries are inserted together with the row.
+	 * The index entries of the rows in the current partition. Inserted after
+	 * all rows of the partition. NULL if index entries are inserted together
+	 * with their rows.
 	 */
 	IndexEntries *entries;
-	TupleDesc	desc;			/* the tuple descriptor of all slots */
+	TupleDesc	desc;
 	TupleTableSlot *slot[BULK_ITEMS];	/* created when needed */
 	int			n;				/* number of rows collected in "slot" */
 	/* approximate size of the rows in "slot", in bytes */
@@ -61,8 +62,8 @@ struct BulkInsert
 };
 
 /*
- * Begin to insert items of a type. When the caller passes the first item for a
- * partition, the items' table is locked in RowExclusiveLock mode. The lock is
+ * Begin to insert items of a type. Later calls lock the table of each
+ * partition that receives items, in RowExclusiveLock mode. These locks are
  * held until the transaction ends.
  */
 BulkInsert *
@@ -79,7 +80,6 @@ bulk_insert_begin(Container container, ItemType type)
 	return bulk;
 }
 
-/* Insert the collected rows. Errors: 23505 if a key exists already. */
 static void
 bulk_flush(BulkInsert *bulk)
 {
@@ -108,10 +108,6 @@ bulk_flush(BulkInsert *bulk)
 	ResetPerTupleExprContext(writer->estate);
 }
 
-/*
- * Close bulk->writer and the writer's table: insert the remaining rows and
- * index entries, and fire AFTER triggers.
- */
 static void
 bulk_close(BulkInsert *bulk)
 {
@@ -146,10 +142,6 @@ bulk_make_slot(BulkInsert *bulk)
 	return MakeSingleTupleTableSlot(bulk->desc, table_slot_callbacks(rel));
 }
 
-/*
- * Add the row of an item to the collected rows. When these rows reach
- * BULK_ITEMS or BULK_BYTES, insert them.
- */
 static void
 bulk_gather(BulkInsert *bulk, const BlogItem *item)
 {
@@ -173,7 +165,6 @@ bulk_gather(BulkInsert *bulk, const BlogItem *item)
 		bulk_flush(bulk);
 }
 
-/* Insert one item, and fire its triggers, as ExecInsert() does. */
 static void
 insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 {
@@ -194,8 +185,8 @@ insert_with_triggers(ItemWriter *writer, const BlogItem *item)
 
 /*
  * Insert an item now, or collect its row to insert it later. Errors: 23505,
- * and those of triggers and constraints. An error may concern an item that was
- * passed in an earlier call.
+ * and those of triggers and constraints. An error may concern an item of an
+ * earlier call.
  */
 void
 bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
@@ -219,8 +210,8 @@ bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 }
 
 /*
- * Insert the collected rows that remain, and free the state of a bulk insert.
- * Errors: those of bulk_insert_item().
+ * Insert the collected rows, and free "bulk". Errors: those of
+ * bulk_insert_item().
  */
 void
 bulk_insert_end(BulkInsert *bulk)

@@ -2,13 +2,13 @@
  * index_entries.c
  *		Inserts the index entries of many rows in the order of each index.
  *
- * The rows of a bulk insert arrive in the order of at most one index. In every
- * other index, the entries of consecutive rows would go to random pages. These
- * pages would be read and split at random, and end up two thirds full. So if a
- * table has several indexes, the entries of each index are collected and
- * sorted. They are inserted after all rows. Each page of an index is then
- * visited once. An index that was empty becomes as dense as a newly built
- * index.
+ * The rows of a bulk insert are in the order of at most one index. In every
+ * other index, the entries of consecutive rows belong on random pages.
+ * Inserting them row by row would read and split pages at random, and leave
+ * the pages two thirds full. So if a table has several indexes, their entries
+ * are collected and sorted, and inserted after all rows. Each page of an index
+ * is then visited once. An index that was empty becomes as dense as a newly
+ * built index.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -29,16 +29,15 @@
 struct IndexEntries
 {
 	ItemWriter *writer;
-	int			n;				/* the number of indexes */
+	int			n;
 	Tuplesortstate *sort[FLEXIBLE_ARRAY_MEMBER];
 };
 
 /*
  * Return whether index_insert() alone can insert the sorted entries of an
  * index. The index must be a B-tree without expressions, and neither
- * deferrable nor for an exclusion constraint. A predicate is allowed:
- * has_entry() evaluates it for each row. No predicate here contains code of
- * the owner, because index_entries_begin() rejects tables with attached code.
+ * deferrable nor for an exclusion constraint. The index may have a predicate,
+ * which has_entry() evaluates for each row.
  */
 static bool
 index_is_plain(Relation index, const IndexInfo *info)
@@ -51,13 +50,13 @@ index_is_plain(Relation index, const IndexInfo *info)
 
 /*
  * Begin to collect the index entries of the rows that a writer inserts. The
- * result is in the current memory context. Returns NULL if the entries must
- * instead be inserted with each row, in these cases:
+ * result is in the current memory context. In these cases, returns NULL, and
+ * the entries must be inserted with each row:
  *
  * - The table has a single index. Its entries need no sorting, because the
- *   rows arrive in the order of this index.
+ *   rows are in the order of this index.
  * - The owner has attached code to the table.
- * - One of the indexes is not plain (index_is_plain()).
+ * - index_is_plain() returns false for an index.
  */
 IndexEntries *
 index_entries_begin(ItemWriter *writer)
@@ -102,9 +101,6 @@ has_entry(EState *estate, IndexInfo *info, TupleTableSlot *slot)
 	return ExecQual(info->ii_PredicateState, econtext);
 }
 
-/*
- * For each index in which an inserted row needs an entry, collect this entry.
- */
 void
 index_entries_add(IndexEntries *entries, TupleTableSlot *slot)
 {

@@ -35,8 +35,8 @@
 #define MAX_COLUMNS 2			/* number of columns of the longest key */
 
 /*
- * A key that the caller has passed, and its partition. "number" is the
- * position of the key in the caller's array.
+ * A key that the caller has passed, and the number of its partition. "number"
+ * is the position of the key in the caller's array.
  */
 typedef struct AskedKey
 {
@@ -63,10 +63,10 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 
 /*
  * Sort the caller's keys by partition and key, and add an element to
- * many->item for each distinct key. Set many->asked[i] to the index of the
- * element for the caller's key number i.
+ * many->item for each distinct key. For the caller's key key[i], set
+ * many->asked[i] to the index of its element in many->item.
  *
- * key, n: the caller's keys, and their number
+ * n: the number of the caller's keys
  */
 static void
 take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
@@ -94,10 +94,6 @@ take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
 	pfree(asked);
 }
 
-/*
- * Begin a scan of the items that match "query" and have the key item->key, or
- * restart *scan for this key.
- */
 static void
 look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 {
@@ -113,9 +109,9 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
 }
 
 /*
- * Prefetch the heap pages of the items from many->item[from] on, as many as
- * may be prefetched at a time. Returns the index of the first item that was
- * not prefetched.
+ * Prefetch the heap pages of the items from many->item[from] on. Stops at the
+ * limit of pages that may be prefetched at a time. Returns the index of the
+ * next item.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
@@ -135,13 +131,13 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 }
 
 /*
- * For each item that many_items_read() has found, call take() with a scan of
- * the items that match "query" and have the same partition key. For example,
- * many_items_read() has read many posts, and this function scans the deltas of
- * each.
+ * Call take() for each item that many_items_read() has found. take() gets the
+ * item, and a scan of the items that match "query" and have the partition key
+ * of this item. For example, many_items_read() has found many posts, and
+ * take() scans the deltas of one post.
  *
- * query->key: values of the key columns that precede the partition key in the
- * index
+ * query->key: the values of the key columns that precede the partition key in
+ *     the index
  *
  * Errors: those of item_scan_begin() and of take().
  */
@@ -169,9 +165,9 @@ many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
 }
 
 /*
- * Copy the item that a scan finds to item->item. If the copy points to TOAST
- * values, keep the lock on the item's table until the transaction ends. Passed
- * to many_items_scan().
+ * Get an item from its scan, and copy the item to item->item. If the copy
+ * points to TOAST values, keep the lock on the item's table until the
+ * transaction ends. many_items_scan() calls this function for each key.
  */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)
@@ -196,8 +192,8 @@ take_item(ManyItem *item, ItemScan *scan, void *arg)
  * the current memory context. Errors: 22004 if a required field of an item is
  * NULL, and those of item_scan_begin().
  *
- * query->key: values of the index's key columns, without the last one, which
- * must be the partition key
+ * query->key: the values of all key columns of the index except the last. The
+ *     last key column must be the partition key.
  * key, n: the partition keys, which may contain duplicates, and their number
  */
 ManyItems *

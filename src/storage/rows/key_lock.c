@@ -41,7 +41,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/* Return the block number on which the locks of a key are taken. */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key)
 {
@@ -62,10 +61,6 @@ key_lock_init(KeyLock *lock, Container container, ItemType type,
 	lock->number = key_page(partition_key);
 }
 
-/*
- * Set *tag to the server's lock tag for a KeyLock, and return the server's
- * lock mode for a KeyLockMode.
- */
 static LOCKMODE
 key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 {
@@ -102,9 +97,8 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Release the heavyweight lock of a KeyLock before the transaction ends. If
- * the transaction has taken the lock several times in this mode, it must be
- * released as many times.
+ * Release the heavyweight lock of a KeyLock before the transaction ends. Each
+ * call of key_lock() needs a call of key_unlock() with the same mode.
  */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
@@ -117,8 +111,8 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 
 /*
  * Take a predicate lock on all items of a partition key. In a SERIALIZABLE
- * transaction, this records that the result of a scan depends on all these
- * items. Does nothing if "snapshot" is not an MVCC snapshot.
+ * transaction, this records that the result of a scan depends on these items.
+ * Does nothing if "snapshot" is not an MVCC snapshot.
  */
 void
 key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
@@ -131,9 +125,9 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * In a SERIALIZABLE transaction, report a conflict with each concurrent
- * transaction that has called key_predicate_lock() for a partition key. Called
- * when the transaction writes an item of this key. Errors: 40001.
+ * Called when a SERIALIZABLE transaction writes an item of a partition key.
+ * Reports a conflict with each concurrent transaction that has called
+ * key_predicate_lock() for this key. Errors: 40001.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
@@ -143,12 +137,11 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * In a SERIALIZABLE transaction, report a conflict if a concurrent
- * SERIALIZABLE transaction has inserted the current item of a scan (see
- * HeapCheckForSerializableConflictOut()). Called when this item is not visible
- * to "snapshot", the transaction's own, because the scan reads with another
- * one.
- * Errors: 40001.
+ * In a SERIALIZABLE transaction, report a conflict with the SERIALIZABLE
+ * transaction that has inserted the current item of a scan, if they are
+ * concurrent. Called when the item is visible to the scan's snapshot, but not
+ * to "snapshot", which is the transaction's own. Like
+ * HeapCheckForSerializableConflictOut(). Errors: 40001.
  */
 void
 item_scan_unseen(ItemScan *scan, Snapshot snapshot)

@@ -2,10 +2,11 @@
  * merged_scan.c
  *		Reads the items of one type in all partitions as one ordered list.
  *
- * Each partition is scanned through an index whose order is that of the list.
- * A binary heap orders the scans by their current items. The first of these
- * items is the current item of the list. A merged scan costs one index lookup
- * for each partition, and then a few comparisons for each item.
+ * Each partition is scanned through an index that has the order of the list. A
+ * binary heap orders the scans by their current items. The current item of the
+ * first scan in the heap is the current item of the list. A merged scan costs
+ * one index lookup for each partition, and then a few comparisons for each
+ * item.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -54,8 +55,8 @@ merged_oldest_first(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Comparison function of the heap: compare the current items of two scans. The
- * order is reversed because binaryheap puts the largest element first.
+ * Compare the current items of two scans, for the heap. The order is reversed
+ * because binaryheap puts the largest element first.
  */
 static int
 compare_inputs(Datum a, Datum b, void *arg)
@@ -68,8 +69,8 @@ compare_inputs(Datum a, Datum b, void *arg)
 
 /*
  * Begin a scan of each partition. Returns false if the layout was read again
- * meanwhile, so that the partitions may have other numbers. The caller must
- * then begin again.
+ * meanwhile, because the partitions may have other numbers now. The caller
+ * must then begin again.
  */
 static bool
 open_inputs(MergedScan *merged, const ItemQuery *query)
@@ -105,8 +106,8 @@ close_inputs(MergedScan *merged)
 
 /*
  * Prefetch the heap page of the first item of each scan from
- * merged->scan[from] on, for as many scans as may be prefetched at a time.
- * Returns the number of the next scan.
+ * merged->scan[from] on. Stops at the limit of pages that may be prefetched at
+ * a time. Returns the number of the next scan.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -122,7 +123,7 @@ ask_for_first(MergedScan *merged, int from)
 
 /*
  * Read the first item of each scan. When a page has to be read into shared
- * buffers, prefetch the pages for the scans that follow.
+ * buffers, prefetch the pages for the following scans.
  */
 static void
 read_first_items(MergedScan *merged)
@@ -142,7 +143,7 @@ read_first_items(MergedScan *merged)
 
 /*
  * Begin to read the items that match "query" in all partitions, as one list.
- * The index of query->path must have the items in the order "order". The
+ * The index of query->path must have the order that "order" compares by. The
  * caller must have locked the container's root table. Then no partition can be
  * added or removed, except by DETACH PARTITION ... CONCURRENTLY. Errors:
  * 55000. Locks: AccessShareLock on each partition's table and index, to the
@@ -166,7 +167,6 @@ merged_scan_begin(const ItemQuery *query, ItemOrder order)
 	return merged;
 }
 
-/* Return the number of the scan that has the current item of the list. */
 static int
 present(const MergedScan *merged)
 {
@@ -205,7 +205,6 @@ merged_scan_next(MergedScan *merged)
 	MemoryContextSwitchTo(old);
 }
 
-/* End the scans of all partitions, and release their locks. */
 void
 merged_scan_end(MergedScan *merged)
 {

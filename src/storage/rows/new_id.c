@@ -27,10 +27,6 @@ PG_FUNCTION_INFO_V1(blogstore_new_id);
 
 #define RANDOM_BYTES (UUID_LEN - 6)
 
-/*
- * Get cryptographically strong random bytes for one id. The bytes come from a
- * pool, which is refilled when it is empty.
- */
 static void
 random_bytes(unsigned char *out)
 {

@@ -3,16 +3,15 @@
  *		Prefetches the heap pages of a scan's next rows.
  *
  * The items of a list were written at different times, so they are on
- * different heap pages. A plain index scan reads these pages one at a time.
- * The scans of blogstore do so as long as all pages are in shared buffers.
- * When a page is not, the scan fetches the next entries from the index. It
- * prefetches the heap pages to which they point, up to
- * effective_io_concurrency pages. Then it reads the rows of these entries in
- * order.
+ * different heap pages. As long as these pages are in shared buffers, a scan
+ * reads them one at a time, like any index scan. When a page is not in shared
+ * buffers, the scan fetches the next entries from the index. It prefetches the
+ * heap pages of their rows, up to effective_io_concurrency pages. Then it
+ * reads the rows in the order of the index.
  *
  * Entries are fetched ahead only with an MVCC snapshot. With any other
  * snapshot, VACUUM could reuse the line pointers of rows before the scan reads
- * them.
+ * the rows.
  *
  * Runs in any process.
  */
@@ -34,8 +33,8 @@
 /*
  * Set up the prefetching state of a scan.
  *
- * rows: number of rows that the caller expects to read, from all scans
- *     together if several are merged into one list; -1 for all rows
+ * rows: number of rows that the caller expects to read, in total if several
+ *     scans are merged into one list; -1 for all rows
  * parts: number of scans that are merged into the list
  */
 void
@@ -106,11 +105,12 @@ item_scan_ask(ItemScan *scan)
 
 /*
  * Prefetch the heap pages of a scan's next rows. Called if a page had to be
- * read into shared buffers after the scan had returned the previous row.
- * Prefetches no more rows than the scan is expected to return. If several
- * scans are merged into one list, each scan is first expected to return an
- * equal share of the list. A scan that has returned more than its share is
- * expected to return as many further rows as it has returned so far.
+ * read into shared buffers since the scan returned the previous row.
+ *
+ * Prefetches only rows that the scan is expected to return. If several scans
+ * are merged into one list, each scan is expected to return an equal share of
+ * the list. When a scan has returned more rows than this share, it is expected
+ * to return as many rows again.
  */
 void
 read_ahead(ItemScan *scan)
@@ -131,9 +131,8 @@ read_ahead(ItemScan *scan)
 }
 
 /*
- * Read the row of the next index entry that was fetched ahead, and skip rows
- * that are not visible to the snapshot. Returns false if no such entry is
- * left.
+ * Read the rows of the index entries that were fetched ahead, up to the first
+ * row that is visible to the snapshot. Returns false if there is no such row.
  */
 bool
 read_ahead_next(ItemScan *scan)
@@ -157,10 +156,6 @@ read_ahead_next(ItemScan *scan)
 	return false;
 }
 
-/*
- * Discard the index entries that were fetched ahead. Called when a scan is
- * restarted.
- */
 void
 read_ahead_again(ReadAhead *ahead)
 {

@@ -22,8 +22,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Store an item's fields in a slot. The other columns, which the owner has
- * added, keep the values that the slot has.
+ * Store an item's fields in a slot. Columns that the owner has added keep the
+ * values that the slot has.
  */
 static void
 writer_fill(ItemWriter *writer, TupleTableSlot *slot, const BlogItem *item)
@@ -68,10 +68,6 @@ writer_prepare_defaults(ItemWriter *writer)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Set all columns of a slot to their defaults, or to NULL. The caller then
- * stores an item's fields in the slot.
- */
 static void
 writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 {
@@ -92,8 +88,9 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 
 /*
  * Compute the generated columns of a new row, and check NOT NULL and CHECK
- * constraints. Also check the partition bound, unless the writer was opened
- * for the row's key and no BEFORE trigger can have changed the key.
+ * constraints and the partition bound. The check of the bound is skipped if
+ * the writer was opened for the row's key and the table has no BEFORE INSERT
+ * trigger, which could change the key.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -111,8 +108,8 @@ writer_check(ItemWriter *writer, TupleTableSlot *slot)
 }
 
 /*
- * Raise an error because a BEFORE trigger has returned NULL. It has thereby
- * suppressed a change that blogstore must make. Errors: 09000.
+ * Raise an error (09000) because a BEFORE trigger has returned NULL, and has
+ * thereby suppressed a change of an item.
  */
 void
 writer_suppressed(ItemWriter *writer)
@@ -180,9 +177,9 @@ changed_columns(ItemWriter *writer, const BlogItem *item)
 
 /*
  * Form the new version of a row in "slot": copy the old version,
- * writer->found, and replace the fields by those of an item. Records the
- * changed columns in the executor state, where they are valid until the
- * per-tuple memory context is reset.
+ * writer->found, and replace the fields by those of an item. Stores the set of
+ * changed columns in the executor state. This set is valid until the per-tuple
+ * memory context is reset.
  */
 void
 writer_form_update(ItemWriter *writer, TupleTableSlot *slot,

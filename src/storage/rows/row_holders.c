@@ -35,10 +35,6 @@
  */
 #define LOOKS 3
 
-/*
- * Begin a scan of the items that match "query", with the given snapshot
- * instead of query->snapshot.
- */
 static ItemScan *
 scan_by(const ItemQuery *query, Snapshot snapshot)
 {
@@ -64,10 +60,6 @@ scan_dirty(const ItemQuery *query, SnapshotData *dirty)
 	InitDirtySnapshot(*dirty);
 	return scan_by(query, dirty);
 }
-
-/* ------------------------------------------------------------------------
- * Whether an item exists
- * ------------------------------------------------------------------------ */
 
 /*
  * Copy the tuple header of the row version in a slot. Returns false if the
@@ -117,8 +109,9 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
 
 /*
  * Find the newest version of a scan's current item. Returns ITEM_LIVE if this
- * version has not been deleted, ITEM_DELETING if it has, and ITEM_UNSEEN if it
- * was not found.
+ * version is not deleted, ITEM_DELETING if this version is deleted, and
+ * ITEM_UNSEEN if no newest version was found. A version also counts as deleted
+ * if the deleting transaction is still running.
  *
  * Follows t_ctid from version to version, because the index may lack the
  * newest version. Without HOT, a new version gets its index entry only after
@@ -162,7 +155,10 @@ follow_versions(ItemScan *scan)
 	return life;
 }
 
-/* Do the work of item_look(), with a single scan. */
+/*
+ * Look up an item with a single scan. Parameters and result: those of
+ * item_look().
+ */
 static ItemLife
 look_once(const ItemQuery *query, bool *hidden)
 {
@@ -184,12 +180,11 @@ look_once(const ItemQuery *query, bool *hidden)
 }
 
 /*
- * Return whether the item that matches "query" exists, as an ItemLife
- * (rows.h). Scans up to LOOKS times, because a scan can miss an item that is
- * being updated.
+ * Find out whether the item that matches "query" exists. Scans up to LOOKS
+ * times, because a scan can miss an item that is being updated.
  *
- * hidden: set to whether the last committed version of the item is hidden; not
- * set if the result is ITEM_UNSEEN
+ * hidden: set to true if the last committed version of the item is hidden,
+ *     else to false. Not set if the result is ITEM_UNSEEN.
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)
@@ -201,17 +196,13 @@ item_look(const ItemQuery *query, bool *hidden)
 	return life;
 }
 
-/* ------------------------------------------------------------------------
- * Transactions that have written or locked an item
- * ------------------------------------------------------------------------ */
-
 /* The running transactions that have written or locked an item. */
 typedef struct Holders
 {
-	/* whether the current transaction is one of them */
+	/* whether the current transaction has written or locked the item */
 	bool		me;
 	int			n;
-	/* The other transactions; only the first 16 are listed. */
+	/* Up to 16 other transactions that have written or locked the item. */
 	TransactionId xid[16];
 } Holders;
 
@@ -316,13 +307,9 @@ item_scan_await_free(ItemScan *scan)
 	return holders.n > 0;
 }
 
-/* ------------------------------------------------------------------------
- * Transactions that have written items
- * ------------------------------------------------------------------------ */
-
 /*
- * Return whether the current transaction has written an item that matches
- * "query". A deletion does not count.
+ * Return whether the current transaction has inserted or updated an item that
+ * matches "query".
  */
 bool
 item_written_here(const ItemQuery *query)
@@ -368,10 +355,6 @@ typedef struct Inserter
 	uint32		token;
 } Inserter;
 
-/*
- * List the other running transactions that have inserted an item that matches
- * "query", or a new version of one.
- */
 static List *
 list_inserters(const ItemQuery *query)
 {
@@ -398,10 +381,6 @@ list_inserters(const ItemQuery *query)
 	return all;
 }
 
-/*
- * Return whether another running transaction has inserted an item that matches
- * "query", or a new version of one.
- */
 bool
 item_inserted_elsewhere(const ItemQuery *query)
 {

@@ -28,10 +28,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/*
- * Begin a scan of the writer's table for the item with the given key. The scan
- * takes no predicate locks.
- */
 static ItemScan *
 key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 {
@@ -45,9 +41,8 @@ key_scan(ItemWriter *writer, const Datum *key, int n, Snapshot snapshot)
 }
 
 /*
- * Return whether the current row version of the scan "found" is settled: this
- * version is the newest one of the item, and no running transaction has
- * inserted, updated or deleted the item.
+ * Return whether the scan "found" is at the newest version of an item, and no
+ * running transaction has inserted, updated or deleted the item.
  */
 static bool
 found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
@@ -69,14 +64,15 @@ found_is_settled(ItemWriter *writer, ItemScan *found, const Datum *key, int n)
 }
 
 /*
- * Return whether the transaction's snapshot shows an item with the key of a
- * new item, and this old item still exists. Raises an error (40001) if the old
- * item was deleted after the snapshot was taken. Otherwise unique indexes
- * would accept the key, and the transaction would see two items with one key.
- * Called under REPEATABLE READ and SERIALIZABLE.
+ * Return whether an item with the key of a new item exists in the
+ * transaction's snapshot. Called under REPEATABLE READ and SERIALIZABLE.
  *
- * Locks the old item only if another transaction is changing it. A lock in
- * other cases would needlessly block transactions that delete the item.
+ * Raises an error (40001) if the existing item was deleted after the snapshot
+ * was taken. Without the error, unique indexes would accept the new item, and
+ * the transaction would see two items with one key.
+ *
+ * Locks the existing item only if another transaction is changing it. A lock
+ * in other cases would needlessly block transactions that delete the item.
  */
 static bool
 key_in_snapshot(ItemWriter *writer, const BlogItem *item)
@@ -100,13 +96,13 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Find the arbiters (a term of ExecInsert()): the unique indexes that tell
- * whether an item's key exists already. Each of them has all columns of the
- * key. Those that have no other columns are the key_arbiters.
+ * Find the unique indexes that tell whether an item's key exists already.
+ * ExecInsert() calls such indexes arbiters. An arbiter must have all columns
+ * of the key. The list key_arbiters has the arbiters without other columns.
  *
- * A conflict in any other unique index or exclusion constraint, which only the
- * owner can have created, is an error. Errors: 55000 if there is no
- * key_arbiter.
+ * A conflict in any other unique index or exclusion constraint is an error.
+ * Only the owner can have created such an index or constraint. Errors: 55000
+ * if there is no key_arbiter.
  */
 static void
 find_arbiters(ItemWriter *writer)
@@ -144,10 +140,6 @@ find_arbiters(ItemWriter *writer)
 				 err_table_fields(writer->leaf.rel, NULL, RULE_UNALTERED)));
 }
 
-/*
- * Prepare the arbiters (see find_arbiters()) for checking a key before a row
- * is inserted.
- */
 static void
 prepare_arbiters(ItemWriter *writer)
 {
@@ -170,11 +162,11 @@ prepare_arbiters(ItemWriter *writer)
  * Return whether no row has the key of the new row in "slot". Waits for
  * transactions that are inserting or deleting a row with this key.
  *
- * An arbiter that is not a key_arbiter can conflict although no row has this
- * key. For example, an arbiter for posts may have the column "id" instead of
- * "post_id". Another program may have written a row in which the two differ.
- * In such a case, *arbiters is set to writer->key_arbiters, so that the
- * insertion raises a unique violation.
+ * If all conflicts are in arbiters that are not in key_arbiters, no row has
+ * the key. For example, an arbiter for posts may have the column "id" instead
+ * of "post_id". Another program may have written a post in which id differs
+ * from post_id. In such a case, *arbiters is set to writer->key_arbiters, so
+ * that the insertion raises a unique violation.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
@@ -194,9 +186,9 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
  * already. Waits for transactions that are inserting or deleting an item with
  * this key.
  *
- * stands: NULL, or a function that is called after other transactions can find
- *     the new item, but while the insertion can still be undone. If "stands"
- *     returns false, the insertion is undone, and the result is false.
+ * stands: NULL, or a function that decides whether the insertion stands. If
+ *     "stands" returns false, the insertion is undone, and the result is
+ *     false. Other transactions can find the new item when "stands" is called.
  *     "stands" must not wait.
  *
  * Errors: 40001 if an item with this key was deleted after the transaction's
@@ -256,10 +248,6 @@ item_writer_insert_if(ItemWriter *writer, const BlogItem *item,
 	return inserted;
 }
 
-/*
- * Insert an item as item_writer_insert_if() does, without a function that can
- * undo the insertion.
- */
 bool
 item_writer_insert(ItemWriter *writer, const BlogItem *item)
 {

@@ -2,11 +2,11 @@
  * row_scan.c
  *		Reads the items of one type in one partition through an index.
  *
- * A scan opens the leaf (the table for the item type in the partition), and
- * one of its indexes. It can read a list backward (newest first) or forward,
- * and can begin after a given (creation_date, id), the cursor. The index gets
- * the cursor as a row comparison: (creation_date, id) < cursor, or >. So it
- * does not matter how many items precede the cursor.
+ * A scan opens the leaf and one of its indexes. A scan can read a list
+ * backward (newest first) or forward, and can begin after a given
+ * (creation_date, id), the cursor. The index gets the cursor as a row
+ * comparison: (creation_date, id) < cursor, or >. So it does not matter how
+ * many items precede the cursor.
  *
  * Runs in any process, in a transaction with a snapshot.
  */
@@ -51,9 +51,8 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Set scan->keys[n] to a row comparison, as ExecIndexBuildScanKeys() does. It
- * compares nmembers index columns, from column n + 1 on, with the given
- * values.
+ * Set scan->keys[n] to a row comparison of the index columns n + 1 to n +
+ * nmembers with the given values. Does this as ExecIndexBuildScanKeys() does.
  */
 static void
 scan_row_key(ItemScan *scan, int n, int nmembers, StrategyNumber strategy,
@@ -96,9 +95,9 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Let a scan return items in which required fields are NULL. Only the fields
- * that identify the item, and the key columns of the index, must not be NULL.
- * Used for callers that rewrite or delete such items.
+ * Let a scan return items in which required fields are NULL. The fields that
+ * identify the item, and the key columns of the index, must not be NULL. Used
+ * for callers that rewrite or delete such items.
  */
 static void
 scan_identity(ItemScan *scan, Container container)
@@ -110,7 +109,6 @@ scan_identity(ItemScan *scan, Container container)
 	scan->needed &= needed;
 }
 
-/* Create a scan of an open leaf. Opens the index, and creates a slot. */
 static ItemScan *
 scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 {
@@ -167,8 +165,8 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * Set scan->keys[n] to the condition that the index columns, from n + 1 on,
- * are greater than the values in "after".
+ * Set scan->keys[n] to the condition that the index columns from number n + 1
+ * on are greater than the values in "after".
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
@@ -180,9 +178,7 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
 			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
-	/*
-	 * A single remaining column needs no row comparison. It is always a uuid.
-	 */
+	/* a single remaining column is a uuid, and needs no row comparison */
 	if (scan->ncolumns - n == 1)
 		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
 					value[n]);
@@ -235,10 +231,10 @@ item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 }
 
 /*
- * Make *scan read the items that match "query". In all calls for one *scan,
- * only the key in the query may differ. If the new key is in the same
- * partition, the scan is restarted. Otherwise the scan is ended, and another
- * one is begun. *scan is NULL before the first call.
+ * Make *scan read the items that match "query". *scan is NULL before the first
+ * call. Later calls for *scan must pass a query in which only the key differs.
+ * If the new key is in the same partition, *scan is restarted. Otherwise *scan
+ * is ended, and a new scan is begun.
  */
 void
 item_scan_look(ItemScan **scan, const ItemQuery *query)
@@ -307,10 +303,6 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 			place->last = *item_uuid(&item, scan->column[i]);
 }
 
-/*
- * Set *leaf and *index to the table and the index that a scan reads, for
- * EXPLAIN.
- */
 void
 item_scan_tables(const ItemScan *scan, Oid *leaf, Oid *index)
 {
@@ -358,8 +350,8 @@ item_scan_advance(ItemScan *scan)
 
 /*
  * Get the next item of a scan. The item is valid until the next call. Returns
- * false at the end. Errors: 22004 if a required field of the item is NULL (but
- * see ItemQuery.identity).
+ * false at the end. Errors: 22004 if a required field of the item is NULL. If
+ * ItemQuery.identity is true, fewer fields are required.
  */
 bool
 item_scan_next(ItemScan *scan, BlogItem *out)
@@ -374,14 +366,12 @@ item_scan_next(ItemScan *scan, BlogItem *out)
 	return true;
 }
 
-/* Return whether the current item of a scan is visible to a snapshot. */
 bool
 item_scan_shown(ItemScan *scan, Snapshot snapshot)
 {
 	return table_tuple_satisfies_snapshot(scan->leaf.rel, scan->slot, snapshot);
 }
 
-/* Return the slot with the tuple of a scan's current item. */
 TupleTableSlot *
 item_scan_slot(ItemScan *scan)
 {
@@ -394,7 +384,6 @@ item_scan_relation(ItemScan *scan)
 	return scan->leaf.rel;
 }
 
-/* End a scan, and release its locks on the table and the index. */
 void
 item_scan_end(ItemScan *scan)
 {

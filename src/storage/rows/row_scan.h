@@ -16,9 +16,9 @@
 #define MAX_KEYS 3
 
 /*
- * The state of prefetching for an index scan (read_ahead.c). A ring buffer has
- * the TIDs of the rows that the scan will return next. The scan has fetched
- * these TIDs from the index, and has prefetched the heap pages.
+ * The prefetching state of an index scan (read_ahead.c). The scan has fetched
+ * the TIDs of its next rows from the index, and has prefetched their heap
+ * pages. A ring buffer has these TIDs.
  */
 typedef struct ReadAhead
 {
@@ -41,11 +41,10 @@ typedef struct ReadAhead
 	 */
 	int64		reads;
 	BlockNumber last;			/* the heap page that was prefetched last */
-	/* the table access method's state for fetching rows by TID */
 	struct IndexFetchTableData *fetch;
-	ItemPointer row;			/* ring buffer of TIDs, or NULL */
-	int			size;			/* number of elements of the ring buffer */
-	/* row[first] is the TID whose row is read next */
+	ItemPointer row;			/* a ring buffer of TIDs, or NULL */
+	int			size;
+	/* the next row to read is that of the TID row[first] */
 	int			first;
 	int			n;				/* number of TIDs in the ring buffer */
 	bool		ended;			/* true if the index has no further entries */
@@ -59,9 +58,8 @@ struct ItemScan
 	ScanDirection direction;
 	TupleTableSlot *slot;
 	/*
-	 * The number of the partition that the scan reads, and the value that
-	 * layout_stamp() had then. The number is valid until this value changes.
-	 * Only item_scan_look() sets these fields.
+	 * The number of the partition that the scan reads. Valid as long as
+	 * layout_stamp() returns "stamp". Only item_scan_look() sets these fields.
 	 */
 	int			partition;
 	uint64		stamp;
@@ -82,16 +80,13 @@ struct ItemScan
 	AccessPath	path;
 	const Property *column;		/* key columns of the index */
 	int			ncolumns;
-	/* A copy of ItemQuery.after, because "keys" points to its values. */
+	/* A copy of ItemQuery.after. Elements of "keys" point to its uuids. */
 	ItemPlace	after;
 	ScanKeyData keys[MAX_KEYS];
-	/*
-	 * The members of a row comparison, to which an element of "keys" points.
-	 */
+	/* The members of a row comparison. An element of "keys" points to them. */
 	ScanKeyData row[MAX_PATH_COLUMNS];
 };
 
-/* read_ahead.c */
 extern void read_ahead_begin(ReadAhead *ahead, int64 rows, int parts);
 extern void read_ahead(ItemScan *scan);
 extern bool read_ahead_next(ItemScan *scan);

@@ -42,8 +42,8 @@ open_index(ResultRelInfo *rri, Oid relid)
 }
 
 /*
- * Open the indexes of the writer's table like ExecOpenIndices(), but not the
- * index "closed". If the table has that index, set writer->closed to it.
+ * Open the indexes of the writer's table like ExecOpenIndices(), but skip the
+ * index "closed". If this index exists, set writer->closed to it.
  */
 static void
 open_indexes_but(ItemWriter *writer, Oid closed)
@@ -66,8 +66,8 @@ open_indexes_but(ItemWriter *writer, Oid closed)
 
 /*
  * Open the indexes of the writer's table, except the index for PATH_REPLIES.
- * Only comments that are replies have entries there. writer_open_indexes_for()
- * opens that index when the first reply is written.
+ * Only replies to comments have entries in that index.
+ * writer_open_indexes_for() opens it when the first reply is written.
  */
 void
 writer_open_indexes(ItemWriter *writer)
@@ -83,8 +83,7 @@ writer_open_indexes(ItemWriter *writer)
 
 /*
  * Open the indexes in which the row version in "slot" needs entries. The index
- * for PATH_REPLIES is needed only if the row is a reply. If slot is NULL, open
- * all indexes.
+ * for PATH_REPLIES is opened only if the row is a reply, or if "slot" is NULL.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
@@ -104,7 +103,7 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 
 /*
  * Open a writer for the items of a type in the partition of partition_key. If
- * partition_key is NULL, the number "partition" names the partition.
+ * partition_key is NULL, "partition" is the number of the partition.
  */
 static ItemWriter *
 writer_open(Container container, ItemType type,
@@ -176,9 +175,9 @@ item_writer_open(Container container, ItemType type,
 }
 
 /*
- * Let a writer lock items in which required fields are NULL. Only the fields
- * that identify an item must not be NULL. Used by callers that delete the
- * items, or only lock them.
+ * Let a writer lock items in which required fields are NULL. The fields that
+ * identify an item must not be NULL. Used by callers that only lock the items,
+ * or delete them.
  */
 void
 item_writer_identity(ItemWriter *writer)
@@ -203,7 +202,6 @@ item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
 		leaf_of_key(writer->container, writer->type, key);
 }
 
-/* Return whether a scan reads the writer's table. */
 bool
 item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
 {
@@ -220,9 +218,10 @@ item_writer_has_scan(const ItemWriter *writer, ItemScan *scan)
  *						conflicting row lock on the item
  *		ITEM_NOT_FOUND	if the item was deleted
  *
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
- * after the snapshot was taken, as for UPDATE; 22004 if one of the fields that
- * item_worked_with() returns is NULL (but see item_writer_identity()).
+ * Errors: 22004 if one of the fields that item_worked_with() returns is NULL.
+ * After item_writer_identity(), fewer fields are required. 40001 under
+ * REPEATABLE READ and SERIALIZABLE if the item was changed after the snapshot
+ * was taken, as for UPDATE.
  */
 ItemResult
 item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
@@ -279,8 +278,8 @@ item_writer_lock_found(ItemWriter *writer, ItemScan *scan, LockTupleMode mode,
 
 /*
  * Find an item by its key, with the active snapshot, and take a row lock on
- * it. item_writer_update() and item_writer_delete() then change this item.
- * *out is valid until the writer is closed. Results and errors: those of
+ * the item. item_writer_update() and item_writer_delete() then change this
+ * item. *out is valid until the writer is closed. Results and errors: those of
  * item_writer_lock_found().
  */
 ItemResult
@@ -316,7 +315,7 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 	TupleTableSlot *slot = writer->fresh;
 
 	writer_form_update(writer, slot, item);
-	/* open all indexes if there are triggers, which may set any column */
+	/* if there are triggers, open all indexes: a trigger may set parent_id */
 	writer_open_indexes_for(writer, writer->triggers ? NULL : slot);
 	if (writer->triggers)
 		MemoryContextSwitchTo(writer->context);
@@ -331,9 +330,9 @@ item_writer_update(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Return whether the item that the writer has locked still exists. Called
- * after an attempt to delete the item, because a BEFORE trigger can suppress
- * the deletion.
+ * Return whether the item that the writer has locked still exists. After a
+ * deletion, the item still exists if a BEFORE trigger has suppressed the
+ * deletion.
  */
 static bool
 found_is_there(ItemWriter *writer)

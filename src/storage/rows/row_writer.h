@@ -17,7 +17,7 @@
 
 struct ItemWriter
 {
-	MemoryContext context;		/* contains all memory of the writer */
+	MemoryContext context;
 	Container	container;
 	ItemType	type;
 	OpenLeaf	leaf;
@@ -29,60 +29,57 @@ struct ItemWriter
 	/*
 	 * For each column: the DEFAULT expression, prepared for execution; NULL if
 	 * there is none. Only columns that the owner has added have defaults. The
-	 * array itself is NULL before the first insert.
+	 * array is NULL before the first insert.
 	 */
 	ExprState **default_of;
 	/*
 	 * OIDs of the unique indexes that tell whether an item's key exists
-	 * already (see find_arbiters()). Each index has all columns of the key,
-	 * and may have more.
+	 * already. Each index has all columns of the key, and may have other
+	 * columns.
 	 */
 	List	   *arbiters;
 	/*
-	 * OIDs of those indexes in "arbiters" that have only the columns of the
-	 * key. NIL before the first insert.
+	 * OIDs of the arbiters that have only the columns of the key. NIL before
+	 * the first insert.
 	 */
 	List	   *key_arbiters;
-	bool		indexes;		/* true if all indexes but "closed" are open */
+	bool		indexes;		/* whether the indexes are open, except the
+								 * index "closed" */
 	/*
-	 * The OID of the index for PATH_REPLIES, if the table has this index and
-	 * it is not open; else InvalidOid. The index is opened for the first
-	 * reply.
+	 * The OID of the index for PATH_REPLIES if this index exists and is not
+	 * open; else InvalidOid. The index is opened for the first reply.
 	 */
 	Oid			closed;
 	/*
-	 * Whether the partition was found by the key of the items to write. The
-	 * partition bound then need not be checked, unless a trigger may have
-	 * changed the key.
+	 * Whether the writer was opened for a key. If so, the items are in the
+	 * key's partition, and the partition bound is checked only if a BEFORE
+	 * trigger may have changed the key.
 	 */
 	bool		by_key;
 	bool		triggers;
 	/*
-	 * The result of guard_enter() if the owner has attached code to the table;
-	 * else NULL.
+	 * The saved user id and settings of the caller, which are changed while
+	 * attached code can run. NULL if the table has no attached code.
 	 */
 	Guard	   *guard;
-	bool		wrote;			/* whether any item was written */
+	bool		wrote;
 	/*
-	 * If true, locked items need only have the fields that identify them. If
-	 * false, items must have all fields that callers work with; NULL in one of
-	 * these is an error (22004).
+	 * The fields that must not be NULL in an item that the writer locks. If
+	 * true: the fields that identify the item (item_identity()). If false: the
+	 * fields of item_worked_with().
 	 */
 	bool		identity;
 };
 
-/* row_writer.c */
 extern void writer_open_indexes(ItemWriter *writer);
 extern void writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot);
 
-/* index_entries.c */
 typedef struct IndexEntries IndexEntries;
 
 extern IndexEntries *index_entries_begin(ItemWriter *writer);
 extern void index_entries_add(IndexEntries *entries, TupleTableSlot *slot);
 extern void index_entries_end(IndexEntries *entries);
 
-/* row_forming.c */
 extern void writer_form(ItemWriter *writer, TupleTableSlot *slot,
 						const BlogItem *item);
 extern void writer_form_update(ItemWriter *writer, TupleTableSlot *slot,

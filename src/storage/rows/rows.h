@@ -31,17 +31,17 @@ typedef struct Cursor
 } Cursor;
 
 /*
- * The place of an item in an index. The struct has the item's values in the
- * key columns of the index: one or two uuids, and possibly a date between
- * them. A transaction can store the place of the last item that it has read,
- * and a later transaction can continue there.
+ * The place of an item in an index: the item's values in the key columns of
+ * the index. These are one or two uuids, and possibly a date between them. A
+ * transaction can store the place of the last item that it has read. A later
+ * transaction can continue after this place.
  */
 typedef struct ItemPlace
 {
-	bool		valid;			/* false before the first item */
-	pg_uuid_t	first;			/* value of the first key column */
+	bool		valid;			/* false: the place before the first item */
+	pg_uuid_t	first;
 	TimestampTz date;
-	/* value of the last key column, if the index has more than one */
+	/* the value of the last key column, if the index has several */
 	pg_uuid_t	last;
 } ItemPlace;
 
@@ -61,32 +61,33 @@ item_is_by(const BlogItem *item, const pg_uuid_t *author)
 typedef enum ItemResult
 {
 	/*
-	 * The item does not exist. Or it was changed or deleted after a scan of
-	 * the caller had found it.
+	 * The item does not exist, or was changed or deleted after the caller's
+	 * scan had found it.
 	 */
 	ITEM_NOT_FOUND,
 	ITEM_OK,					/* the item was locked, updated or deleted */
 	/*
-	 * Another transaction is changing the item or has a row lock on it. The
-	 * caller has asked not to wait.
+	 * Another transaction is changing the item or has a row lock on the item.
+	 * The caller has asked not to wait.
 	 */
 	ITEM_LOCKED
 } ItemResult;
 
 /*
- * Whether an item exists, according to its newest version. The transaction's
- * snapshot may not see this version.
+ * Whether an item exists, according to its newest version. The snapshot of the
+ * transaction is not used.
  */
 typedef enum ItemLife
 {
 	/*
 	 * The item does not exist, or another running transaction has inserted it.
-	 * Or the item was being updated during each scan, so that every scan
-	 * missed it.
+	 * Rarely, the item exists, but every scan has missed it because it was
+	 * being updated.
 	 */
 	ITEM_UNSEEN,
-	ITEM_LIVE,					/* the newest version was not deleted */
-	ITEM_DELETING				/* a transaction is deleting the item */
+	ITEM_LIVE,					/* the newest version is not deleted */
+	ITEM_DELETING				/* the newest version is deleted, perhaps by a
+								 * transaction that is still running */
 } ItemLife;
 
 /*
@@ -99,12 +100,13 @@ typedef struct KeyLock
 	uint32		number;
 } KeyLock;
 
-/* The modes of a KeyLock, each with the modes that it conflicts with. */
 typedef enum KeyLockMode
 {
-	KEY_LOCK_SHARED,			/* KEY_LOCK_EXCLUSIVE */
-	KEY_LOCK_SHARED_FIRST,		/* KEY_LOCK_SHARED_FIRST, KEY_LOCK_EXCLUSIVE */
-	KEY_LOCK_EXCLUSIVE			/* KEY_LOCK_SHARED, KEY_LOCK_SHARED_FIRST */
+	KEY_LOCK_SHARED,			/* conflicts with KEY_LOCK_EXCLUSIVE */
+	KEY_LOCK_SHARED_FIRST,		/* conflicts with itself and
+								 * KEY_LOCK_EXCLUSIVE */
+	KEY_LOCK_EXCLUSIVE			/* conflicts with the two other modes, not with
+								 * itself */
 } KeyLockMode;
 
 typedef struct ItemScan ItemScan;
@@ -112,8 +114,8 @@ typedef struct ItemWriter ItemWriter;
 typedef struct BulkInsert BulkInsert;
 
 /*
- * What a scan reads: the items of one type in one partition that have given
- * values in the first key columns of an index. What the struct points to must
+ * A query for the items of one type in one partition that have given values in
+ * the first key columns of an index. The data that the struct points to must
  * stay valid until the scan ends.
  */
 typedef struct ItemQuery
@@ -121,8 +123,8 @@ typedef struct ItemQuery
 	Container	container;
 	ItemType	type;
 	/*
-	 * A key of the partition to read; NULL if the partition's number is given
-	 * instead, in "partition".
+	 * A key of the partition to read. NULL if "partition" gives the
+	 * partition's number instead.
 	 */
 	const pg_uuid_t *partition_key;
 	int			partition;		/* for the feed: FEED_PARTITION */
@@ -155,20 +157,17 @@ typedef struct ItemQuery
 	 */
 	int64		rows;
 	/*
-	 * Number of scans that are merged into one list. If there are several,
-	 * "rows" is the number of rows expected from all of them together.
+	 * Number of scans that are merged into one list. If several, "rows" is the
+	 * number of rows expected from all scans together.
 	 */
 	int			parts;
 	Snapshot	snapshot;		/* if NULL, the active snapshot is used */
 } ItemQuery;
 
-/*
- * A key that was passed to many_items_read(), and, if "found" is true, a copy
- * of the item with this key.
- */
+/* The result of many_items_read() for one key. */
 typedef struct ManyItem
 {
-	/* the item's partition key, as passed to many_items_read() */
+	/* the partition key, as passed to many_items_read() */
 	pg_uuid_t	key;
 	int			partition;
 	bool		found;
@@ -179,10 +178,7 @@ typedef struct ManyItems
 {
 	int			n;
 	ManyItem   *item;			/* n elements, one for each distinct key */
-	/*
-	 * asked[i] is the index in "item" of the element for the caller's key
-	 * number i.
-	 */
+	/* The caller's key key[i] has its result in item[asked[i]]. */
 	int		   *asked;
 	/* for EXPLAIN: number of tables that were read */
 	int			leaves;
@@ -224,8 +220,8 @@ extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
  * A function that many_items_scan() calls for each item that many_items_read()
  * has found.
  *
- * scan: returns the items that match the query of many_items_scan(), and that
- * have the same partition key as "item"
+ * scan: returns the items that match the query of many_items_scan() and have
+ *     the partition key of "item"
  */
 typedef void (*ManyTake) (ManyItem *item, ItemScan *scan, void *arg);
 extern void many_items_scan(ManyItems *many, const ItemQuery *query,
@@ -261,8 +257,8 @@ extern void item_writer_close(ItemWriter *writer);
 /*
  * write_found_row.c: updating or deleting an item that a scan of the writer's
  * table has found, without a row lock. If another transaction has locked or
- * changed the item already, the functions do not wait. They return ITEM_LOCKED
- * or ITEM_NOT_FOUND.
+ * changed the item, the functions do not wait, but return ITEM_LOCKED or
+ * ITEM_NOT_FOUND.
  */
 extern ItemScan *item_writer_scan(ItemWriter *writer, const Datum *key,
 								  int nkeys);
@@ -273,10 +269,9 @@ extern ItemResult item_writer_delete_found(ItemWriter *writer, ItemScan *scan);
 /*
  * row_holders.c: which transactions have written or locked an item at this
  * moment. The snapshot of "query" is ignored. No row lock is taken, so a
- * result may be out of date at once. It is reliable only if the caller holds a
- * lock that excludes changes. The functions named *_await_* wait for other
- * transactions, and can raise a deadlock error (40P01). The other functions do
- * not wait.
+ * result may be out of date at once. A result is reliable only if the caller
+ * holds a lock that excludes changes. The functions named *_await_* wait for
+ * other transactions, and can raise a deadlock error (40P01).
  */
 extern ItemLife item_look(const ItemQuery *query, bool *hidden);
 extern bool item_held_here(const ItemQuery *query);
@@ -304,8 +299,8 @@ extern void item_scan_unseen(ItemScan *scan, Snapshot snapshot);
 
 /*
  * bulk_insert.c: inserting many items of one type. Rows are collected and
- * written later, so an error may concern an item that was passed in an earlier
- * call. Errors: 23505, and those of the owner's constraints and triggers.
+ * written later, so an error may concern an item of an earlier call. Errors:
+ * 23505, and those of the owner's constraints and triggers.
  */
 extern BulkInsert *bulk_insert_begin(Container container, ItemType type);
 extern void bulk_insert_item(BulkInsert *bulk, const BlogItem *item);

@@ -4,11 +4,11 @@
  *		the row first.
  *
  * Taking a row lock writes a WAL record. The lock is needed only to wait for
- * other transactions, or to read the newest version of the row. A caller that
- * needs neither uses the functions here. They change the version that the
- * caller's scan has found. table_tuple_update() and table_tuple_delete() make
- * sure that no version is changed twice. If the table has triggers, the row is
- * locked nevertheless, because triggers need the newest version.
+ * other transactions, or to read the newest version of the row. The functions
+ * here do neither. They change the version that the caller's scan has found.
+ * table_tuple_update() and table_tuple_delete() make sure that no version is
+ * changed twice. If the table has triggers, the row is locked nevertheless,
+ * because triggers need the newest version.
  *
  * Runs in backends and in the worker, in a transaction with an active
  * snapshot.
@@ -33,8 +33,8 @@
 /*
  * Begin a scan of the writer's table with the active snapshot. The scan
  * returns the items that have the values "key" in the first nkeys columns of
- * their key. It lets required fields be NULL, except those that identify an
- * item.
+ * their key. The fields that identify an item must not be NULL. Other required
+ * fields may be NULL.
  */
 ItemScan *
 item_writer_scan(ItemWriter *writer, const Datum *key, int nkeys)
@@ -68,10 +68,6 @@ version_state(TupleTableSlot *slot)
 	return result;
 }
 
-/*
- * Convert the result of table_tuple_update() or table_tuple_delete() to an
- * ItemResult. If the result is TM_Ok, set writer->wrote.
- */
 static ItemResult
 changed(ItemWriter *writer, TM_Result result)
 {
@@ -87,10 +83,6 @@ changed(ItemWriter *writer, TM_Result result)
 	}
 }
 
-/*
- * Compute the generated columns of a new row version, and check constraints
- * and the partition bound.
- */
 static void
 check_update(ItemWriter *writer, TupleTableSlot *slot)
 {
@@ -143,10 +135,9 @@ update_version(ItemWriter *writer, const BlogItem *item)
  *		ITEM_NOT_FOUND	the item was changed or deleted after the scan had
  *						found it
  *
- * If another transaction locks the row after this function has checked the
- * row, heap_update() waits for that transaction. So a caller that may not wait
- * must hold a lock that excludes other writers. Errors: those of constraints
- * and triggers.
+ * Waits for another transaction only if that transaction locks the row while
+ * this function runs. A caller that may not wait must hold a lock that
+ * excludes other writers. Errors: those of constraints and triggers.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,
