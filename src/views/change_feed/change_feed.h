@@ -47,24 +47,19 @@ typedef struct PostKey
 	TimestampTz creation_date;
 } PostKey;
 
-/*
- * A post whose deltas have changed, so the counts in its copy may be out of
- * date.
- */
 typedef struct CountedPost
 {
 	pg_uuid_t	post_id;
 
 	/*
-	 * Number of deltas that were inserted for the post, not counting stripes
-	 * (deltas that one process updates again and again). If there are many,
-	 * the worker folds them sooner (folding.c).
+	 * Number of deltas that were inserted for the post, not counting stripes.
+	 * If the number is large, the worker folds the deltas sooner (folding.c).
 	 */
 	int64		deltas;
 
 	/*
-	 * Whether a delta besides the counter was written. The worker then folds
-	 * the deltas of the post (folding.c).
+	 * Whether a delta other than the counter was written. If so, the worker
+	 * folds the deltas of the post (folding.c).
 	 */
 	bool		beside;
 } CountedPost;
@@ -72,17 +67,18 @@ typedef struct CountedPost
 #define TOLD_PLACES 1024
 
 /*
- * Tells verify() in which round the change feed last reported a change of a
- * post. A round is one pass of the worker's main loop; rounds are numbered.
+ * Tells verify() when the change feed last reported a change of a post. The
+ * unit of time is a round of the worker's main loop, and rounds are numbered.
  * Each worker has a ToldPosts in shared memory. See told_posts.c.
  */
 typedef struct ToldPosts
 {
-	pg_atomic_uint64 turn;		/* number of the current round; between two
-								 * rounds, number of the last one */
-	pg_atomic_uint64 ended;		/* number of the last round that has ended */
-	pg_atomic_uint64 complete;	/* number of the last round that decoded all
-								 * WAL flushed before the round */
+	pg_atomic_uint64 turn;		/* number of the current or last round of the
+								 * worker's main loop */
+	pg_atomic_uint64 ended;		/* number of the last round of the main loop
+								 * that has ended */
+	pg_atomic_uint64 complete;	/* number of the last round that has decoded
+								 * all WAL flushed before that round */
 
 	/*
 	 * The views show all changes that the change feed has reported up to the
@@ -103,7 +99,6 @@ typedef struct ToldPosts
 	pg_atomic_uint64 post[TOLD_PLACES];
 } ToldPosts;
 
-/* told_posts.c */
 extern void told_init(ToldPosts *told);
 extern uint64 told_begin_turn(ToldPosts *told);
 extern void told_complete_turn(ToldPosts *told);
@@ -113,7 +108,6 @@ extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
 							uint64 turn);
 extern bool told_list_since(ToldPosts *told, uint64 turn);
 
-/* dirty_set.c */
 typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
@@ -139,7 +133,6 @@ extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 
-/* held_back.c */
 typedef struct HeldBack HeldBack;
 
 extern HeldBack *held_back_create(MemoryContext parent);
@@ -148,7 +141,6 @@ extern void held_back_release(HeldBack *held, DirtySet *dirty,
 extern XLogRecPtr held_back_limit(const HeldBack *held, XLogRecPtr lsn);
 extern bool held_back_any(const HeldBack *held);
 
-/* slot.c */
 extern void worker_slot_name(Oid dbid, char *name);
 extern const char *slot_obstacle(const char *name,
 								 const struct AppliedPosition *position,
@@ -161,7 +153,6 @@ extern int64 slot_keeps(const char *name);
 extern bool slot_of_blogstore(int i, Oid *dbid, char *name);
 extern void slot_allow_plugin(void);
 
-/* decoder.c */
 typedef struct Decoder Decoder;
 
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,

@@ -1,9 +1,8 @@
 /*
  * decoded_changes.h
- *		The output plugin passes a struct Change to the decoder for each change
- *		that it finds in WAL. The decoder adds each struct Change to a dirty
- *		set (dirty_set.c). A RelationRole tells what a changed table is used
- *		for.
+ *		Declares struct Change, a change that the output plugin finds in WAL,
+ *		and passes to the decoder. The decoder adds the key of the changed post
+ *		or user to a dirty set (dirty_set.c).
  *
  * Only files of views/change_feed/ include this header.
  */
@@ -43,25 +42,25 @@ typedef struct Change
 	ChangeKind	kind;
 
 	/*
-	 * Whether a session other than the worker wrote to the copies or the feed.
-	 * The worker corrects such a write after a delay (deferred_refresh.c).
+	 * Whether the worker applies the change only after a delay. This is so if
+	 * a session other than the worker wrote to the copies or the feed
+	 * (deferred_refresh.c).
 	 */
 	bool		later;
 	bool		message;		/* whether the change is a logical message */
 
 	/*
-	 * For CHANGE_COUNTS: whether a delta was inserted that is neither the
-	 * post's counter nor a stripe (a delta that one process updates again and
-	 * again).
+	 * For CHANGE_COUNTS: whether the change is the insert of a delta other
+	 * than the post's counter and its stripes.
 	 */
 	bool		more;
 	bool		beside;			/* for CHANGE_COUNTS: whether the delta is not
-								 * the post's counter */
+								 * the post's counter, but another delta of the
+								 * post */
 
 	/*
 	 * For CHANGE_POST: whether the post may have been deleted or moved to
-	 * another node. For CHANGE_ANYTHING: whether any post may have been
-	 * deleted or moved to another node.
+	 * another node. For CHANGE_ANYTHING: whether this may be so for any post.
 	 */
 	bool		gone;
 
@@ -72,22 +71,20 @@ typedef struct Change
 	PostKey		post;
 } Change;
 
-/* told_posts.c */
 extern void told_change(ToldPosts *told, const Change *change);
 
-/* dirty_set.c */
 extern void dirty_add(DirtySet *dirty, const Change *change);
 extern void dirty_tell(const DirtySet *dirty, ToldPosts *told);
 extern void dirty_destroy(DirtySet *dirty);
 
-/* held_back.c */
 extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 							   XLogRecPtr lsn);
 
-/* decoded_tables.c: what a relation is used for */
+/* The use that blogstore makes of a table whose changes are decoded. */
 typedef enum RelationRole
 {
-	ROLE_NONE,					/* nothing that the plugin reports */
+	ROLE_NONE,					/* any other table; the plugin ignores its
+								 * changes */
 	ROLE_POSTS,
 	ROLE_DELTAS,
 	ROLE_COPIES,				/* copies of posts */

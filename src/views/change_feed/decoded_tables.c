@@ -59,9 +59,8 @@ roles_create(void)
 }
 
 /*
- * Return the number of the column with the given name and with the data type
- * of the field "prop" in blogstore's tables. Returns 0 if there is no such
- * column.
+ * Return the number of the column that has the given name and the data type of
+ * the field "prop"; 0 if there is no such column.
  */
 static AttrNumber
 column(TupleDesc desc, const char *name, Property prop)

@@ -10,9 +10,8 @@
  *
  * Decoding reads the catalogs with historic snapshots, and can leave old rows
  * in the catalog caches. So the caches are reset before and after decoding.
- * But refilling them takes longer than all other work of a small round of the
- * worker's main loop. So the caches are kept if current and historic snapshots
- * see the same rows (caches_agree()).
+ * Filling the caches again is slow. So the caches are kept if current and
+ * historic snapshots see the same rows (caches_agree()).
  *
  * Runs in the worker, outside of transactions.
  */
@@ -38,28 +37,28 @@
 struct Decoder
 {
 	LogicalDecodingContext *ctx;
-	DirtySet   *dirty;			/* changes to be applied in the current round
-								 * of the worker's main loop */
-	DirtySet   *later;			/* writes of sessions other than the worker to
-								 * the views, which the worker corrects after a
+	DirtySet   *dirty;			/* changes that the worker applies in the
+								 * current round of its main loop */
+	DirtySet   *later;			/* writes to the views by sessions other than
+								 * the worker; the worker corrects them after a
 								 * delay */
 	HeldBack   *held;			/* changes of committed transactions that other
 								 * processes do not see yet */
 	ToldPosts  *told;
 	TransactionId last_xid;
-	DirtySet   *target;			/* set that receives the changes of the
+	DirtySet   *target;			/* the set that receives the changes of the
 								 * transaction last_xid */
-	ResourceOwner owner;		/* resource owner while decoding, which is
-								 * outside of transactions */
+	ResourceOwner owner;		/* the resource owner while decoding, outside
+								 * of transactions */
 	bool		at_end;
 
 	uint64		invalidations;	/* SharedInvalidMessageCounter when
 								 * note_invalidations() last ran */
 
 	/*
-	 * End of WAL when note_invalidations() last ran. By then, this process had
-	 * received invalidation messages for some catalog changes. All of these
-	 * changes were committed before this position.
+	 * End of WAL when note_invalidations() last ran. All catalog changes whose
+	 * invalidation messages this process had received by then were committed
+	 * before this position.
 	 */
 	XLogRecPtr	invalidated;
 };
@@ -98,10 +97,9 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * Write callback of the decoding context: add the change that the output
  * plugin reports to a dirty set.
  *
- * If the change's transaction still appears as running to other processes, the
- * change is held back (held_back.c). The changes of a transaction are decoded
- * together with its commit record. A backend ends its transaction soon after
- * it has written this record, so only few transactions are held back. A
+ * If the change's transaction is still in the list of running transactions,
+ * the change is held back (held_back.c). This happens rarely: a transaction is
+ * decoded after its commit record was written, and soon leaves the list. A
  * logical message is not held back, because it does not depend on the end of a
  * transaction.
  */
@@ -133,7 +131,7 @@ write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
 
 /*
  * Remember that this process has received all invalidation messages sent so
- * far. See caches_agree().
+ * far, for caches_agree().
  */
 static void
 note_invalidations(Decoder *decoder)
@@ -144,18 +142,15 @@ note_invalidations(Decoder *decoder)
 
 /*
  * Acquire the slot, and start decoding at its confirmed position. The decoder
- * lives in the current memory context. It adds each decoded change to one of
- * three sets:
+ * lives in the current memory context. Errors: those of
+ * ReplicationSlotAcquire() and CreateDecodingContext().
  *
- * dirty: receives the changes to be applied at once
- * later: receives writes of sessions other than the worker to the views
+ * dirty: receives the changes that the worker applies at once
+ * later: receives writes to the views by sessions other than the worker
  * held: receives the changes of transactions that other processes do not see
- * yet
- *
- * For each changed post, the decoder also stores in "told" the current round
- * of the worker's main loop (told_posts.c).
- *
- * Errors: those of ReplicationSlotAcquire() and CreateDecodingContext().
+ *     yet
+ * told: receives the number of the round of the worker's main loop in which a
+ *     post has changed (told_posts.c)
  *
  * The decoding context is created inside a transaction. Otherwise the server
  * would set PROC_IN_LOGICAL_DECODING for this process, and vacuum would then
@@ -205,21 +200,22 @@ forget_catalogs(void)
 }
 
 /*
- * Return whether current snapshots and the historic snapshots of the
- * transactions that are decoded next see the same catalog rows. If so, the
- * catalog caches need not be reset.
+ * Return whether current snapshots see the same catalog rows as the historic
+ * snapshots of the transactions that are decoded next. If so, the catalog
+ * caches need not be reset.
  *
  * The snapshots see the same rows if all these transactions began after the
- * last catalog change. If another catalog change follows, its invalidation
- * message removes the old rows from the caches. But if a transaction began
- * before the last catalog change, its historic snapshot may put older rows
- * into the caches. These would stay there, because the message of that change
- * has already been processed.
+ * last catalog change. A historic snapshot of an older transaction may put old
+ * rows into the caches. No invalidation message would then remove the old
+ * rows, because this process has already read the message of that catalog
+ * change. The messages of a later catalog change do remove the rows that it
+ * replaces.
  *
  * The commit record of a catalog change is written before its invalidation
- * messages are sent. So the commit record is before the end of WAL that
- * note_invalidations() reads after the messages have arrived. In-place updates
- * of catalogs have no commit record, but all snapshots see them.
+ * messages are sent. So the record is before the end of WAL that
+ * note_invalidations() reads after the process has received the messages.
+ * In-place updates of catalogs have no commit record, but all snapshots see
+ * them.
  */
 static bool
 caches_agree(Decoder *decoder)
@@ -236,9 +232,9 @@ caches_agree(Decoder *decoder)
 
 /*
  * Decode WAL up to the flushed position "upto", or until the set
- * decoder->dirty is full. Returns the position reached. This and earlier calls
- * have added the changes of all commits before that position to the decoder's
- * dirty sets. Errors: XX001 if WAL cannot be read.
+ * decoder->dirty is full. Returns the position reached. The decoder's dirty
+ * sets then have the changes of all commits before that position. Errors:
+ * XX001 if WAL cannot be read.
  */
 XLogRecPtr
 decoder_read(Decoder *decoder, XLogRecPtr upto)
@@ -264,9 +260,9 @@ decoder_read(Decoder *decoder, XLogRecPtr upto)
 		forget_catalogs();
 
 	/*
-	 * Let write_change() choose the set for the next change anew, even if the
-	 * change belongs to the last transaction. The worker may have freed the
-	 * last set.
+	 * Let write_change() choose a set for the next change, even if the change
+	 * belongs to the last transaction. The worker may have freed the set of
+	 * that transaction.
 	 */
 	decoder->last_xid = InvalidTransactionId;
 	decoder->at_end = false;
@@ -308,14 +304,13 @@ decoder_at_end(const Decoder *decoder)
 
 /*
  * Return how many bytes of WAL the server could remove if the slot were
- * confirmed up to lsn. The worker confirms the slot if that is worthwhile.
+ * confirmed up to lsn.
  *
  * While decoding certain records, such as checkpoints, the server finds a
  * later restart point for the slot, candidate_restart_lsn. The slot gets this
- * restart point when it is confirmed up to candidate_restart_valid. Until
- * then, the server keeps no other candidate (see
- * LogicalIncreaseRestartDecodingForSlot()). The fields of the slot are read
- * without the slot's spinlock, because only this process writes them.
+ * restart point when it is confirmed up to candidate_restart_valid (see
+ * LogicalIncreaseRestartDecodingForSlot()). The slot is read without its
+ * spinlock, because only this process writes these fields.
  */
 uint64
 decoder_could_release(XLogRecPtr lsn)
@@ -342,8 +337,8 @@ decoder_confirm(XLogRecPtr lsn)
 	LogicalConfirmReceivedLocation(lsn);
 
 	/*
-	 * A change of the confirmed position alone does not mark the slot as
-	 * dirty, and the next checkpoint would not save it.
+	 * LogicalConfirmReceivedLocation() does not always mark the slot as dirty.
+	 * A checkpoint saves only slots that are marked as dirty.
 	 */
 	ReplicationSlotMarkDirty();
 }

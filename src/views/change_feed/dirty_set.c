@@ -1,15 +1,16 @@
 /*
  * dirty_set.c
  *		A dirty set: the keys of posts and users that may be out of date in the
- *		views (the copies of posts in users, and the feed). The decoder fills a
- *		dirty set, and the worker updates the views from it.
+ *		views. The decoder fills a dirty set, and the worker updates the views
+ *		from it.
  *
- * All changes of a post share one key. A set that gets more than MAX_KEYS
- * posts, as it can after one very large transaction, drops their keys and sets
- * "anything". The worker then rebuilds the views. The keys of posts that were
- * deleted or moved to another node are also in the hash table "gone". This
- * table is kept if the other keys are dropped, because a rebuild does not tell
- * other nodes of a cluster about these posts.
+ * All changes of a post share one key. A very large transaction can change
+ * more than MAX_KEYS posts. The set then drops the keys of the posts, and sets
+ * "anything", and the worker rebuilds the views.
+ *
+ * The keys of posts that were deleted or moved to another node are also in the
+ * hash table "gone". This table is kept if the other keys are dropped, because
+ * a rebuild does not tell other nodes of a cluster about these posts.
  *
  * Runs in the worker.
  */
@@ -38,8 +39,8 @@ struct DirtySet
 	HTAB	   *users;			/* hash table of the ids (pg_uuid_t) of users
 								 * whose names have changed, or NULL */
 	int64		changes;
-	int64		count_changes;	/* number of changes of deltas added since the
-								 * set was last emptied */
+	int64		count_changes;	/* number of changes of deltas since the set
+								 * was last emptied */
 	bool		jobs;			/* whether jobs were queued */
 	bool		feed_view;		/* whether a session other than the worker
 								 * wrote to the container feed */
@@ -53,7 +54,7 @@ struct DirtySet
 
 	/*
 	 * Whether posts with unknown keys may have been deleted or moved to
-	 * another node. The table "gone" is empty then.
+	 * another node. If so, the table "gone" is empty.
 	 */
 	bool		any_gone;
 	bool		all_users;		/* whether the name of any user may have
@@ -62,7 +63,6 @@ struct DirtySet
 								 * up to date */
 };
 
-/* Create an empty set. The set lives in the memory context "parent". */
 DirtySet *
 dirty_create(MemoryContext parent)
 {
@@ -150,10 +150,6 @@ add_all_users(DirtySet *dirty)
 	drop_keys(&dirty->users);
 }
 
-/*
- * Add a decoded change to a set: the key of the changed post or user, or a
- * flag.
- */
 void
 dirty_add(DirtySet *dirty, const Change *change)
 {
@@ -206,7 +202,7 @@ dirty_add(DirtySet *dirty, const Change *change)
  * Add the posts in a hash table of another set to the set "dirty".
  *
  * posts: the hash table, of PostKeys; may be NULL
- * gone: whether these posts were deleted or moved to another node
+ * gone: whether the posts were deleted or moved to another node
  */
 static void
 merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
@@ -228,10 +224,6 @@ merge_posts(DirtySet *dirty, HTAB *posts, bool gone)
 	}
 }
 
-/*
- * Add everything in the set "other" to the set "dirty". "other" is not
- * changed.
- */
 void
 dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
@@ -341,8 +333,7 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 
 /*
  * Move up to "limit" CountedPosts from the set "counts" to the set "dirty". If
- * no CountedPosts are left in "counts" then, move the other contents of
- * "counts", too.
+ * this moves the last CountedPost, also moves everything else in "counts".
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
@@ -368,10 +359,9 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * A set counts the changes of all its posts together, so the number of
-	 * changes of the moved posts is not known. Count one change for each of
-	 * them. The other changes are counted when dirty_merge() moves the last
-	 * posts of "counts".
+	 * The number of changes of each moved post is not known, because a set has
+	 * only the total for all posts. So count one change for each moved post.
+	 * When the last posts are moved, dirty_merge() adds the rest of the total.
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;
@@ -413,8 +403,8 @@ dirty_writes(const DirtySet *dirty)
 }
 
 /*
- * Return whether the worker has to look for queued jobs. It has to if the set
- * notes that jobs were queued, or if applying the set will queue rename jobs.
+ * Return whether the worker has to look for queued jobs: jobs were queued, or
+ * applying the set will queue rename jobs.
  */
 bool
 dirty_jobs(const DirtySet *dirty)
@@ -445,8 +435,8 @@ dirty_await(DirtySet *dirty)
 }
 
 /*
- * Note that no process waits for the views any more. The worker has applied
- * all changes for which a process has waited, or is about to apply them.
+ * Called when the worker has applied, or is about to apply, all changes for
+ * which a process has waited.
  */
 void
 dirty_answered(DirtySet *dirty)
@@ -455,8 +445,8 @@ dirty_answered(DirtySet *dirty)
 }
 
 /*
- * Return whether any copy and any row of the feed may be out of date. The
- * worker then rebuilds the views.
+ * Return whether any copy and any row of the feed may be out of date. If so,
+ * the worker rebuilds the views.
  */
 bool
 dirty_anything(const DirtySet *dirty)
@@ -475,8 +465,8 @@ dirty_any_gone(const DirtySet *dirty)
 }
 
 /*
- * Return whether the name of any user may have changed. dirty_users() returns
- * no users then.
+ * Return whether the name of any user may have changed. If so, dirty_users()
+ * returns no users.
  */
 bool
 dirty_all_users(const DirtySet *dirty)
@@ -534,7 +524,6 @@ dirty_counted_posts(const DirtySet *dirty)
 	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
 }
 
-/* Return the posts whose deltas have changed, an array of *n elements. */
 CountedPost *
 dirty_counted(const DirtySet *dirty, int *n)
 {
@@ -551,10 +540,7 @@ dirty_users(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->users, sizeof(pg_uuid_t), n);
 }
 
-/*
- * Empty a set, after the worker has applied it. The flag "waited" stays as it
- * is.
- */
+/* Empty a set after the worker has applied it. Does not change "waited". */
 void
 dirty_clear(DirtySet *dirty)
 {

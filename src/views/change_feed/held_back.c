@@ -4,19 +4,21 @@
  *		decoded but which other processes do not see yet.
  *
  * A backend flushes its commit record before it removes its transaction from
- * the running ones (RecordTransactionCommit() and ProcArrayEndTransaction() in
- * CommitTransaction()). With synchronous replication, the time between may be
- * long. If the worker decodes the commit in that time, the worker's snapshot
- * does not see the transaction. A refresh of a copy would then write the old
- * state of the post. So the worker holds back the keys of such a transaction
- * until the transaction has ended, and applies other changes meanwhile. The
- * slot is not confirmed past the transaction, so that the next worker decodes
- * the transaction again after a crash.
+ * the list of running transactions (see CommitTransaction()). With synchronous
+ * replication, the removal may be much later than the flush. If the worker
+ * decodes the commit before the removal, the worker's snapshot does not see
+ * the transaction. A refresh of a copy would then write the old state of the
+ * post.
+ *
+ * So the worker holds back the keys of such a transaction until the
+ * transaction is removed from the list, and applies other changes meanwhile.
+ * The slot is not confirmed past the transaction. After a crash, the next
+ * worker decodes the transaction again.
  *
  * A process may see such a transaction end and then call wait_for_views(). The
- * worker answers the call in a round of its main loop that begins after the
- * call. In that round, the worker finds that the transaction has ended. It
- * applies the changes of the transaction, and then answers the call.
+ * worker answers in a round of its main loop that begins after the call. In
+ * that round, the worker first finds that the transaction has ended, and
+ * applies the transaction's changes.
  *
  * Runs in the worker.
  */
@@ -31,8 +33,8 @@
 typedef struct HeldTransaction
 {
 	TransactionId xid;
-	XLogRecPtr	lsn;			/* WAL position at or before the commit record
-								 * of the transaction */
+	XLogRecPtr	lsn;			/* a WAL position not after the transaction's
+								 * commit record */
 	DirtySet   *dirty;
 } HeldTransaction;
 
@@ -43,10 +45,6 @@ struct HeldBack
 								 * commits */
 };
 
-/*
- * Create an empty list of held-back transactions. The list lives in the memory
- * context "parent".
- */
 HeldBack *
 held_back_create(MemoryContext parent)
 {
@@ -61,7 +59,7 @@ held_back_create(MemoryContext parent)
  * Hold back the changes of a transaction that other processes do not see yet.
  * Returns the dirty set to which the caller adds these changes.
  *
- * lsn: a WAL position at or before the commit record of the transaction.
+ * lsn: a WAL position not after the commit record of the transaction
  */
 DirtySet *
 held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)

@@ -1,25 +1,24 @@
 /*
  * output_plugin.c
  *		The output plugin. For each decoded change, the plugin reports the post
- *		or user that may now be out of date in the views (the copies of posts
- *		in users, and the feed).
+ *		or user that may now be out of date in the views.
  *
- * The plugin reports new jobs, and changes of posts and deltas, which the
- * copies show. It also reports writes of sessions other than the worker to
- * copies, the feed and usernames, because the owner may write to the tables
- * directly.
+ * The plugin reports new jobs, and changes of posts and deltas. It also
+ * reports writes of sessions other than the worker to copies, the feed and
+ * usernames, because the owner may write to the tables directly.
  *
- * The plugin does not report comments and likes, because their transaction
- * also writes a delta. It does not report a new username if the same
- * transaction has queued a rename job for the user. It skips transactions in
- * which the worker itself has written to the views or has added deltas to
- * counters. It recognizes them by their replication origin
- * (storage/bookkeeping/own_writes.c).
+ * The plugin does not report
+ *
+ * - comments and likes, because their transaction also writes a delta;
+ * - a new username if the same transaction has queued a rename job for the
+ *   user;
+ * - transactions in which the worker itself has written to the views or has
+ *   added deltas to counters. The plugin recognizes these transactions by
+ *   their replication origin (storage/bookkeeping/own_writes.c).
  *
  * The plugin reads only catalogs, with the historic snapshot of the decoded
- * transaction.
- *
- * Runs in the worker, or in a backend that decodes the slot by SQL.
+ * transaction. Runs in the worker, or in a backend that decodes the slot by
+ * SQL.
  */
 #include "postgres.h"
 
@@ -38,10 +37,10 @@
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
 /*
- * State of the output plugin: whether the transaction being decoded has queued
- * a rename job ("renaming"), and for which user ("renamed"). Only the last
- * such job is kept, because edit_user() queues the job just before it writes
- * the user.
+ * The last rename job of the transaction that is being decoded. "renaming"
+ * says whether there is such a job, and "renamed" is its user. One job is
+ * enough, because edit_user() writes the user just after it has queued the
+ * job.
  */
 typedef struct PluginState
 {
@@ -70,10 +69,11 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 
 /*
  * Report that any copy and any row of the feed may be out of date. Called if
- * WAL does not tell which item was changed.
+ * WAL does not tell which item was changed. If the changed table is not a
+ * table of deltas, also reports that any post may have been deleted or moved
+ * to another node.
  *
- * role: the role of the changed table. Unless it is ROLE_DELTAS, the function
- * also reports that any post may have been deleted or moved to another node.
+ * role: the role of the changed table
  */
 static void
 send_anything(LogicalDecodingContext *ctx, RelationRole role)
@@ -88,9 +88,9 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 }
 
 /*
- * Return the id of a tuple of posts or copies. An old tuple has only the
- * columns of the replica identity. On a cluster, the replica identity of posts
- * has post_id instead of id; in a post, the two are equal.
+ * Return the post's id from a tuple of posts or copies. An old tuple has only
+ * the columns of the replica identity. On a cluster, the replica identity of
+ * posts has post_id, which is equal to id in a post.
  */
 static Datum
 id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
@@ -105,8 +105,9 @@ id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
 /*
  * Report that a post or copy was written.
  *
- * whole: true if the tuple is the new version, with all columns; false if it
- * is the old version, which may have only the columns of the replica identity
+ * whole: true if the tuple is the new version, which has all columns; false if
+ *     the tuple is the old version, which may have only the columns of the
+ *     replica identity
  */
 static void
 send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
@@ -124,8 +125,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	{
 		/*
 		 * An old tuple lacks its id, author or date only if the owner has
-		 * changed the replica identity of the table. If one of these is null
-		 * in a new tuple, the item is not valid, and queries do not show it.
+		 * changed the replica identity of the table. A new tuple in which one
+		 * of these is null is not a valid item, and no query shows it.
 		 */
 		if (!whole)
 			send_anything(ctx, role->role);
@@ -136,8 +137,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	change.later = role->role == ROLE_COPIES;
 
 	/*
-	 * The post of a changed copy may be on another node. It is then reported
-	 * like a post that was moved to that node.
+	 * The post of a changed copy may be on another node. Report the post like
+	 * one that was moved to that node.
 	 */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
@@ -148,8 +149,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 
 /*
  * Report that the deltas of a post have changed, because the post was deleted
- * or got another id. The worker then looks for deltas that are left with the
- * old id.
+ * or got another id. The worker then looks for deltas that still have the old
+ * id.
  */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -196,7 +197,7 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 		bool		isnull = true;
 		Datum		count = (Datum) 0;
 
-		/* The owner may have dropped the column or changed its data type. */
+		/* the owner may have dropped the column or changed its data type */
 		if (AttributeNumberIsValid(counts[i]))
 			count = heap_getattr(delta, counts[i], desc, &isnull);
 		if (isnull || DatumGetInt64(count) != 0)
@@ -206,11 +207,11 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 }
 
 /*
- * Report an insert, update or delete of a delta. The insert of a post's
- * counter is not reported if all of its counts are 0.
+ * Report an insert, update or delete of a delta. Does not report the insert of
+ * a counter that adds 0 to every count.
  *
- * delta: the new tuple; for a delete the old tuple; NULL if WAL lacks the old
- * tuple.
+ * delta: the new tuple; for a delete, the old tuple; NULL if WAL lacks the old
+ *     tuple
  */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
@@ -263,9 +264,6 @@ is_rename(Datum kind)
 	return result;
 }
 
-/*
- * Report a new job. If the job is a rename, remember its user in PluginState.
- */
 static void
 job_queued(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 		   HeapTuple job)
@@ -384,8 +382,8 @@ plugin_commit(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 
 /*
  * Report a change of a table from which the owner has dropped a column that
- * the plugin needs. A new username in such a table of users is not reported;
- * verify() finds it.
+ * the plugin needs. If the table holds users, reports nothing: verify() finds
+ * usernames that are out of date.
  */
 static void
 incomplete_changed(LogicalDecodingContext *ctx, const RoleEntry *role)
@@ -460,10 +458,10 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Report the logical messages of wait_for_views() and touch_copies(). Those of
- * touch_copies() carry the key of a post. Any user can write such messages
- * with pg_logical_emit_message(). So the worker never trusts a key in a
- * message. It only compares the post that has this key with the post's copy.
+ * Report the logical messages of wait_for_views() and touch_copies(). A
+ * message of touch_copies() has the key of a post. Any user can write such
+ * messages with pg_logical_emit_message(). So the worker never trusts a key in
+ * a message. It only compares the post that has this key with the post's copy.
  */
 static void
 plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
@@ -495,9 +493,8 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 }
 
 /*
- * Skip the changes of transactions with the worker's replication origin
- * (own_writes.c). Their commits are still decoded, as transactions without
- * changes.
+ * Skip the changes of transactions that have the worker's replication origin
+ * (own_writes.c). The server still decodes the commits of these transactions.
  */
 static bool
 plugin_filter_origin(LogicalDecodingContext *ctx, CompatOrigin origin)

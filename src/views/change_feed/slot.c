@@ -2,9 +2,9 @@
  * slot.c
  *		Creates, checks and drops the worker's replication slot.
  *
- * The worker creates the slot, because a backend could not. A slot cannot be
- * created in a transaction that has written. And the creation waits for the
- * end of all running transactions, which would include the backend's own.
+ * The worker creates the slot, because a backend cannot do so in its own
+ * transaction. A slot cannot be created in a transaction that has written.
+ * Also, the creation waits for the end of all running transactions.
  *
  * Runs in the worker. slot_drop() also runs in a backend, for stop_worker().
  * slot_of_blogstore() runs in the launcher.
@@ -49,8 +49,8 @@ slot_allow_plugin(void)
 }
 
 /*
- * Copy the persistent data of a slot to *data, or zeros if the slot does not
- * exist.
+ * Copy the persistent data of a slot to *data. If there is no such slot, *data
+ * is filled with zeros.
  */
 static void
 slot_read(const char *name, ReplicationSlotPersistentData *data)
@@ -107,8 +107,7 @@ slot_keeps(const char *name)
 
 /*
  * Return why the server has invalidated a slot, as a sentence for the log.
- *
- * *hint: receives what to do about it.
+ * Sets *hint to advice for the administrator.
  */
 static const char *
 invalidation_reason(CompatInvalidation invalidation, const char **hint)
@@ -133,18 +132,17 @@ invalidation_reason(CompatInvalidation invalidation, const char **hint)
 }
 
 /*
- * Check that decoding can go on from a slot without losing a change that the
- * views lack. If it can, returns NULL. If it cannot, returns the reason, as a
- * sentence for the log.
+ * Return why decoding cannot continue from a slot without losing changes, as a
+ * sentence for the log. Returns NULL if decoding can continue.
  *
  * position: the row of the table change_feed, which says how far the views are
- * up to date
- * *hint: receives advice that goes with the reason, or NULL
+ *     up to date
+ * *hint: set to advice for the administrator, or to NULL
  *
  * After a promotion, a slot is usable only if the server has synchronized it
- * from the primary (a failover slot). Otherwise vacuum may have removed
- * catalog rows that the slot needs, or the slot's WAL belongs to an old
- * timeline.
+ * from the primary (a failover slot). For any other slot, vacuum may have
+ * removed catalog rows that the slot needs, or the slot's WAL belongs to an
+ * old timeline.
  */
 const char *
 slot_obstacle(const char *name, const AppliedPosition *position,
@@ -234,8 +232,8 @@ slot_drop(const char *name)
 
 /*
  * Page read callback for the creation of the slot. Waits until the page has
- * been flushed. Unlike the server's read_local_xlog_page(), it notices the
- * death of the postmaster while it waits.
+ * been flushed. Exits if the postmaster dies meanwhile, unlike the server's
+ * read_local_xlog_page().
  */
 static int
 wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
@@ -255,9 +253,8 @@ wait_and_read_page(XLogReaderState *reader, XLogRecPtr page, int length,
  * Create the slot. An existing slot of blogstore with this name is dropped
  * first. Called outside of a transaction.
  *
- * Like pg_create_logical_replication_slot(), waits for a consistent point,
- * that is, for the end of all running transactions, and then makes the slot
- * persistent.
+ * Waits for the end of all running transactions, and then makes the slot
+ * persistent, like pg_create_logical_replication_slot().
  *
  * Errors: 42710 if a slot of another plugin has this name; 55006 if another
  * process uses the slot; those of CreateInitDecodingContext().
