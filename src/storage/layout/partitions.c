@@ -99,7 +99,7 @@ load_spread(Partitions *partitions, Container container, Relation root)
 /*
  * Read the partitions of a container into *partitions, and allocate arrays for
  * their leaves, which load_partition() fills in. The caller has opened the
- * container's table "root", and checked it with layout_root_problem().
+ * container's table "root", and checked the table with layout_root_problem().
  * Allocates in the current memory context.
  */
 void
@@ -377,9 +377,9 @@ partitions_hold(const Partitions *partitions, int number)
 }
 
 /*
- * Return the table of a partition, which is itself partitioned by item type.
- * The feed's only partition is the table feed itself. Returns InvalidOid if
- * the partition does not exist, or is on another node of a cluster.
+ * Return the table of a partition. This table is itself partitioned by item
+ * type. The feed's only partition is the table feed itself. Returns InvalidOid
+ * if the partition does not exist, or is on another node of a cluster.
  */
 Oid
 partitions_table(const Partitions *partitions, int number)

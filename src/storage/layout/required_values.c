@@ -2,10 +2,9 @@
  * required_values.c
  *		Checks that the required fields of items are not NULL.
  *
- * blogstore creates the columns of these fields as NOT NULL. That is no
- * guarantee: the owner may drop the constraint, and an older snapshot may show
- * rows from before the constraint was added. So each item is checked when it
- * is read.
+ * blogstore creates the columns of these fields as NOT NULL. But the owner may
+ * drop this constraint, and an older snapshot may show rows from before the
+ * constraint was added. So each item is checked when it is read.
  *
  * Runs in any process.
  */

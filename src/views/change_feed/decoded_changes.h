@@ -54,9 +54,8 @@ typedef struct Change
 	 * than the post's counter and its stripes.
 	 */
 	bool		more;
-	bool		beside;			/* for CHANGE_COUNTS: whether the delta is not
-								 * the post's counter, but another delta of the
-								 * post */
+	bool		beside;			/* for CHANGE_COUNTS: whether a delta other
+								 * than the post's counter has changed */
 
 	/*
 	 * For CHANGE_POST: whether the post may have been deleted or moved to

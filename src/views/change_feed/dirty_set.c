@@ -403,8 +403,8 @@ dirty_writes(const DirtySet *dirty)
 }
 
 /*
- * Return whether the worker has to look for queued jobs: jobs were queued, or
- * applying the set will queue rename jobs.
+ * Return whether the worker has to look for queued jobs. This is so if jobs
+ * were queued, or if applying the set will queue rename jobs.
  */
 bool
 dirty_jobs(const DirtySet *dirty)
