@@ -43,7 +43,6 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
-/* The most findings that are sent to a node in one call. */
 #define FINDINGS_A_CALL 500
 
 typedef struct Parcel

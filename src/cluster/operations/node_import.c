@@ -62,7 +62,6 @@ get_ids(FunctionCallInfo fcinfo, int arg, int *n)
 	return (const pg_uuid_t *) ARR_DATA_PTR(array);
 }
 
-/* Throw an error unless two lists have the same length. Errors: 22023. */
 static void
 need_same_length(int a, int b)
 {

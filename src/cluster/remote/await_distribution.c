@@ -1,15 +1,15 @@
 /*
  * await_distribution.c
- *		What a request checks before it decides where to run: that no
- *		distribution of the containers interferes, and that the transaction's
- *		snapshot is not too old.
+ *		What a request checks first on a server that has Citus. No distribution
+ *		of the containers may interfere, and the transaction's snapshot must
+ *		not be too old.
  *
  * distribute_containers() (cluster/distribute/) replaces the tables of a
  * single server by those of a cluster while requests run. A request that has
- * begun with the old tables must not meet the new ones. So on a server that
- * has Citus, and whose containers are not distributed, a request first locks
- * the table of posts, as writers do anyway. The tables then stay as they are
- * until the transaction ends. Servers without Citus take no such lock.
+ * begun with the old tables must not use the new ones. So while the containers
+ * are not distributed, a request first locks the table of posts. The tables
+ * then stay as they are until the transaction ends. Servers without Citus take
+ * no such lock.
  *
  * A snapshot that was taken before the distribution does not see the rows of
  * the new tables. A snapshot that was taken before a shard was moved to this
@@ -34,14 +34,13 @@
 
 /*
  * Prevent the containers from being distributed until the transaction ends. If
- * a distribution is in progress, wait until it ends. On a server without Citus
- * this does nothing.
+ * a distribution is in progress, wait until it ends. Does nothing on a server
+ * without Citus.
  *
  * write: whether the transaction will write items
  *
- * Locks: on a server with Citus whose containers are not distributed, the
- * table of posts in RowExclusiveLock mode to write, in AccessShareLock mode to
- * read.
+ * Locks: if the containers are not distributed, the table of posts, in
+ * RowExclusiveLock mode if "write" is true, otherwise in AccessShareLock mode.
  */
 void
 remote_settle(bool write)
@@ -69,7 +68,8 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
 	/*
-	 * A very old transaction is visible. Its 32-bit xid may be in use again.
+	 * The xid of a very old transaction may be in use again. So for such a
+	 * transaction, ignore the test above: its rows are visible.
 	 */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }
@@ -80,7 +80,7 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
  *
  * by: the full xid of that transaction, which has distributed the tables or
  *	moved a shard to this node
- * what: the beginning of the error message
+ * what: what that transaction has done, for the error message
  *
  * Errors: 40001 if the isolation level does not allow the new snapshot.
  */
@@ -106,7 +106,8 @@ needs_snapshot_for(const Shard *shard)
 
 /*
  * Give a query a new snapshot if its snapshot was taken before the containers
- * were distributed. Errors: 40001 if the isolation level does not allow that.
+ * were distributed. Errors: 40001 if the isolation level allows no new
+ * snapshot.
  */
 void
 remote_renew_snapshot(RequestScan *scan)
@@ -119,7 +120,7 @@ remote_renew_snapshot(RequestScan *scan)
 /*
  * Give a query a new snapshot if its snapshot was taken before a shard was
  * moved to this node. The caller has locked the shard (container_hold()).
- * Errors: 40001 if the isolation level does not allow that.
+ * Errors: 40001 if the isolation level allows no new snapshot.
  */
 void
 remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)

@@ -18,8 +18,9 @@
 #include "access/htup_details.h"
 
 /*
- * Call a function on a node group. The result rows are allocated in the
- * current memory context. There are none if the group has no shards.
+ * Call a function on the node whose groupid (in pg_dist_node) is "group". The
+ * result rows are allocated in the current memory context. If the node has no
+ * shards, there are no result rows.
  *
  * serve: the SQL function that runs the call on the other node, such as
  *	serve_post()
@@ -37,8 +38,10 @@ ask_group(int group, const char *serve, const GroupCall *call, RemoteRows *rows)
 }
 
 /*
- * Call a function on a node group. Returns the items that the function
- * returns, which are of the given type.
+ * Call a function on a node. Returns the items that the function returns,
+ * which are of the given type.
+ *
+ * group: the node's groupid in pg_dist_node
  */
 RemoteItems *
 remote_group_items(int group, ItemType type, const GroupCall *call)
@@ -51,8 +54,10 @@ remote_group_items(int group, ItemType type, const GroupCall *call)
 }
 
 /*
- * Call a function on a node group. Returns the function's boolean result;
- * false if the group has no shards.
+ * Call a function on a node. Returns the function's boolean result; false if
+ * the node has no shards.
+ *
+ * group: the node's groupid in pg_dist_node
  */
 bool
 remote_group_flag(int group, const GroupCall *call)

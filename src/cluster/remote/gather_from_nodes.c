@@ -3,9 +3,9 @@
  *		Queries whose items are on all nodes: the calling node asks each node
  *		for its items, and merges them.
  *
- * Citus routes a call to the node that has the shard of a key. So a call to a
- * given node passes a random key that belongs to a shard of that node. No
- * snapshot covers all nodes. Each node uses a snapshot of its own.
+ * Citus sends a call to the node that has the shard of a given key. So to call
+ * a given node, the calling node passes a random key that belongs to one of
+ * that node's shards. Each node uses a snapshot of its own.
  *
  * A page of a list begins after its cursor, which is the date and id of the
  * last row of the previous page.
@@ -30,11 +30,10 @@ typedef enum GatherOrder
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
 	ORDER_BY_POST,
-	/* in the order of the ids that are the query's argument */
+	/* in the order of the ids that were passed to the query */
 	ORDER_AS_ASKED
 } GatherOrder;
 
-/* A row that a node has returned, with its sort keys. */
 typedef struct Gathered
 {
 	HeapTuple	row;
@@ -69,15 +68,15 @@ typedef struct Gathering
 	int			asked;
 
 	/*
-	 * True if some node has returned as many rows as it was asked for. Such a
-	 * node may have more rows.
+	 * True if some node may have more rows, because it has returned as many
+	 * rows as it was asked for.
 	 */
 	bool		full;
 
 	/*
-	 * True if some node has returned as many rows as it was asked for, and its
-	 * last row ties with the cursor (is_tie()). The node's next rows may then
-	 * belong to the page, too (see first_of_page()).
+	 * True if a node may have more rows, and its last row may have the date of
+	 * the cursor (is_tie()). That node's next rows may then belong to the
+	 * page.
 	 */
 	bool		full_of_ties;
 
@@ -85,8 +84,7 @@ typedef struct Gathering
 	int			date_column;
 
 	/*
-	 * The elements of the argument at ids_at, a list of ids. no_id[i] is true
-	 * if ids[i] is NULL.
+	 * The elements of the argument "ids". no_id[i] is true if ids[i] is NULL.
 	 */
 	Datum	   *ids;
 	bool	   *no_id;
@@ -99,9 +97,9 @@ typedef struct Gathering
 } Gathering;
 
 /*
- * Return the position of a field in the composite type for items of a type,
- * for example of PROP_POST_ID in blogstore.comment_item. Positions begin with
- * 1. Returns 0 if such items do not have the field.
+ * Return the number of a field's column in the composite type of items, for
+ * example of PROP_POST_ID in blogstore.comment_item. The first column is 1.
+ * Returns 0 if items of the given type do not have the field.
  */
 static int
 column_of(ItemType type, Property prop)
@@ -115,10 +113,6 @@ column_of(ItemType type, Property prop)
 	return 0;
 }
 
-/*
- * Return the value of a boolean argument of the query; false if the argument
- * is NULL or missing.
- */
 static bool
 flag(const Gathering *gather, int arg)
 {
@@ -179,8 +173,10 @@ set_order(Gathering *gather, const char *name)
 }
 
 /*
- * Set *key to a random key whose shard is on a node group. Returns false if
- * the group has no shard.
+ * Set *key to a random key that belongs to a shard of a node. Returns false if
+ * the node has no shard.
+ *
+ * group: the node's groupid in pg_dist_node
  */
 bool
 remote_key_of_group(int group, pg_uuid_t *key)
@@ -188,8 +184,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 	Shard		shard;
 
 	/*
-	 * Each shard has more than a thousandth of all keys. So if the group has a
-	 * shard, one of 100000 random keys belongs to it.
+	 * Each shard has more than a thousandth of all keys. So 100000 random keys
+	 * are enough to find one that belongs to a shard of the node.
 	 */
 	for (int tries = 0; tries < 100000; tries++)
 	{
@@ -201,8 +197,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Reduce the query's list of ids (the argument at ids_at) to the ids of posts
- * that are on a node group. Returns false if no id is left.
+ * Set the query's list of ids to those requested ids whose posts are on one
+ * node. Returns false if there are none.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -226,8 +222,8 @@ set_ids_of_group(Gathering *gather, int group)
 }
 
 /*
- * Return the query's cursor: two arguments, the date and the id of a row.
- * Returns NULL if the query has no cursor.
+ * Return the date and the id of the query's cursor; NULL if the query has no
+ * cursor.
  */
 static const NullableDatum *
 cursor_of(const Gathering *gather)
@@ -241,10 +237,10 @@ cursor_of(const Gathering *gather)
 }
 
 /*
- * Return whether a row with the given date may be the one that the cursor
- * names. Some clients round a cursor's date down to milliseconds. So any date
- * in the cursor's millisecond is a tie. But if the cursor's date has
- * microseconds, it was not rounded, and the result is false.
+ * Return whether a row may have the date of the cursor. Some clients round the
+ * cursor's date down to milliseconds. So if the cursor's date has no
+ * microseconds, every date in that millisecond counts. Returns false if the
+ * cursor's date has microseconds, because it was not rounded.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
@@ -255,7 +251,6 @@ is_tie(const Gathering *gather, TimestampTz date)
 	return cursor != NULL && begin % 1000 == 0 && date >= begin && date - begin < 1000;
 }
 
-/* Add the rows that a node has returned to gather->found. */
 static void
 keep(Gathering *gather, const RemoteRows *rows)
 {
@@ -287,7 +282,10 @@ keep(Gathering *gather, const RemoteRows *rows)
 	}
 }
 
-/* Return the list of the node groups that have shards. */
+/*
+ * Return a list of the groupids (in pg_dist_node) of the nodes that have
+ * shards.
+ */
 List *
 remote_groups(void)
 {
@@ -300,9 +298,9 @@ remote_groups(void)
 }
 
 /*
- * Ask each node that has shards for its rows. Returns false, so that the
- * caller tries again, if a node has refused because one of its shards is being
- * moved.
+ * Ask all nodes that have shards for their rows. Returns false if a node has
+ * refused because one of its shards is being moved. The caller then tries
+ * again.
  */
 static bool
 ask_all(Gathering *gather)
@@ -373,12 +371,11 @@ take_as_asked(const Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Return the index in gather->found of the page's first row.
+ * Return the index in gather->found of the page's first row, the row after the
+ * cursor's row.
  *
- * Only one node has the row that the cursor names. The client may have rounded
- * the cursor's date down to a millisecond. In this case each node returns its
- * rows from the beginning of that millisecond on (requests/page_start.c). The
- * page begins after the row that the cursor names.
+ * If the cursor's date has no microseconds, gather->found begins with all rows
+ * of that millisecond, because the client may have rounded the date down.
  */
 static int
 first_of_page(const Gathering *gather)
@@ -468,8 +465,8 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 	held = container_hold_all(CONTAINER_POSTS);
 	remote_require_snapshot(NULL);
 	/*
-	 * a memory context for the rows of one attempt, reset before the next
-	 * attempt
+	 * Memory context of the rows of one attempt. It is reset before the next
+	 * attempt.
 	 */
 	look = AllocSetContextCreate(CurrentMemoryContext, "blogstore parts of a list",
 								 ALLOCSET_DEFAULT_SIZES);
@@ -493,8 +490,11 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 }
 
 /*
- * Run a part of a request on a node group. The result rows are allocated in
- * the current memory context. Returns false if the group has no shards.
+ * Run a part of a request on a node. The result rows are allocated in the
+ * current memory context. Returns false if the node has no shards.
+ *
+ * group: the node's groupid in pg_dist_node
+ *
  * Errors: 55000, and those of the request.
  */
 bool
@@ -518,10 +518,11 @@ remote_ask_group(int group, RemoteCall *call, RemoteRows *rows)
  *
  * writes: whether the function writes items. If so, all shards are locked in
  *	share mode until the transaction ends.
- * all: set to true if the function has returned true on each node
+ * all: set to whether the function has returned true on every node
  *
- * If the function waits for a worker, "writes" must be false. Otherwise a move
- * could wait for the caller's lock on a shard, and the worker for the move.
+ * "writes" must be false if the function waits for a worker. Otherwise a
+ * deadlock could arise: the worker may wait for a move of a shard, and the
+ * move for the caller's lock on that shard.
  */
 void
 remote_call_all(const char *name, const Oid *types, FunctionCallInfo fcinfo,

@@ -47,7 +47,7 @@ extern void remote_call_all(const char *name, const Oid *types,
 extern List *remote_groups(void);
 extern bool remote_key_of_group(int group, pg_uuid_t *key);
 
-/* call_on_node.c: a function to be called on a node group */
+/* a call of a function on a given node (call_on_node.c) */
 typedef struct GroupCall
 {
 	const char *name;

@@ -42,8 +42,8 @@ typedef struct RemoteCall
 	pg_uuid_t	key;
 
 	/*
-	 * True if every node runs a part of the request; false if one node runs
-	 * it.
+	 * True if every node runs a part of the request; false if only one node
+	 * runs the request.
 	 */
 	bool		part;
 

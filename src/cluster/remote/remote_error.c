@@ -44,8 +44,7 @@ field(ErrorData *error, int number)
 /*
  * Return whether an error's field, such as the table's name, can be sent to
  * the other node. It must be set, be shorter than NAMEDATALEN, and contain no
- * control characters. Most names of objects are like this, but a RAISE
- * statement can set a field to any text.
+ * control characters. A RAISE statement can set a field to any text.
  */
 static bool
 can_be_sent(const char *name)
@@ -59,9 +58,10 @@ can_be_sent(const char *name)
 }
 
 /*
- * Raise the current error again, with one more line in its hint, which
- * contains the error's fields. Called in PG_CATCH() on the serving node. The
- * caller has switched to a memory context other than ErrorContext.
+ * Raise the current error again. Append to its hint a line with the error's
+ * fields (schema, table, column, constraint). Called in PG_CATCH() on the
+ * serving node. The caller has switched to a memory context other than
+ * ErrorContext.
  */
 void
 remote_error_send(void)

@@ -7,9 +7,9 @@
  *		of a user, by id or name	this node, which has all users
  *		of a post					the node that has the post
  *		a user's posts				the node that has the copies; all nodes
- *									if these are not ready
+ *									if the copies are not ready
  *		the feed					this node or all nodes (view_pages.c)
- *		by ids of posts; a user's	all nodes; the results are merged here
+ *		by ids of posts; a user's	all nodes; this node merges the results
  *		comments or likes			(gather_from_nodes.c)
  *
  * A node that runs a part of another node's query reads only its own items.
@@ -31,9 +31,9 @@
 #include "utils/uuid.h"
 
 /*
- * Return whether the arguments are set that decide on which node a query runs.
- * If one is NULL, the query runs on this node, where its function raises the
- * error.
+ * Return whether other nodes may run a query. They may not if an argument that
+ * decides on the node is NULL. This node then runs the query's function, which
+ * raises the error.
  */
 static bool
 may_be_asked(const char *name, FunctionCallInfo fcinfo)
@@ -48,9 +48,10 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return whether the rows that a node has returned mean that it refuses the
- * query, because the copies of posts on that node are not ready
- * (add_refusal()).
+ * Return whether a node has refused a query because its copies of posts are
+ * not ready (add_refusal()).
+ *
+ * rows: the rows that the node has returned
  */
 static bool
 copies_are_refused(const RemoteRows *rows)
@@ -63,9 +64,10 @@ copies_are_refused(const RemoteRows *rows)
 }
 
 /*
- * Begin a query that reads only this node's items. If it lists the posts of a
- * user who does not exist, make it return nothing. After delete_user() on
- * another node, this node may still have copies of the user's posts.
+ * Begin a query that reads only this node's items. If the query lists the
+ * posts of a user who does not exist, make the query return nothing. After
+ * delete_user() on another node, this node may still have copies of the user's
+ * posts.
  */
 static void
 begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -82,8 +84,8 @@ begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 
 /*
  * Run a query on the node that has the shard of a key. Returns the items, in
- * the current memory context; NULL if the query needs copies of posts, and
- * these are not ready on that node. Errors: those of the query.
+ * the current memory context. Returns NULL if the query reads copies of posts,
+ * and the copies on that node are not ready. Errors: those of the query.
  */
 static RemoteItems *
 ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
@@ -110,9 +112,9 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 }
 
 /*
- * Begin a query whose first argument is the id of a post or user. It runs on
- * the node that has the shard of this key. If it needs copies of posts, and
- * these are not ready on that node, it runs on all nodes.
+ * Begin a query whose first argument is a key: the id of a post or user. The
+ * node that has the key's shard runs the query. If the query reads copies of
+ * posts, and the copies on that node are not ready, all nodes run the query.
  *
  * Errors: 40001, and those of the query. Locks: the key's shard in share mode,
  * until the function returns.

@@ -10,10 +10,10 @@
  * The call runs as the containers' owner, and no other role may execute these
  * functions.
  *
- * Meanwhile this node keeps the shard locked in share mode, so that it is not
- * moved (cluster/citus/held_shards.c). If the other node does not see yet that
- * the shard was moved to it, it returns one row of NULLs, and this node
- * repeats the call.
+ * Meanwhile this node keeps the shard locked in share mode, so that the shard
+ * is not moved (cluster/citus/held_shards.c). The shard may have been moved
+ * just before, and the other node may not see that yet. The other node then
+ * returns one row of NULLs, and this node repeats the call.
  *
  * Runs in backends.
  */
@@ -49,8 +49,8 @@
 
 /*
  * While a shard is being moved, no node accepts calls for the shard's items,
- * so calls are repeated. If this many ms were not enough, the call fails. A
- * move blocks writers for a few seconds only.
+ * so calls are repeated. A call fails after this many ms. A move blocks
+ * writers for a few seconds only.
  */
 #define GIVE_UP_AFTER 120000
 
@@ -87,11 +87,15 @@ arguments_array(const RemoteCall *call)
 }
 
 /*
- * Return the argument "shard" of serve_post() and similar functions. It is the
- * id of the shard to which the key belongs. If every node runs a part of the
- * request, it is the shards_number() of the node group that is called. The
- * other node computes the number from its own catalogs, and refuses the call
- * if the two differ. Returns 0 if the key belongs to no shard.
+ * Return the value of the argument "shard" of serve_post() and similar
+ * functions:
+ *
+ * If one node runs the request: the id of the key's shard.
+ * If every node runs a part: shards_number() of the called node's shards.
+ * If the key belongs to no shard: 0.
+ *
+ * The other node computes this number from its own catalogs, and refuses the
+ * call if the two numbers differ.
  */
 static int64
 where(const RemoteCall *call)
@@ -121,7 +125,6 @@ call_sql(const RemoteCall *call)
 					where(call));
 }
 
-/* Copy the rows of the last statement that SPI has run to a memory context. */
 static void
 take_rows(RemoteRows *rows, MemoryContext context)
 {
@@ -136,14 +139,12 @@ take_rows(RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Return whether a call can run without a transaction on the other node. By
- * default Citus begins a transaction there for any call inside of a function,
- * which costs a round trip to begin and another to end it.
+ * Return whether a call can run without a transaction on the other node. This
+ * saves two round trips, by which Citus would begin and end the transaction.
+ * The call must only read items of one key, with a snapshot of its own.
  *
- * A call that only reads items of one key, with a snapshot of its own, needs
- * no transaction. If this transaction has written on that node before, Citus
- * runs the call in the transaction that exists there, and the call sees what
- * was written.
+ * If this transaction has written on that node before, Citus has a transaction
+ * there. The call then runs in it, and sees what was written.
  */
 static bool
 needs_no_transaction(const RemoteCall *call)
@@ -201,9 +202,9 @@ run_call(const RemoteCall *call, RemoteRows *rows, MemoryContext context)
 
 /*
  * Run a call once. The result rows are allocated in the current memory
- * context. Returns false if the other node has refused the call. It refuses if
- * it does not have the key's shard, or if its copies of posts are needed and
- * not ready. Errors: 0A000 in a parallel worker; those of the request.
+ * context. Returns false if the other node has refused the call: it does not
+ * have the key's shard, or its copies of posts are not ready. Errors: 0A000 in
+ * a parallel worker; those of the request.
  */
 bool
 remote_ask_once(const RemoteCall *call, RemoteRows *rows)
@@ -287,8 +288,8 @@ remote_begin_snapshot(void)
  *
  * here: the C function of the command
  * call: the arguments for "here"
- * outer: the call of the SQL function; outer->isnull is set to whether the
- *	result is NULL
+ * outer: the call of the SQL function. outer->isnull is set if the result is
+ *	NULL.
  */
 static Datum
 serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
@@ -302,10 +303,6 @@ serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)
 	return result;
 }
 
-/*
- * Return the result of a command, a row or a value, that another node has
- * sent.
- */
 static Datum
 take_result(const RemoteRows *rows, FunctionCallInfo fcinfo)
 {

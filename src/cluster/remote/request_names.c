@@ -48,9 +48,9 @@ remote_serve_function(ItemType type)
 }
 
 /*
- * The functions that a node may make another node run. The list is fixed,
- * because otherwise a role that may create functions in the schema could add
- * some.
+ * The functions that a node may make another node run. Other functions of the
+ * schema are refused, because any role with the CREATE privilege could have
+ * created them.
  */
 static const char *const served[] = {
 	"create_post", "edit_post", "delete_post", "hide_post", "publish_post",
@@ -69,7 +69,6 @@ static const char *const served[] = {
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
 };
 
-/* Return the index of a name in served[], or -1. */
 static int
 served_number(const char *name)
 {
@@ -88,7 +87,7 @@ typedef struct FoundFunction
 
 static MemoryContext known_context = NULL;
 
-/* for each name in served[]: a list of FoundFunction */
+/* known_functions[i]: list of FoundFunction, for the name served[i] */
 static List *known_functions[lengthof(served)];
 static List *known_commands = NIL;	/* list of Command */
 static bool known_are_stale = false;
@@ -290,9 +289,6 @@ remote_command_of(Oid function, Command *command)
 	MemoryContextSwitchTo(old);
 }
 
-/*
- * Return the composite type for items of a type, such as blogstore.post_item.
- */
 Oid
 remote_row_type(ItemType type)
 {

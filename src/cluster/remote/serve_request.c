@@ -94,10 +94,6 @@ add_result(ReturnSetInfo *out, Datum result, bool isnull)
 	}
 }
 
-/*
- * Add the result rows of a query to those of serve_post() or a similar
- * function.
- */
 static void
 add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 {
@@ -162,9 +158,9 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 /*
  * Refuse a request by returning a row that has no item.
  *
- * copies: the reason for the refusal. True: this node's copies of posts are
- *	not ready; in the returned row, only the type is not NULL. False: the key's
- *	shard is on another node; all columns are NULL.
+ * copies: if true, this node's copies of posts are not ready. In the row, only
+ *	the type is not NULL. If false, the key's shard is on another node. All
+ *	columns of the row are NULL.
  */
 static void
 add_refusal(ReturnSetInfo *out, bool copies)
@@ -186,12 +182,12 @@ add_refusal(ReturnSetInfo *out, bool copies)
  *
  * Citus gives the calls of workers no distributed transaction, so Citus's
  * deadlock detector does not see them. The other worker has locks on its own
- * node. A session that has locked something on this node may wait for them. So
- * a call of a worker must wait for locks on this node only briefly. It then
- * fails, and the other worker releases all its locks and tries again.
+ * node, for which a session with locks on this node may wait. So a call of a
+ * worker waits for locks on this node only briefly. Then it fails, and the
+ * other worker releases all its locks and tries again.
  *
- * Reads of clients have no distributed transaction either (remote_request.c).
- * They differ from the calls of workers by returning rows of several columns.
+ * Some reads of clients have no distributed transaction either. Their result
+ * has several columns, that of a worker's call has one.
  */
 static bool
 serves_worker(const ReturnSetInfo *out)
@@ -202,8 +198,8 @@ serves_worker(const ReturnSetInfo *out)
 }
 
 /*
- * Return whether a key belongs to a shard on this node that has the given id.
- * The id 0 stands for any shard.
+ * Return whether the shard of a key is on this node and has the given id. The
+ * id 0 stands for any id.
  */
 static bool
 is_shard(const pg_uuid_t *key, int64 id)
@@ -215,11 +211,12 @@ is_shard(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether a key belongs to a shard on this node that has the given id
- * (0 for any id). Before returning false, wait until no move or split of the
- * shard is in progress, and test once more. After a split, the sending node
- * may already see the new shards while this node does not. A write to the old
- * shard would be lost.
+ * Return whether the shard of a key is on this node and has the given id (0
+ * for any id). Before returning false, wait until no move or split of the
+ * shard is in progress, and test again.
+ *
+ * After a split, the sending node may see the new shards before this node
+ * does. A write to the old shard would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)
@@ -236,8 +233,8 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Return whether this node has the shards that the sending node expects. When
- * a shard is moved, one node may see that earlier than the other.
+ * Return whether this node has the shards that the sending node expects. After
+ * a move of a shard, the two nodes may see different shards for a moment.
  *
  * key: a random key, which belongs to one of the expected shards
  * number: the shards_number() of the expected shards; 0 for any shards
@@ -254,11 +251,10 @@ is_group(const pg_uuid_t *key, int64 number)
 }
 
 /*
- * Return whether a key belongs to a shard on this node that has the given id.
- *
- * A read that has no distributed transaction (remote_request.c) does not wait
- * for a move, because Citus would not detect a deadlock between the two. If
- * such a read is refused, the sending node repeats the call.
+ * Return the result of is_shard_at_last(). For a read without a distributed
+ * transaction, return that of is_shard(). Such a read must not wait for a
+ * move, because Citus would not detect a deadlock between the read and the
+ * move. If the read is refused, the sending node repeats the call.
  */
 static bool
 is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
@@ -271,12 +267,12 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 
 /*
  * Throw an error if the requested items were moved to this node after the
- * transaction's snapshot was taken, and the isolation level does not allow a
- * new snapshot. The isolation level is that of the sending transaction.
+ * transaction's snapshot was taken, and the isolation level allows no new
+ * snapshot. The isolation level is that of the sending transaction.
  *
- * part: whether the request is for all shards on this node, not for one key
- * items: whether the request returns items. If it does not, and "part" is
- *	true, there is nothing to check.
+ * part: if true, check all shards on this node; if false, only the key's shard
+ * items: whether the request returns items. If "part" is true and "items" is
+ *	false, nothing is checked.
  *
  * Errors: 40001.
  */
@@ -294,11 +290,11 @@ require_snapshot(const pg_uuid_t *key, bool part, bool items)
 /*
  * Do the work of blogstore.serve_post(key, request, arguments, part, shard)
  * and of similar functions. Returns the result rows of the request. If "part"
- * is true, all nodes run the request, and this one returns its own rows.
+ * is true, all nodes run the request, and this node returns its own rows.
  *
  * One row of NULLs means that this node refuses the request, because it does
  * not have the shards that the sending node expects. A row of which only the
- * type is set means that the request needs copies of posts that are not ready.
+ * type is not NULL means that this node's copies of posts are not ready.
  *
  * Locks: those of the request. The sending node has locked the shards in share
  * mode. Errors: those of the request; 22004, 40001, 42883, 55000; 55P03 if a
@@ -340,8 +336,8 @@ serve_call(FunctionCallInfo fcinfo)
 
 /*
  * blogstore.serve_post() and similar functions (see serve_call()). Errors:
- * those of serve_call(). The last line of an error's hint contains its schema,
- * table, column and constraint (remote_error.c).
+ * those of serve_call(). The last line of the hint contains the error's
+ * schema, table, column and constraint (remote_error.c).
  */
 static Datum
 serve(PG_FUNCTION_ARGS)

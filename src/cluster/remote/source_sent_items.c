@@ -12,8 +12,8 @@
 #include "storage/blog_item.h"
 
 /*
- * Set *item to the next of the items that other nodes have sent. Returns false
- * after the last one.
+ * Set *item to the next item that other nodes have sent. Returns false after
+ * the last item.
  */
 bool
 remote_items_next(RemoteItems *items, BlogItem *item)
@@ -31,10 +31,6 @@ sent_items_next(RequestScan *scan, BlogItem *item)
 	return remote_items_next(scan->state, item);
 }
 
-/*
- * Free the RemoteItems of a query. Their rows are freed with the query's
- * memory context.
- */
 static void
 sent_items_close(RequestScan *scan)
 {

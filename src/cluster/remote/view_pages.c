@@ -4,10 +4,10 @@
  *		node's feed has all rows of a page, and where a page of a user's posts
  *		begins.
  *
- * Each node keeps its newest N posts, or more, in the feeds of all nodes. So
- * the first N rows of a feed, from the newest on, are the newest posts of the
- * cluster. After these rows, posts may be missing. A feed with fewer than N
- * rows contains all posts of the cluster. rows_that_count() returns N.
+ * The feed of each node has at least the N newest posts of every node, where N
+ * is the result of rows_that_count(). So the first N rows of a feed, from the
+ * newest on, are the newest posts of the cluster. After these rows, posts may
+ * be missing. A feed with fewer than N rows contains all posts of the cluster.
  *
  * A cursor is the date and id of the row after which a page begins.
  *
@@ -49,11 +49,11 @@ rows_that_count(void)
 }
 
 /*
- * Return how many rows of this node's feed are newer than a cursor; at most
- * "enough".
+ * Return how many rows of this node's feed are newer than a cursor, but at
+ * most "enough".
  *
  * place: the cursor. If place->valid is false, all rows of the feed count.
- * at_it: whether the row that the cursor names counts, too
+ * at_it: whether the cursor's row counts, too
  */
 static int64
 rows_before(const Cursor *place, bool at_it, int64 enough)
@@ -81,19 +81,17 @@ rows_before(const Cursor *place, bool at_it, int64 enough)
 }
 
 /*
- * Set the date of a cursor to the exact date of the row that the cursor names,
- * which is read from this node's feed. The client may have rounded the
- * cursor's date down to milliseconds (requests/page_start.c). Returns false if
- * the feed does not have the row.
+ * Set a cursor's date to the exact date of the cursor's row, read from this
+ * node's feed. The client may have rounded the cursor's date down to
+ * milliseconds (requests/page_start.c). Returns false if the feed does not
+ * have the row.
  */
 static bool
 find_place(Cursor *before)
 {
 	BlogItem	row;
 	Datum		key = UUIDPGetDatum(&before->id);
-	/*
-	 * Infinite dates are excluded because before->date + 1000 would overflow.
-	 */
+	/* before->date + 1000 would overflow for infinite dates. */
 	bool		found = before->valid && !TIMESTAMP_NOT_FINITE(before->date) && item_get(&(ItemQuery) {
 		.container = CONTAINER_FEED, .type = ITEM_POST,
 		.partition = FEED_PARTITION, .path = PATH_KEY, .key = &key, .nkeys = 1
@@ -116,15 +114,14 @@ has_page(const ListPage *page)
 	int64		rows = rows_that_count();
 
 	/*
-	 * The feed size may have been raised since the caller called
-	 * views_ready(). So call it again.
+	 * The feed size may have been raised after the caller's call of
+	 * views_ready(). So call views_ready() again.
 	 */
 	pg_read_barrier();
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))
 		return false;
 	/*
-	 * This is the test for a page that goes towards older rows. The next one
-	 * is for a page towards newer rows.
+	 * This test is for a page towards older rows, the next one for newer rows.
 	 */
 	if (!page->oldest_first && page->size >= 0 && page->size <= rows &&
 		(!page->before.valid ||

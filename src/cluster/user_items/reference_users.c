@@ -111,8 +111,8 @@ run_alone(const char *sql, int nargs, const BlogItem *user)
 }
 
 /*
- * Call a function on all nodes that have shards. Its argument is a user's id.
- * Each node runs it as a part of this transaction.
+ * Call a function on all nodes that have shards, with a user's id as its only
+ * argument. The calls belong to this transaction.
  */
 static void
 call_all(const char *name, const pg_uuid_t *user_id)
@@ -173,8 +173,8 @@ take_column(BlogItem *user, Property prop, int column, MemoryContext context)
 /*
  * Lock the table "usernames" for writes, before a user is renamed or deleted.
  * Citus lets only one transaction at a time modify a reference table.
- * create_user() writes "usernames" first and "user_items" second. A rename or
- * deletion in the other order could deadlock with create_user().
+ * create_user() writes "usernames" first and "user_items" second. Writing them
+ * in the other order could cause a deadlock.
  */
 static void
 lock_names(void)
@@ -187,9 +187,8 @@ lock_names(void)
  * Lock the row of a user on all nodes, and read the user into *user. Returns
  * false if the user does not exist.
  *
- * change: what the caller will do. To delete the user, the row is locked FOR
- *	UPDATE, otherwise FOR NO KEY UPDATE. To rename or delete the user,
- *	lock_names() is called first.
+ * change: USER_DELETION locks the row FOR UPDATE, other values FOR NO KEY
+ *	UPDATE. All values but USER_EDIT also call lock_names().
  */
 bool
 reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
@@ -223,7 +222,7 @@ reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
 }
 
 /*
- * Update a user's name, date and properties. The caller has called
+ * Write the name, date and properties of a user. The caller has called
  * reference_user_lock().
  */
 void
@@ -235,7 +234,7 @@ reference_user_update(const BlogItem *user)
 }
 
 /*
- * Delete a user, and the name from "usernames". The caller has called
+ * Delete a user from "user_items" and "usernames". The caller has called
  * reference_user_lock(). After the commit, all nodes hide the user's posts,
  * comments and likes, and begin to delete them.
  */
@@ -286,9 +285,9 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Finds jobs of kind ARRIVAL (for shards that were moved to this node) whose
- * shard may still have items of deleted users. $1 is the phase SWEEP_VIEWS,
- * which such a job enters when it has checked all items of its shard.
+ * Finds jobs of kind ARRIVAL, each for a shard that was moved to this node,
+ * that have not checked all items of their shard yet. $1 is the phase
+ * SWEEP_VIEWS, which follows the check.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -298,10 +297,9 @@ static KeptPlan pending_arrivals_plan = {
 };
 
 /*
- * Return whether a shard was moved to this node and may still have items of
- * deleted users. The node from which it was moved may have been deleting such
- * items, and could not finish. A job of kind ARRIVAL then deletes them on this
- * node (view_delivery/arrived_shards.c).
+ * Return whether a shard that was moved to this node may still have items of
+ * deleted users. The shard's former node may not have finished their deletion.
+ * A job of kind ARRIVAL then finishes it (view_delivery/arrived_shards.c).
  */
 static bool
 shards_pending(void)
@@ -312,8 +310,8 @@ shards_pending(void)
 	applied_position_read(&position);
 
 	/*
-	 * position.layout is 0 until the worker has stored from which shards it
-	 * has built the views.
+	 * position.layout is 0 until the worker has built the views and stored
+	 * from which shards.
 	 */
 	return (position.layout != 0 && position.layout != container_layout()) ||
 		plan_run(&pending_arrivals_plan, &views, NULL, true) > 0;
@@ -366,7 +364,7 @@ deleting_users(PG_FUNCTION_ARGS)
 
 	InitMaterializedSRF(fcinfo, 0);
 	memset(isnull, true, sizeof(isnull));
-	isnull[0] = false;			/* the first column is the id */
+	isnull[0] = false;
 	PushActiveSnapshot(GetLatestSnapshot());
 	ids = jobs_deleting(&n);
 	for (int i = 0; ids != NULL && i < n; i++)

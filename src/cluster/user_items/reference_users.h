@@ -1,8 +1,8 @@
 /*
  * reference_users.h
- *		User items on a cluster. The table "user_items" has all of them on
- *		every node. storage/layout/cluster_calls.h describes those functions
- *		that the core calls through ClusterCalls.
+ *		User items on a cluster. On every node, the table "user_items" has all
+ *		user items. The functions that are called through ClusterCalls are
+ *		described in storage/layout/cluster_calls.h.
  */
 #ifndef BLOGSTORE_REFERENCE_USERS_H
 #define BLOGSTORE_REFERENCE_USERS_H
@@ -14,7 +14,6 @@
 #include "nodes/pg_list.h"
 #include "utils/uuid.h"
 
-/* The SQL name of the table of user items. */
 #define USER_ITEMS_SQL BLOGSTORE_SCHEMA "." USER_ITEMS_TABLE
 
 extern bool reference_user_insert(const BlogItem *user, bool own_id);

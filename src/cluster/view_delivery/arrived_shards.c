@@ -42,7 +42,7 @@
 
 /*
  * The tables of the shards that were on this node when the worker last looked;
- * NULL if it has not looked yet. Allocated in TopMemoryContext.
+ * NULL until the worker has looked. Allocated in TopMemoryContext.
  */
 static Oid *known = NULL;
 static int	n_known = 0;
@@ -74,14 +74,13 @@ note(Oid *here, int n)
 }
 
 /*
- * Remember which shards are on this node, if the worker has not done so yet
- * and the views were built from these shards. If the views were built from
- * other shards, remember nothing. queue_arrivals() then treats all shards as
- * arrived.
+ * Remember which shards are on this node, if the worker has not remembered any
+ * yet. If the views were built from other shards, remember nothing, so that
+ * queue_arrivals() treats all shards as arrived.
  *
  * layout: the value of container_layout() for which the views were built
  *
- * The worker calls this in each round of its main loop, outside of a
+ * The worker calls this in each iteration of its main loop, outside of a
  * transaction.
  */
 void
@@ -97,7 +96,7 @@ arrivals_note(int64 layout)
 	here = list_here(&n);
 	/*
 	 * If a shard arrives after this test, container_layout() returns another
-	 * value. The worker notices that in its next round.
+	 * value. The worker notices that in the next iteration of its main loop.
 	 */
 	if (container_layout() == layout)
 		note(here, n);
@@ -117,9 +116,9 @@ is_known(Oid shard)
 
 /*
  * Queue a job for each shard that has arrived on this node since the worker
- * last looked. Queue one more job, without a shard. It rewrites the feed
- * without the posts of shards that have left. Then remember which shards are
- * on this node.
+ * last looked. Also queue a job without a shard. This job removes from the
+ * feed the posts of shards that have left this node. Then remember which
+ * shards are on this node.
  */
 static void
 queue_arrivals(void)
@@ -173,9 +172,9 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
  * Write the authors' current names into the next RELABEL_CHUNK items of an
  * arrived shard. Returns false when the end of the shard is reached.
  *
- * An item without an author is deleted, but not before all transactions have
- * ended that were writing users when the sweep began. Such a transaction may
- * create the author, and not have committed on this node yet.
+ * An item without an author is deleted. This is not done while transactions
+ * are running that were writing users when the sweep began. Such a transaction
+ * may have created the author, without being committed on this node yet.
  */
 static bool
 relabel_chunk(Job *job, Sweep *sweep)
@@ -224,10 +223,9 @@ typedef enum ArrivalPass
  * whether the pass has reached the end of the shard.
  *
  * PASS_POSTS refreshes the copies of the shard's posts, on all nodes.
- * PASS_COPIES checks whether the posts of the shard's copies exist. It would
- * not be enough that each node rebuilds its own copies. A copy could then be
- * moved from a node that has not rebuilt its copies yet to a node that already
- * has.
+ * PASS_COPIES checks whether the posts of the shard's copies exist. A rebuild
+ * of the copies on each node cannot replace this check. A copy may be moved
+ * from a node that has not rebuilt its copies yet to a node that already has.
  */
 static bool
 do_pass(Job *job, ArrivalPass pass, int partition)
@@ -268,8 +266,8 @@ static bool
 refresh_chunk(Job *job, int partition)
 {
 	/*
-	 * A job of this kind stores its pass in job->partition. Only jobs that
-	 * sweep over all partitions need this field for a partition.
+	 * A job of kind ARRIVAL stores its pass in job->partition. Jobs that sweep
+	 * over all partitions store a partition there.
 	 */
 	if (!do_pass(job, job->partition, partition))
 		return false;
@@ -306,10 +304,10 @@ arrival_chunk(Job *job)
  * Do a step of a job of kind ARRIVAL, for a shard that was moved to this node.
  * For jobs of other kinds, return STEP_NOT_TAKEN.
  *
- * There is one exception: a job that deletes a user must not finish while this
- * node's feed has posts of the user, because the job's row hides these posts
- * from readers. Other nodes still have to remove them from the feed. So for
- * such a job, in its last phase SWEEP_VIEWS, return STEP_HAS_TO_WAIT.
+ * A job that deletes a user must not finish while this node's feed has posts
+ * of the user. The job's row hides these posts from readers until other nodes
+ * have removed them from the feed. So for such a job, in the last phase
+ * SWEEP_VIEWS, return STEP_HAS_TO_WAIT.
  */
 ClusterStep
 nodes_job_step(Job *job)

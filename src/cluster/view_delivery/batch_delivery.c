@@ -20,8 +20,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Refresh copies whose post was deleted, or was moved to another node with its
- * shard. The dirty set lists their keys.
+ * Refresh the copies of posts that were deleted, or were moved to another node
+ * with their shard.
  */
 static void
 refresh_gone(const DirtySet *dirty)
@@ -33,9 +33,9 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * Usually the dirty set lists all changed posts, also those in gone[]. The
-	 * caller then refreshes their copies. If dirty_anything() is true, the
-	 * list is incomplete.
+	 * If dirty_anything() is true, the caller's list of changed posts is
+	 * incomplete. Otherwise it contains all posts in gone[], and the caller
+	 * refreshes their copies.
 	 */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);
@@ -70,11 +70,11 @@ deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
  * Rebuild the next chunk of the copies. Returns true after the last chunk.
  *
  * place: where the chunk begins; set to where the next chunk begins
- * done: a counter; the number of posts and copies in the chunk is added to it
+ * done: the number of posts and copies in the chunk is added to *done
  *
  * Locks: all shards of posts on this node in share mode, so that none is
- * moved. After a move, the other node refreshes the copies of the shard's
- * posts. This node could then overwrite them with older copies.
+ * moved. If a shard were moved, its new node would refresh the copies of the
+ * shard's posts. This node could then overwrite these copies with older ones.
  */
 bool
 deliver_missing_copies(ItemPlace *place, int64 *done)

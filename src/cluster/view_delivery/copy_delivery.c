@@ -15,10 +15,9 @@
  * refreshes the copy.
  *
  * The sender has taken the views' lock of its own node. The receiver does not
- * take the views' lock, so nodes never wait for each other in a circle. What a
- * worker sends is committed on the other node when the call returns. Copies
- * that cannot be sent are sent later (unsent_copies.c). The worker does not
- * wait for that.
+ * take the views' lock, so nodes cannot deadlock on these locks. What a worker
+ * sends is committed on the other node when the call returns. If a copy cannot
+ * be sent, the worker goes on, and sends the copy later (unsent_copies.c).
  *
  * Runs in the worker, in a backend for repair(), and in backends that serve
  * put_copies() and touch_copies().
@@ -63,8 +62,8 @@ typedef enum Sending
 #define COPIES_A_CALL 200
 
 /*
- * The key of a copy, and the node group of the node that gets the copy or the
- * key.
+ * The key of a copy. "group" is the groupid (in pg_dist_node) of the node to
+ * which the copy or the key is sent.
  */
 typedef struct KeyElsewhere
 {
@@ -84,9 +83,9 @@ compare_groups(const void *a, const void *b)
 }
 
 /*
- * Sort keys by node group, and remove duplicates. (If both a post and its
- * counts have changed, the caller passes its key twice.) Returns how many keys
- * are left.
+ * Sort keys by node, and remove duplicates. (If both a post and its counts
+ * have changed, the caller passes its key twice.) Returns how many keys are
+ * left.
  */
 static int
 sort_keys(KeyElsewhere *keys, int n)
@@ -102,8 +101,8 @@ sort_keys(KeyElsewhere *keys, int n)
 }
 
 /*
- * Return how many of n sorted keys can be sent in one call. They are at the
- * beginning of the array, and have the same node group.
+ * Return how many keys at the beginning of a sorted array can be sent in one
+ * call. All of them are for the same node.
  */
 static int
 count_of_call(const KeyElsewhere *keys, int n)
@@ -118,9 +117,9 @@ count_of_call(const KeyElsewhere *keys, int n)
 /*
  * Return a row of type blogstore.post_item, to be sent to another node.
  *
- * many: reads the posts; NULL to make a row for touch_copies(), which contains
- *	only the key. Otherwise the row is for put_copies(), and contains the copy.
- *	If there should be no copy, the row's title is NULL.
+ * If "many" is NULL, the row is for touch_copies(), and contains only the key.
+ * Otherwise the row is for put_copies(), and contains the copy, which is made
+ * of a post that "many" reads. If there should be no copy, the title is NULL.
  */
 Datum
 copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc)
@@ -170,8 +169,8 @@ send_rows(OtherNode *other, Sending what, const Datum *row, int n)
 
 /*
  * Send rows to one node from the worker, all in one call. If this call fails,
- * send the rows one by one, because a single row may have made it fail. The
- * keys of rows that could not be sent are stored in the table "unsent".
+ * send the rows one by one, because a single row may have made the call fail.
+ * The keys of rows that could not be sent are stored in the table "unsent".
  */
 static void
 send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -189,9 +188,9 @@ send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n
 }
 
 /*
- * Send rows to one node from a backend, as a part of this transaction. No node
- * accepts the call while the shard is being moved. This function then waits,
- * and calls again.
+ * Send rows to one node from a backend, as a part of this transaction. While
+ * the shard is being moved, no node accepts the call. This function then
+ * waits, and calls again.
  */
 static void
 send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -208,7 +207,7 @@ send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int 
  * Send copies, or only their keys, to one node.
  *
  * many: reads the posts of which copies are sent; NULL to send keys
- * keys: n keys, all with the same node group
+ * keys: n keys, all for the same node
  */
 static void
 send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
@@ -227,7 +226,7 @@ send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
 /*
  * Send n copies, or only their keys. A copy is sent to the node with the
  * author's shard of "users", a key to the node with the post's shard. Locks:
- * these shards in share mode until the transaction ends, so that they are not
+ * the shards in share mode until the transaction ends, so that they are not
  * moved.
  */
 static void
@@ -342,9 +341,9 @@ copies_pass_on(const PostKey *keys, int n)
 }
 
 /*
- * Send to a node the next copies that it lacks. The table "unsent" has their
- * keys. If a copy cannot be sent, its key is inserted into that table again.
- * The caller has taken the views' lock (views_lock()).
+ * Send to a node some of the copies that it still lacks. Their keys are in the
+ * table "unsent". If a copy cannot be sent, its key is inserted into that
+ * table again. The caller has taken the views' lock (views_lock()).
  */
 void
 copies_send_unsent(OtherNode *other)
@@ -357,14 +356,14 @@ copies_send_unsent(OtherNode *other)
 }
 
 /*
- * Ask another node which of n copies have no post there. Store their keys in
- * gone[], and return their number.
+ * Ask another node for the posts of n copies. In gone[], store the keys of the
+ * copies whose post does not exist. Returns the number of these keys.
  *
- * keys: the keys of the copies. The shards of their posts are all on that
- *	node.
+ * keys: the keys of the copies. The other node has the shards of all these
+ *	posts.
  *
  * If the worker cannot reach the node, all n keys are stored in gone[]. The
- * caller sends these keys to the node, which then checks the copies itself.
+ * caller sends these keys to the node, and the node then checks the copies.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
@@ -401,9 +400,9 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 
 /*
  * Check n copies on this node whose posts are on other nodes. If a post does
- * not exist, the copy is refreshed. Usually the other node has reported the
- * deletion of the post. It has not if its worker has lost the replication
- * slot.
+ * not exist, refresh the copy. Usually the post's node has reported the
+ * deletion. But the report is missing if the worker of that node has lost its
+ * replication slot.
  *
  * keys: the keys of the copies
  */
@@ -447,10 +446,6 @@ copies_look_elsewhere(const PostKey *keys, int n)
 	MemoryContextSwitchTo(old);
 	MemoryContextDelete(context);
 }
-
-/* ------------------------------------------------------------------------
- * Receiving
- * ------------------------------------------------------------------------ */
 
 /*
  * Read a copy and its key from a row that another node has sent. Errors:
@@ -548,9 +543,9 @@ take_rows(void *arg)
 
 /*
  * Do the work of put_copies() and touch_copies(). If the shard of a row is not
- * on this node, the result depends on the caller. A backend of another node
- * calls by serve_flag(), and gets false. The worker of another node calls
- * directly, and gets an error. Errors: 55000.
+ * on this node, a call by a backend returns false, and a call by a worker
+ * throws an error. (A backend of another node calls by serve_flag().) Errors:
+ * 55000.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Sending what)

@@ -58,7 +58,6 @@ shards_here_hold(void)
 	} while (layout_stamp() != before);
 }
 
-/* Return whether a post is on this node. */
 static bool
 is_own(const pg_uuid_t *post_id)
 {
@@ -69,7 +68,8 @@ is_own(const pg_uuid_t *post_id)
 }
 
 /*
- * oldest: posts on this node before this date do not belong in the feed
+ * oldest: a date; this node's posts with earlier dates do not belong in the
+ *	feed
  * oldest_stamp: the value of nodes_stamp() when "oldest" was computed. If
  *	nodes_stamp() returns another value now, "oldest" is not valid.
  */
@@ -98,8 +98,8 @@ concerning_feed(const PostKey *keys, int *n)
 }
 
 /*
- * Return whether shards may have been moved since the last call. If so, call
- * nodes_unsure(), which makes the worker send all feed rows again.
+ * Return whether shards may have been moved since the last call. If so, make
+ * the worker send all feed rows again.
  */
 static bool
 shards_have_moved(void)
@@ -113,16 +113,14 @@ shards_have_moved(void)
 	return moved;
 }
 
-/* the changes that one transaction makes in the feed */
+/* the changes of the feed that one transaction makes */
 typedef struct FeedNews
 {
 	const FeedList *wanted;
 	const FeedRow *changed;
 	int			n_changed;
 
-	/*
-	 * the keys of the posts whose changes the transaction applies to the feed
-	 */
+	/* the keys of the changed posts */
 	const PostKey *posts;
 
 	int			n_posts;
@@ -163,10 +161,10 @@ call_sql(const Datum *row, int n, const char *ranges)
  * Return the SQL statement that sends the changes of the feed to another node;
  * NULL if there are no changes.
  *
- * If a changed post does not belong in the feed, the statement deletes its
- * feed row on the other node. The other node may have the row even if this
- * node does not: an earlier transaction may have sent the row, and then
- * aborted on this node.
+ * If a changed post does not belong in the feed, the statement deletes the
+ * post's feed row on the other node. That node may have the row even if this
+ * node does not: the transaction that sent the row may have aborted on this
+ * node.
  */
 static char *
 changes_sql(const FeedNews *news)
@@ -210,9 +208,8 @@ all_sql(const FeedNews *news)
 
 /*
  * Send the changes of the feed to all other nodes, before this node's feed is
- * changed. If the call fails on a node, all feed rows are sent to that node
- * later. In a backend, this function only asks the worker to send all feed
- * rows.
+ * changed. If the call fails on a node, that node gets all feed rows later. In
+ * a backend, this function only asks the worker to send all feed rows.
  */
 static void
 feed_ship(const FeedNews *news)
@@ -266,7 +263,7 @@ write_differences(const FeedList *there, const FeedList *wanted,
 
 /*
  * Rewrite the feed rows of this node's posts. If another node may lack some of
- * them, send all of them there.
+ * these rows, send all of them to that node.
  */
 void
 feed_deliver_all(void)

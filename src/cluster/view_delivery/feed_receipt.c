@@ -32,8 +32,8 @@ NODE_FUNCTION(put_feed, "The worker of another node");
 typedef struct SentFeed
 {
 	/*
-	 * The rows that another node has sent. A row without a title means that
-	 * the post's feed row has to be deleted.
+	 * The rows that another node has sent. If a row has no title, the feed row
+	 * of its post has to be deleted.
 	 */
 	BlogItem   *post;
 
@@ -48,7 +48,6 @@ typedef struct SentFeed
 	int			n_range;
 } SentFeed;
 
-/* Return whether the hash of a post's id is in one of the given ranges. */
 static bool
 in_ranges(const pg_uuid_t *post_id, const Datum *range, int n)
 {
@@ -85,8 +84,8 @@ take_row(ItemWriter *writer, const BlogItem *sent)
 }
 
 /*
- * Delete the feed rows of posts in the sender's shards that the sender has not
- * sent.
+ * Delete the feed rows that belong to the sender's shards and are not among
+ * the sent rows.
  */
 static void
 delete_others(ItemWriter *writer, const SentFeed *sent)

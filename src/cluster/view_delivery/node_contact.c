@@ -12,13 +12,13 @@
  * sent to that node.
  *
  * Every second, the worker sends a report to every other node, by calling
- * tell_node() there. A report contains:
+ * tell_node() there. A report has these fields:
  *
  *	keeps	at least this many of the sender's newest posts are in all feeds; 0
  *			if the receiver lacks copies or feed rows of the sender's posts
  *	asks	a number. A new number asks the receiver to send all its feed rows.
- *	answers	the last "asks" that the sender has got from the receiver; 0 until
- *			the sender has sent all its feed rows to the receiver
+ *	answers	the number "asks" of the receiver's last report, once the sender
+ *			has sent all its feed rows in answer to it; 0 until then
  *
  * A worker lets readers use the views of its node if all other nodes that have
  * shards have answered its last "asks", and continue to report. If a node
@@ -78,12 +78,12 @@ static int	n_others = 0;
 static TimestampTz looked_at = 0;
 
 /*
- * A worker asks the other nodes for all their feed rows by putting a new
- * number into its reports.
+ * The field "asks" of this worker's reports. A new number asks the other nodes
+ * for all their feed rows.
  *
- * question: the number in the next report
- * asked: the number in the last report; differs from "question" if the worker
- *	has to send a report now
+ * question: the number for the next report
+ * asked: the number in the last report. If the two differ, the worker has to
+ *	send a report now.
  */
 static int64 question = 0;
 static int64 asked = 0;
@@ -106,8 +106,8 @@ static bool losing = false;
 
 /*
  * Ask all other nodes to send all their feed rows: choose a new number for the
- * next report. Readers do not use this node's views until all nodes have sent
- * these rows.
+ * next report. Until all nodes have sent these rows, readers do not use this
+ * node's views.
  */
 static void
 ask(void)
@@ -117,11 +117,11 @@ ask(void)
 }
 
 /*
- * Ask all other nodes to send all their feed rows again, and send all feed
- * rows of this node again.
+ * Ask all other nodes to send all their feed rows again, and send them all
+ * feed rows of this node again.
  *
- * rows_lost: whether feed rows that other nodes have sent may be missing on
- *	this node. If so, the last reports of the other nodes become invalid.
+ * rows_lost: whether this node may lack feed rows that other nodes have sent.
+ *	If so, the last reports of the other nodes become invalid.
  */
 static void
 ask_anew(bool rows_lost)
@@ -135,8 +135,8 @@ ask_anew(bool rows_lost)
 /*
  * React to the end of a transaction.
  *
- * If the transaction aborts after it has sent feed rows, send all feed rows
- * again: the other nodes have committed rows that this node has not. If
+ * If the transaction has sent feed rows and then aborts, send all feed rows
+ * again, because the other nodes have committed the sent rows. If
  * nodes_ask_on_commit() was called and the transaction commits, ask all other
  * nodes for all their feed rows.
  */
@@ -178,9 +178,9 @@ nodes_sending(void)
  * When this transaction commits, ask all other nodes for all their feed rows.
  * Called in the worker.
  *
- * rows_lost: whether feed rows that other nodes have sent may be missing on
- *	this node. If so, readers do not use the views until every node has sent
- *	its feed rows, also nodes that cannot be reached at present.
+ * rows_lost: whether this node may lack feed rows that other nodes have sent.
+ *	If so, readers do not use the views until every node has sent its feed
+ *	rows. They then wait even for nodes that cannot be reached at present.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -191,9 +191,9 @@ nodes_ask_on_commit(bool rows_lost)
 }
 
 /*
- * Call take(arg), a function that writes what another node has sent. This
- * node's worker does not decode these changes, because they are marked. The
- * transaction waits for locks only briefly. Its commit is flushed to disk,
+ * Call take(arg), a function that writes what another node has sent. The
+ * changes get the worker's replication origin, so that no worker decodes them.
+ * The transaction waits for locks only briefly. Its commit is flushed to disk,
  * because the sender will not send the rows again.
  */
 void
@@ -215,7 +215,7 @@ nodes_in_worker(void)
 
 /*
  * Store in shared memory whether this node still has to send something to
- * another node. While it has, wait_for_views() waits.
+ * another node. If so, wait_for_views() waits.
  */
 static void
 show_unsent(void)
@@ -227,7 +227,6 @@ show_unsent(void)
 	pg_atomic_write_u32(&my_worker_entry()->unsent, unsent);
 }
 
-/* Note whether another node has all feed rows of this node's posts. */
 void
 node_got_feed(OtherNode *other, bool got)
 {
@@ -235,7 +234,6 @@ node_got_feed(OtherNode *other, bool got)
 	show_unsent();
 }
 
-/* Note that another node lacks copies of this node's posts. */
 void
 node_lacks(OtherNode *other)
 {
@@ -273,10 +271,12 @@ nodes_stamp(void)
 
 /*
  * Make all other nodes check their copies, because this node may have failed
- * to report the deletion of posts. nodes_look() sends them the statement LOOK.
- * Until all nodes have executed it, the worker does not confirm a new position
- * to its slot. A restarted worker then decodes the same changes, and calls
- * this function again. Called in a transaction.
+ * to report the deletion of posts. Called in a transaction.
+ *
+ * nodes_look() sends the nodes the statement LOOK. Until all nodes have
+ * executed it, the worker does not confirm a new position to its slot. If the
+ * worker is restarted, it decodes the same changes, and calls this function
+ * again.
  */
 void
 nodes_have_all_look(void)
@@ -303,8 +303,8 @@ has_shards(int group)
 }
 
 /*
- * Read the list of other nodes from Citus's catalogs. A node that stays in the
- * list keeps its state.
+ * Read the list of other nodes from Citus's catalogs. Keep the state of nodes
+ * that were in the list before.
  */
 static void
 look_at_nodes(void)
@@ -347,8 +347,10 @@ nodes_others(OtherNode **list)
 }
 
 /*
- * Return what is known of the node of a node group; NULL if there is no such
- * node. Called in a transaction.
+ * Return what is known of a node; NULL if there is no such node. Called in a
+ * transaction.
+ *
+ * group: the node's groupid in pg_dist_node
  */
 OtherNode *
 nodes_other(int group)
@@ -363,8 +365,8 @@ nodes_other(int group)
 }
 
 /*
- * Return whether a statement may be sent to a node now. It may not during the
- * pause after a failed attempt to reach the node.
+ * Return whether a statement may be sent to a node now. The answer is false
+ * during the pause after a failed attempt to reach the node.
  */
 bool
 node_may_answer(const OtherNode *other)
@@ -376,9 +378,9 @@ node_may_answer(const OtherNode *other)
 }
 
 /*
- * Note that an attempt to reach a node has failed. The pause before the next
- * attempt is twice as long as the last pause (FIRST_PAUSE to LONGEST_PAUSE),
- * and at least ten times as long as the failed attempt.
+ * Note that an attempt to reach a node has failed. Double other->pause, within
+ * FIRST_PAUSE and LONGEST_PAUSE. The next attempt follows after this pause, or
+ * after ten times the duration of the failed attempt if that is longer.
  *
  * since: when the attempt began
  */
@@ -396,8 +398,8 @@ note_away(OtherNode *other, TimestampTz since)
 /*
  * Run a statement on a node, as the containers' owner and in a transaction of
  * its own. Returns false if the statement failed, or if the node could not be
- * reached. Also returns false, without an attempt, in the pause after a failed
- * one. Called in a transaction.
+ * reached. During the pause after a failed attempt, returns false at once.
+ * Called in a transaction.
  */
 bool
 node_send(OtherNode *other, const char *sql)
@@ -412,7 +414,8 @@ node_send(OtherNode *other, const char *sql)
 	node.host = other->host;
 	done = cluster_send(&node, owner, sql);
 	/*
-	 * The statement may have failed although the connection works. PING tells.
+	 * The statement may have failed although the node can be reached. PING
+	 * fails only if the node cannot be reached.
 	 */
 	if (!done && (strcmp(sql, PING) == 0 || !cluster_send(&node, owner, PING)))
 	{
@@ -458,7 +461,6 @@ nodes_have_asked(void)
 	return false;
 }
 
-/* If the last attempt to reach a node has failed, try it again. */
 static void
 try_again(OtherNode *other, const NodeNews *news)
 {
@@ -474,8 +476,8 @@ try_again(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * If the number "asks" in a node's report is a new one, note that all feed
- * rows have to be sent to that node.
+ * If a node's report has a new number in "asks", note that all feed rows have
+ * to be sent to that node.
  */
 static void
 take_question(OtherNode *other, const NodeNews *news)
@@ -487,10 +489,10 @@ take_question(OtherNode *other, const NodeNews *news)
 }
 
 /*
- * Bring the state of the other nodes up to date. Read their last reports, and
- * try to reach nodes that could not be reached. Send LOOK to nodes that have
- * to check their copies (OtherNode.must_look). Returns whether a node that can
- * be reached lacks feed rows. Called in a transaction.
+ * Bring the state of the other nodes up to date: read their last reports, and
+ * try again to reach nodes that could not be reached. Send the statement LOOK
+ * to nodes that have to check their copies. Returns whether a node that can be
+ * reached lacks feed rows. Called in a transaction.
  */
 bool
 nodes_look(void)
@@ -570,9 +572,9 @@ nodes_tell(bool kept)
  * and copies to this node, according to its last report. If a node can be
  * reached, the report must be recent (BELIEVE_FOR).
  *
- * If the result is true, also store the common feed size in shared memory. It
- * is the smallest of blogstore.feed_size and OtherNode.keeps of each node. The
- * feeds have at least this many of each node's newest posts.
+ * If the result is true, also store a feed size in shared memory: the feeds
+ * have at least this many of each node's newest posts. This is the smallest of
+ * blogstore.feed_size and the values that the nodes have reported in "keeps".
  */
 bool
 nodes_confirm(void)
@@ -595,8 +597,8 @@ nodes_confirm(void)
 		}
 		else if (other->try_at == 0)
 			/*
-			 * The node answers statements, but its worker has not reported
-			 * lately that it has sent everything to this node.
+			 * The node answers statements. But its worker has not reported
+			 * lately that everything has been sent to this node.
 			 */
 			other->has_sent_all = false;
 		if (!other->has_shards)

@@ -20,12 +20,11 @@
 #include "storage/shmem.h"
 #include "utils/timestamp.h"
 
-/* the reports of other nodes, stored for the worker of one database */
 typedef struct NewsOfWorker
 {
 	/*
-	 * The pid of that worker. A restarted worker has another pid, and ignores
-	 * the reports.
+	 * The pid of the worker to which the other nodes have reported. A
+	 * restarted worker has another pid, and ignores the reports.
 	 */
 	int			pid;
 
@@ -38,7 +37,7 @@ typedef struct NewsOfWorker
 	NodeNews	node[MAX_OTHER_NODES];
 } NewsOfWorker;
 
-/* an array; all_news[i] belongs to the worker of launch_shared->entry[i] */
+/* an array in shared memory, with one element for each database */
 static NewsOfWorker *all_news = NULL;
 
 static shmem_request_hook_type previous_request_hook = NULL;
@@ -91,8 +90,10 @@ news_of(const WorkerEntry *entry)
 }
 
 /*
- * Return the element of news->node[] for the reports of a node group. If the
- * group has none yet, clear the element with the oldest report, and return it.
+ * Return the element of news->node[] for a node. If the node has no element
+ * yet, clear the element with the oldest report, and return that element.
+ *
+ * group: the node's groupid in pg_dist_node
  */
 static NodeNews *
 place_of(NewsOfWorker *news, int group)
@@ -109,8 +110,8 @@ place_of(NewsOfWorker *news, int group)
 			oldest = place;
 	}
 	/*
-	 * Unused elements have heard_at = 0, so they are taken first. If there is
-	 * none, the node of the oldest report has probably been removed from the
+	 * Unused elements have heard_at = 0, so they are taken first. If all are
+	 * used, the node of the oldest report has probably been removed from the
 	 * cluster.
 	 */
 	memset(oldest, 0, sizeof(*oldest));
@@ -121,7 +122,7 @@ place_of(NewsOfWorker *news, int group)
 
 /*
  * Store the report of another node. Wake the worker if the report differs from
- * that node's last one.
+ * the node's previous report.
  */
 void
 node_news_take(const NodeNews *news)
@@ -150,8 +151,7 @@ node_news_take(const NodeNews *news)
 }
 
 /*
- * Set *news to the last report of a node group. Returns false if there is no
- * report.
+ * Set *news to the last report of a node. Returns false if there is no report.
  */
 bool
 node_news_of(int group, NodeNews *news)

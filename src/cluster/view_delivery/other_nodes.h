@@ -22,16 +22,17 @@ typedef struct OtherNode
 	bool		has_feed;
 
 	/*
-	 * True if the other node has to check its copies of posts
-	 * (nodes_have_all_look()), and has not been told yet.
+	 * True if the other node has to check its copies of posts, and has not
+	 * been told yet (nodes_have_all_look()).
 	 */
 	bool		must_look;
 
 	/*
 	 * lacks_copies: whether the table "unsent" has keys of copies that still
 	 *	have to be sent to the other node
-	 * unsent_group: the node group in the rows with these keys; not node.group
-	 *	if the copies were for a node that was removed from the cluster
+	 * unsent_group: the value of node_group in the rows with these keys;
+	 *	differs from node.group if the copies were for a node that was removed
+	 *	from the cluster
 	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
 	 *	sent in the order of their ids
 	 */
@@ -52,14 +53,14 @@ typedef struct OtherNode
 	int			keeps;
 
 	/*
-	 * NodeNews.asks of the other node's last report. With a new number, that
-	 * node asks for all feed rows of this node.
+	 * The number "asks" of the other node's last report. A new number asks for
+	 * all feed rows of this node.
 	 */
 	int64		question;
 
 	/*
 	 * answered_at: when the other node last answered a statement
-	 * refused_at: when it last answered with an error
+	 * refused_at: when a statement last failed on the other node
 	 */
 	TimestampTz answered_at;
 	TimestampTz refused_at;
@@ -110,15 +111,15 @@ extern bool nodes_confirm(void);
 typedef struct NodeNews
 {
 	bool		used;
-	int			group;			/* the node group of the reporting node */
+	int			group;			/* groupid (in pg_dist_node) of the reporter */
 
 	/*
-	 * the last number in "asks" that the reporting node has got from this
-	 * node, if it has sent all its feed rows since; otherwise 0
+	 * The number "asks" of this node's last report, once the reporting node
+	 * has sent all its feed rows in answer to it; 0 until then.
 	 */
 	int64		answers;
 
-	/* a number; a new number asks this node for all its feed rows */
+	/* A new number asks this node for all its feed rows. */
 	int64		asks;
 
 	/*
