@@ -97,8 +97,9 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Release the heavyweight lock of a KeyLock before the transaction ends. Each
- * call of key_lock() needs a call of key_unlock() with the same mode.
+ * Release the heavyweight lock of a KeyLock before the transaction ends. If
+ * key_lock() was called several times with this mode, key_unlock() must be
+ * called as many times.
  */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
@@ -137,11 +138,12 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 }
 
 /*
- * In a SERIALIZABLE transaction, report a conflict with the SERIALIZABLE
- * transaction that has inserted the current item of a scan, if they are
- * concurrent. Called when the item is visible to the scan's snapshot, but not
- * to "snapshot", which is the transaction's own. Like
- * HeapCheckForSerializableConflictOut(). Errors: 40001.
+ * Report a conflict between the current transaction and the transaction that
+ * has inserted the current item of a scan. There is a conflict if the two
+ * transactions are SERIALIZABLE and concurrent. Called when the item is
+ * visible to the scan's snapshot, but not to "snapshot", which is the snapshot
+ * of the current transaction. Like HeapCheckForSerializableConflictOut().
+ * Errors: 40001.
  */
 void
 item_scan_unseen(ItemScan *scan, Snapshot snapshot)

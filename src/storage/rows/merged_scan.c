@@ -174,8 +174,8 @@ present(const MergedScan *merged)
 }
 
 /*
- * Return the current item of the list, which is valid until the next call of
- * merged_scan_next(). Before the first such call, this is the first item.
+ * Return the current item of the list. Valid until the next call of
+ * merged_scan_next(). Before the first such call, returns the first item.
  * Returns NULL at the end of the list.
  */
 const BlogItem *
