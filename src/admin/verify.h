@@ -54,9 +54,10 @@ typedef enum FindingColumn
 /*
  * Compares the table usernames with the users. KEYED_NAMES is a relation of
  * all users, with the keys of their names (the case-folded names). The query
- * returns a finding for each user who has no row in "usernames" with this key.
- * It also returns a finding for each row of "usernames" whose key is not the
- * key of its user's name. Users whose name is null are left out.
+ * returns a finding for each user without a row in "usernames" that has the
+ * key of the user's name. The query also returns a finding for each row of
+ * "usernames" whose key is not the key of its user's name. Users whose name
+ * is null are left out.
  *
  * registry: the table usernames; on a cluster, the part of it on this node
  */

@@ -380,8 +380,8 @@ stopped_by_row(void)
 }
 
 /*
- * Return whether the worker is stopped. Before the worker has started, the
- * table view_state tells this.
+ * Return whether the worker is stopped. Until the worker has started, this is
+ * read from the table view_state.
  *
  * entry: a copy of the worker's WorkerEntry, or NULL if the database has none
  */

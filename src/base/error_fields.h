@@ -21,7 +21,7 @@
 #define RULE_FINITE "finite"
 #define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-/* an argument must fit the order in which a list is requested */
+/* an argument must not belong to another order of the list */
 #define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
 /* a JSON object must not have a key that blogstore uses for a column */
