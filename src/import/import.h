@@ -19,10 +19,6 @@
 #define TAKEN_BY_ANOTHER "id taken by another author"
 #define TAKEN_WITH_ANOTHER_DATE "id taken with another creation_date"
 
-/* ------------------------------------------------------------------------
- * The target of an import: where items are looked up and written
- * ------------------------------------------------------------------------ */
-
 /*
  * Functions that find existing comments or likes by primary key. The caller
  * must pass keys sorted by partition, then by post, then by comment or user
@@ -113,7 +109,6 @@ typedef struct ImportTarget
 	 */
 	int64		(*edit) (Import *import, ItemType type);
 
-	/* Return whether an error reports a duplicate primary key. */
 	bool		(*key_is_taken) (const ErrorData *error);
 
 	/*
@@ -129,10 +124,6 @@ extern void import_write_counters(const pg_uuid_t *post_id, int n);
 
 /* leaf_lookup.c */
 extern ItemLookup *leaf_lookup_begin(ItemType type);
-
-/* ------------------------------------------------------------------------
- * The import
- * ------------------------------------------------------------------------ */
 
 /*
  * import.c: a caller calls import_begin(), reads the sources

@@ -45,7 +45,6 @@ check_call(const char *command, Oid rejects)
 					 rejects_column);
 }
 
-/* the positions of import()'s arguments, from 0 */
 enum
 {
 	/* Arguments 0 to 3 are the sources of users, posts, comments and likes. */

@@ -289,10 +289,6 @@ tally_renamed(ImportTally *renamed)
 	renamed->present = renamed->read - renamed->written - renamed->updated;
 }
 
-/*
- * Check all source rows of users or posts. Returns the number of rows, and
- * sets *rejected to the number of rejected rows.
- */
 static int64
 check_owners(Import *import, ItemType type, int64 *rejected)
 {

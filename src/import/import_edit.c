@@ -343,10 +343,6 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 	return true;
 }
 
-/*
- * Pass the source rows in import->changed to a receiver, sorted by leaf.
- * Returns the number of rows.
- */
 static int64
 edit_comments(const Import *import, DestReceiver *receiver)
 {

@@ -128,9 +128,6 @@ counters_begin(PostCounters *counters)
 	counters->post = MakeSingleTupleTableSlot(desc, &TTSOpsMinimalTuple);
 }
 
-/*
- * Read the id of the next post in the list. Returns false after the last one.
- */
 static bool
 next_counted(PostCounters *counters, pg_uuid_t *post_id)
 {

@@ -502,10 +502,6 @@ const char *const import_old_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
 " WHERE reason IS NULL AND old_name IS NOT NULL ORDER BY partition, user_id";
 
-/*
- * Selects the existing users who differ from their source rows, with the
- * values of the rows.
- */
 const char *const import_changed_users_sql =
 "SELECT user_id, username, properties FROM @checked_user"
 " WHERE reason IS NULL AND (old_name IS NOT NULL OR changed)"
@@ -531,10 +527,6 @@ const char *const import_released_names_sql =
 " WHERE r.user_id <> c.user_id AND h.reason IS NULL AND h.old_name IS NOT NULL"
 " ORDER BY user_id";
 
-/*
- * Selects the existing posts that differ from their source rows, with the
- * values of these rows, sorted by leaf.
- */
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
 " s.modification_date, s.properties"

@@ -63,10 +63,6 @@ items_end(DestReceiver *self)
 {
 }
 
-/*
- * Pass the source rows of new comments or likes to a receiver, sorted by leaf.
- * Returns the number of rows.
- */
 static int64
 read_passed(const Import *import, ItemType type, DestReceiver *receiver)
 {

@@ -4,22 +4,21 @@
  *		their posts.
  *
  * A comment or like is a child of its post. It is stored in the post's logical
- * partition, and the writing transaction adds it to the post's counts.
+ * partition. The transaction that writes a child adds it to the post's counts.
  * child_insert() does this in four steps:
  *
  *	1. Check that the post exists. Wait for a transaction that is deleting the
  *	   post.
  *	2. Open the leaf, read the author's name, and insert the child
- *	   speculatively. The transaction holds no lock yet that a deletion of the
- *	   post needs.
+ *	   speculatively. A deletion of the post does not wait for this.
  *	3. Before the insert is completed, take the post lock in share mode. If a
  *	   deleting transaction holds the post lock in exclusive mode, undo the
  *	   insert, wait for the lock, and begin again at step 1.
  *	4. Add the child to the post's counts, and release the post lock.
  *
- * The inserting and the deleting transaction therefore never wait for each
- * other at the same time. The head of post_counts/post_count.c explains the
- * post lock and the counts.
+ * So the inserting and the deleting transaction never wait for each other at
+ * the same time. The head of post_counts/post_count.c explains the post lock
+ * and the counts.
  *
  * Runs in backends, as the containers' owner.
  */
@@ -36,26 +35,24 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-/* A comment or like that child_insert() is writing. */
 typedef struct ChildInsert
 {
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* the acting user, who may not know of hidden
-								 * posts of other users; NULL: the caller may
-								 * know of all posts */
+	const pg_uuid_t *author;	/* the acting user; NULL: the caller may know
+								 * of all hidden posts */
 	PostLock	lock;
 	bool		locked_out;		/* whether try_insert() undid its insert,
 								 * because a deleting transaction holds the
 								 * post lock */
 
 	/*
-	 * stamp: a number that changes with each change to the list of users being
-	 *		deleted. It was read before require_post() checked the post's
-	 *		author. If it changes later, the check must be repeated.
+	 * stamp: a number that changes whenever the list of users being deleted
+	 *	changes. It is read before require_post() checks the post's author. If
+	 *	it changes later, the author must be checked again.
 	 * stamped: false if "stamp" could not be read, because a transaction that
-	 *		has changed the list was committing.
+	 *	has changed the list was committing
 	 */
 	bool		stamped;
 	uint64		stamp;
@@ -64,8 +61,8 @@ typedef struct ChildInsert
 /*
  * Return a query that finds a comment or like by its key.
  *
- * other: the id of the comment, or the user of the like.
- * key: room for two values, which the query points to.
+ * other: the id of the comment, or of the user who likes the post
+ * key: room for two values, which the query points to
  */
 static ItemQuery
 child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
@@ -90,9 +87,10 @@ get_now(const ItemQuery *query, BlogItem *item)
 }
 
 /*
- * Return whether a post exists and the acting user ("author") may know of it.
- * Only the post's author may know of a hidden post. If "author" is NULL,
- * return true without looking for the post.
+ * Return whether the post exists and the acting user may know of it. Only the
+ * post's author may know of a hidden post.
+ *
+ * author: the acting user; NULL: the result is always true
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -109,8 +107,8 @@ author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
 }
 
 /*
- * Check that the post exists, and that its author is not being deleted: step 1
- * of child_insert(). Errors: 23503 if the check fails.
+ * Step 1 of child_insert(). Errors: 23503 if the post does not exist, or its
+ * author is being deleted.
  */
 static void
 require_post(ChildInsert *insert)
@@ -121,11 +119,10 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * Called if the post is hidden. Throw an error unless the comment or like
- * exists already. If it exists, the request repeats an earlier request, from
- * before the post was hidden. Errors: 23503, as for a missing post, if the
- * acting user may not know of the post; 23514 if the comment or like does not
- * exist.
+ * Throw an error unless a comment or like on a hidden post exists. If it
+ * exists, the request repeats one that came before the post was hidden.
+ * Errors: 23503, as for a missing post, if the acting user may not know of the
+ * post; otherwise 23514.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -151,9 +148,9 @@ require_repetition(const ChildInsert *insert)
 }
 
 /*
- * Callback of item_writer_insert_if(): take the post lock in share mode, while
- * the insert can still be undone (step 3 of child_insert()). Returns false if
- * a deleting transaction holds the post lock.
+ * Callback of item_writer_insert_if(): take the post lock in share mode (step
+ * 3 of child_insert()). Returns false, to undo the insert, if a deleting
+ * transaction holds the post lock.
  */
 static bool
 lock_post(void *arg)
@@ -165,10 +162,9 @@ lock_post(void *arg)
 }
 
 /*
- * Insert the comment or like and take the post lock in share mode: steps 2 and
- * 3 of child_insert(). Returns false, with nothing written or locked, if the
- * comment or like exists already, or a deleting transaction holds the post
- * lock.
+ * Steps 2 and 3 of child_insert(). Returns false, with nothing written or
+ * locked, if the comment or like exists already, or a deleting transaction
+ * holds the post lock.
  */
 static bool
 try_insert(ChildInsert *insert)
@@ -190,11 +186,10 @@ try_insert(ChildInsert *insert)
 }
 
 /*
- * Check the post, insert the comment or like, and take the post lock: steps 1
- * to 3 of child_insert(). Repeat this while a deleting transaction holds the
- * post lock. Returns false, with nothing written or locked, if the comment or
- * like exists already. Errors: 23503 if the post does not exist; if the post
- * is hidden, those of require_repetition().
+ * Steps 1 to 3 of child_insert(), repeated while a deleting transaction holds
+ * the post lock. Returns false, with nothing written or locked, if the comment
+ * or like exists already. Errors: 23503 if the post does not exist; those of
+ * require_repetition() if the post is hidden.
  */
 static bool
 insert_and_lock(ChildInsert *insert)
@@ -231,8 +226,7 @@ deletions_since(const ChildInsert *insert)
 }
 
 /*
- * Add the comment or like to the post's counts, and release the post lock:
- * step 4 of child_insert(). Errors: 23503 if the post was deleted meanwhile.
+ * Step 4 of child_insert(). Errors: 23503 if the post was deleted meanwhile.
  */
 static void
 count_and_unlock(ChildInsert *insert)
@@ -253,8 +247,7 @@ count_and_unlock(ChildInsert *insert)
  * counts. Returns false, with nothing written, if the comment or like exists
  * already.
  *
- * author: the acting user, who may not know of hidden posts of other users.
- *		NULL: the caller may know of all posts.
+ * author: the acting user; NULL: the caller may know of all hidden posts
  *
  * Errors: 23503 if the post or the user does not exist; 23514 if the post is
  * hidden; 40001. Locks: the post lock, in share mode, until the comment or
@@ -272,8 +265,8 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 	if (!insert_and_lock(&insert))
 		return false;
 	/*
-	 * The insert may have waited for a transaction that deleted the post's
-	 * author, so check the author again.
+	 * The insert may have waited for a transaction that has deleted the post's
+	 * author. So check the author again.
 	 */
 	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
 		unknown_item(ITEM_POST, insert.post_id);
@@ -282,10 +275,10 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 }
 
 /*
- * Return whether requests show a comment or like. They do not show it if its
- * author, or the author of its post, is being deleted.
+ * Return whether requests show a comment or like. Requests do not show it if
+ * its author, or the author of its post, is being deleted.
  *
- * other: the id of the comment, or the user of the like.
+ * other: the id of the comment, or of the user who likes the post
  */
 static bool
 child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
@@ -308,8 +301,8 @@ child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
  * false if there is no such comment or like, or requests do not show it
  * (child_is_shown()).
  *
- * other: the id of the comment, or the user of the like.
- * author: user who must have written the item; NULL: any user.
+ * other: the id of the comment, or of the user who likes the post
+ * author: delete the item only if this user has written it; NULL: any user
  *
  * Errors: 40001, 55000. Locks: the post lock, in share mode, until the item is
  * deleted; the item's row, FOR UPDATE.

@@ -1,8 +1,8 @@
 /*
  * view_delivery.h
  *		Delivery of the views on a cluster. The node that has a post sends the
- *		post's copy to the node that has the author, and the post's feed row to
- *		all nodes.
+ *		post's copy to the node that has the author's shard. It sends the
+ *		post's feed row to all nodes.
  *
  * Functions that are called through ClusterCalls are described in
  * storage/layout/cluster_calls.h.

@@ -271,7 +271,6 @@ import_outdated(const Import *import, const char *what)
 			 errhint("Call %s again.", import->command)));
 }
 
-/* A DestReceiver that stores the rows of a query in a tuplestore. */
 typedef struct KeepReceiver
 {
 	DestReceiver pub;

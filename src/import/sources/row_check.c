@@ -101,7 +101,6 @@ text_problem(const Import *import, ItemType type, StagedColumn column,
 		psprintf("%s is longer than %d MB", name, MAX_TEXT_MB) : NULL;
 }
 
-/* Return the first CUT_LENGTH characters of a longer text. */
 static Datum
 text_beginning(Datum value)
 {

@@ -108,11 +108,6 @@ source_keys_find(const Import *import, ItemType type, Oid source,
 	}
 }
 
-/*
- * Return the type of item that the ids in a column identify.
- *
- * type: the type of items in the source
- */
 static ItemType
 referred_type(ItemType type, StagedColumn column)
 {

@@ -67,9 +67,7 @@ typedef enum StagedColumn
 } StagedColumn;
 
 #define N_STAGED (STAGED_RENAMED + 1)
-/* the number of columns that can be read from a source */
 #define N_READ STAGED_PARTITION
-/* the number of required columns */
 #define N_NEEDED STAGED_PROPERTIES
 
 typedef struct StagedRow
@@ -101,7 +99,7 @@ typedef enum ImportRead
 
 #define N_IMPORT_READS (READ_DELETING + 1)
 
-struct ImportTarget;			/* defined in import/import.h */
+struct ImportTarget;
 
 typedef struct Import
 {
@@ -262,7 +260,6 @@ typedef struct SourceKeys
 	ItemType	type;			/* the type of items in the source */
 	bool		any;			/* true if at least one column contains keys */
 
-	/* for each column: whether it contains keys */
 	bool		is_key[N_READ];
 
 	pg_cryptohash_ctx *hash;

@@ -58,7 +58,6 @@ temp_writer_slot(TempWriter *writer)
 	return ExecClearTuple(writer->slot);
 }
 
-/* Insert the row in the slot that temp_writer_slot() has returned. */
 void
 temp_writer_put(TempWriter *writer)
 {

@@ -1,15 +1,12 @@
 /*
  * child_deletion.c
- *		Deleting comments, likes and deltas, and hiding comments.
+ *		Deleting comments, likes and deltas, and hiding comments. Most
+ *		functions also subtract the item from the post's counts.
  *
- * Most functions also subtract the deleted or hidden item from the post's
- * counts.
- *
- * The deletion of a user finds the user's items first, and then deletes them
- * one by one with the functions of this file. Between the two steps, another
- * transaction may replace an item by one with the same id and another author.
- * The functions therefore have an argument "author". They delete an item only
- * if the locked row has this author.
+ * The deletion of a user first finds the user's items, and then deletes them
+ * one by one with the functions of this file. Meanwhile, another transaction
+ * may replace an item by one with the same id and another author. So the
+ * functions delete an item only if the locked row has the given author.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -22,29 +19,26 @@
 
 #include "miscadmin.h"
 
-/*
- * A comment, like or delta that will be deleted, or a comment that will be
- * hidden or shown.
- */
+/* An item to be deleted, or a comment to be hidden or shown. */
 typedef struct Child
 {
 	ItemQuery	query;
 	Datum		key[2];
-	const pg_uuid_t *author;	/* user who must have written the item; NULL:
-								 * any user */
-	PostLock   *lock;			/* the post lock of the item's post; NULL: do
-								 * not change the post's counts */
-	bool		hide;			/* only for comment_hide(): true to hide the
+	const pg_uuid_t *author;	/* change the item only if this user has
+								 * written it; NULL: any user */
+	PostLock   *lock;			/* the post lock of the item's post; NULL:
+								 * leave the post's counts unchanged */
+	bool		hide;			/* for comment_hide(): true to hide the
 								 * comment, false to show it */
-	BlogItem   *out;			/* only for comment_hide(): receives the
-								 * changed comment */
+	BlogItem   *out;			/* for comment_hide(): receives the changed
+								 * comment */
 } Child;
 
 /*
- * Initialize a Child. It points to post_id, other and author, which must live
- * as long as the Child.
+ * Initialize a Child. The arguments must live as long as the Child, which
+ * points to them.
  *
- * other: the id of the comment or delta, or the user of the like.
+ * other: the id of the comment or delta, or of the user who likes the post
  */
 static void
 child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
@@ -61,9 +55,8 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
 }
 
 /*
- * Callback of post_part_lock(), which has locked the row of an item: delete
- * the item. Leaves the item if child->author is another user than the item's
- * author.
+ * Callback of post_part_lock(), which has locked the item's row: delete the
+ * item, if child->author has written it.
  */
 static ItemResult
 delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
@@ -88,10 +81,6 @@ delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
 	return ITEM_NOT_FOUND;
 }
 
-/*
- * Callback of post_part_lock(), which has locked the row of a comment: hide
- * the comment if child->hide is true; show it if child->hide is false.
- */
 static ItemResult
 hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
 {
@@ -124,8 +113,8 @@ delete_child(Child *child, LockWaitPolicy wait)
  * Delete a comment, like or delta without changing its post's counts. Returns
  * DELETE_NOT_FOUND if there is no such item.
  *
- * other: the id of the comment or delta, or the user of the like.
- * author: user who must have written the item; NULL: any user.
+ * other: the id of the comment or delta, or of the user who likes the post
+ * author: delete the item only if this user has written it; NULL: any user
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
  * after the snapshot. Locks: the item's row, FOR UPDATE.
@@ -143,20 +132,19 @@ child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
 
 /*
  * Delete a comment or like, and subtract it from its post's counts. Returns
- * DELETE_NOT_FOUND if there is no such item or no such post. Items and posts
- * of users who are being deleted are found too.
+ * DELETE_NOT_FOUND if the item or the post does not exist. Items of users who
+ * are being deleted, and items on their posts, are deleted, too.
  *
- * other: the id of the comment, or the user of the like.
- * author: user who must have written the item; NULL: any user.
+ * other: the id of the comment, or of the user who likes the post
+ * author: delete the item only if this user has written it; NULL: any user
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item or the post
  * was changed after the snapshot. Locks: the post lock, in share mode, until
  * the item is deleted; the item's row, FOR UPDATE.
  *
- * While the function holds the post lock, it does not wait for the lock on the
- * item's row. Waiting could be a deadlock: the transaction that has locked the
- * row may be waiting for the post lock, in order to delete the post. Instead,
- * the function releases the post lock, waits for the row, and begins again.
+ * If another transaction has locked the item's row, that transaction may be
+ * waiting for the post lock, to delete the post. To avoid a deadlock, the
+ * function then releases the post lock, waits for the row, and begins again.
  */
 DeleteResult
 child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
@@ -187,7 +175,7 @@ child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
  * comment, and add it to the counts. Returns ITEM_NOT_FOUND if the comment or
  * its post does not exist.
  *
- * comment: receives the changed comment, copied to the current memory context.
+ * comment: receives the changed comment, copied to the current memory context
  *
  * Locks, waits and errors are those of child_delete(), but the comment's row
  * is locked FOR NO KEY UPDATE.
@@ -220,9 +208,8 @@ comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 }
 
 /*
- * Delete a comment or like as child_delete() does. If its post does not exist,
- * child_delete() would return DELETE_NOT_FOUND, but this function deletes the
- * comment or like nevertheless.
+ * Delete a comment or like as child_delete() does, but also if its post does
+ * not exist.
  */
 DeleteResult
 child_delete_anyway(ItemType type, const pg_uuid_t *post_id,

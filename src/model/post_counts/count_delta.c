@@ -3,28 +3,26 @@
  *		Deltas: rows beside a post item that hold amounts to add to the post's
  *		counts.
  *
- * A reader of a post adds up the post's deltas (post_item.c). Deltas lie in
+ * A reader of a post adds up the post's deltas (post_item.c). Deltas are in
  * the post's logical partition. There are three kinds, which differ by their
  * ids:
  *
  *	- The counter. Each post has one. All processes update it, one at a time
  *	  (post_has_counter()).
- *	- A stripe. Each process has at most one stripe on a post. It updates the
- *	  stripe while other processes use the counter. So a post that many users
- *	  like at once has at most one stripe for each process. Readers of the post
- *	  then find few dead index entries.
- *	- A delta with a new id. A transaction inserts one if updating the counter
- *	  or the stripe would mean waiting, or would fail.
+ *	- A stripe. A process updates its stripe on a post while another process
+ *	  uses the counter. Each process has at most one stripe on a post, so a
+ *	  post that many users like at once has few dead index entries.
+ *	- A delta with a new id. A transaction inserts one if it would have to wait
+ *	  for the counter and the stripe, or could not update them.
  *
- * Folding deletes stripes and other deltas, and adds their amounts to the
- * counter or to one new delta, in the same transaction. Snapshots from before
- * and after the folding therefore show the same sum. A folding transaction
- * adds only the amounts of deltas that it has deleted itself, so no delta is
- * folded twice.
+ * Folding deletes stripes and deltas with new ids. In the same transaction, it
+ * adds their amounts to the counter or to one new delta. So snapshots from
+ * before and after the folding show the same sum. Only the transaction that
+ * deletes a delta adds its amounts, so no delta is folded twice.
  *
- * A transaction that deletes the post waits for the transactions that have
- * inserted deltas (post_count.c). A transaction writes a delta only while no
- * other transaction can delete the post.
+ * A transaction writes a delta only while no other transaction can delete the
+ * post. A transaction that deletes the post waits for the transactions that
+ * have inserted deltas (post_count.c).
  *
  * A serializable transaction that reads counts takes a predicate lock on the
  * post's key (post_item.c). A transaction that inserts a delta checks for that
@@ -48,14 +46,10 @@
 
 const pg_uuid_t counter_id = {{0}};
 
-/* ------------------------------------------------------------------------
- * Writing
- * ------------------------------------------------------------------------ */
-
 /*
- * Set *id to the id of this process's stripe, which is the same on all posts:
- * a UUID of version 8 that contains the number of the process in the server's
- * array of processes. No other delta has a UUID of this version.
+ * Set *id to the id of this process's stripes, which is the same on all posts.
+ * It is a UUID of version 8 with the process's number in the server's array of
+ * processes. No other delta has a UUID of this version.
  */
 static void
 stripe_id(pg_uuid_t *id)
@@ -69,10 +63,6 @@ stripe_id(pg_uuid_t *id)
 		id->data[UUID_LEN - 1 - i] = number >> (8 * i);
 }
 
-/*
- * Return whether another transaction in progress has inserted, updated or
- * deleted the delta with this id.
- */
 static bool
 delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
@@ -86,16 +76,15 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 }
 
 /*
- * A process remembers at most this many posts whose counter another process
- * was using. For these posts it adds to its own stripe, without trying the
- * counter first.
+ * A process remembers up to this many posts whose counter another process was
+ * using. On these posts, it adds to its own stripe, without trying the counter
+ * first.
  */
 #define STRIPED_POSTS 16
 
 /*
- * For how many milliseconds a process remembers that another process was using
- * a post's counter. The worker lets the same time pass before it folds the
- * post's stripes (FOLD_AFTER in folding.c).
+ * How long a process remembers such a post, in ms. After the same time, the
+ * worker folds the post's stripes (FOLD_AFTER in folding.c).
  */
 #define STRIPED_FOR 1000
 
@@ -118,9 +107,8 @@ find_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether this process remembers that another process was using the
- * post's counter. If so, the caller adds to the stripe of this process
- * instead.
+ * Return whether another process was using the post's counter lately. If so,
+ * the caller adds to this process's stripe instead.
  */
 bool
 delta_striped(const pg_uuid_t *post_id)
@@ -132,10 +120,9 @@ delta_striped(const pg_uuid_t *post_id)
 }
 
 /*
- * Remember a post whose counter another process was using. Called after this
- * process has added counts to its own stripe. If the counts are zero, nothing
- * is remembered: post_keep() adds zeros to the stripe even if no other process
- * uses the counter.
+ * Remember a post whose counter another process was using. Called after counts
+ * were added to this process's stripe. Counts of zero come from post_keep(),
+ * which does not try the counter. They are ignored.
  */
 static void
 remember_striped(const pg_uuid_t *post_id, PostCounts counts)
@@ -155,8 +142,9 @@ remember_striped(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Add counts to the counter or stripe that the scan has found. Returns ITEM_OK
- * or, with nothing added, ITEM_LOCKED.
+ * Add counts to the counter or stripe in "delta", which the scan has found.
+ * Returns ITEM_LOCKED, with nothing added, if another transaction is changing
+ * the row; else ITEM_OK.
  */
 static ItemResult
 add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
@@ -164,10 +152,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 {
 	ItemResult	result;
 
-	/*
-	 * Lock the row first: the worker may be folding the stripe, which deletes
-	 * the row.
-	 */
+	/* The worker may be folding the stripe, and so deleting the row. */
 	if (kind == DELTA_STRIPE)
 	{
 		result = item_writer_lock_found(writer, scan, LockTupleNoKeyExclusive,
@@ -187,9 +172,8 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 
 /*
  * Add counts to a post's counter (DELTA_COUNTER) or to this process's stripe
- * on the post (DELTA_STRIPE). Before a change of the counter, the caller has
- * checked that this process may change it (post_has_counter()). Called under
- * READ COMMITTED only.
+ * on the post (DELTA_STRIPE). Called under READ COMMITTED only. For the
+ * counter, the caller has checked post_has_counter().
  *
  * Returns ITEM_NOT_FOUND if the post has no counter or stripe. Returns
  * ITEM_LOCKED, with nothing added, if another transaction is changing the row
@@ -218,10 +202,6 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 	return result;
 }
 
-/*
- * Fill in a delta in memory. The delta points to post_id and id, which must
- * live as long.
- */
 static void
 delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 		   PostCounts counts)
@@ -234,8 +214,8 @@ delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
 }
 
 /*
- * Fill in a counter in memory, with counts of zero. The counter points to
- * post_id, which must live as long.
+ * Initialize a counter in memory, with counts of zero. The counter points to
+ * post_id.
  */
 void
 counter_init(BlogItem *counter, const pg_uuid_t *post_id)
@@ -257,7 +237,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
 	inserted = item_writer_insert(writer, &delta);
 	/*
 	 * Detect a conflict with serializable transactions that have read the
-	 * post's counts without this delta.
+	 * counts without this delta.
 	 */
 	if (!delta_is_empty(&delta))
 		key_predicate_check(writer, post_id);
@@ -307,8 +287,8 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Return whether another transaction in progress has inserted, updated or
- * deleted the post's counter.
+ * Return whether another transaction in progress has written or deleted the
+ * post's counter.
  */
 bool
 delta_counter_pending(const pg_uuid_t *post_id)
@@ -317,19 +297,14 @@ delta_counter_pending(const pg_uuid_t *post_id)
 }
 
 /*
- * Insert a post's counter. The caller has checked that this process may change
- * the counter (post_has_counter()). Returns false if the post has a counter
- * already.
+ * Insert a post's counter. The caller has checked post_has_counter(). Returns
+ * false if the post has a counter already.
  */
 bool
 delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
 {
 	return delta_write(post_id, &counter_id, counts);
 }
-
-/* ------------------------------------------------------------------------
- * Folding
- * ------------------------------------------------------------------------ */
 
 /*
  * Return whether the transaction's snapshot shows a delta of the post other
@@ -358,9 +333,9 @@ delta_any(const pg_uuid_t *post_id)
  * counter. Skips deltas that another transaction is writing or deleting.
  * Returns the number of deleted deltas.
  *
- * limit: the largest number of deltas to delete.
- * counts: the function adds the amounts of the deleted deltas to it.
- * left: set to true if deltas other than the counter still exist afterwards.
+ * limit: the largest number of deltas to delete
+ * counts: the amounts of the deleted deltas are added to this
+ * left: set to true if deltas other than the counter still exist afterwards
  */
 int64
 delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,

@@ -2,12 +2,13 @@
  * many_posts.c
  *		Reading many posts and their counts by key, in any order.
  *
- * For each partition, a ManyPosts keeps one scan of posts and one scan of
- * deltas open. It restarts these scans with the key of the next post. (In
- * contrast, item_get() and post_add_up() open the leaf and its index for each
- * post.) At most MAX_OPEN scans of posts and MAX_OPEN scans of deltas are
- * open. If there are more partitions, opening a scan of one partition closes
- * the scan of another.
+ * A ManyPosts has a scan of posts and a scan of deltas for each partition. It
+ * restarts a scan with the key of the next post, instead of opening the leaf
+ * and its index for each post.
+ *
+ * At most MAX_OPEN scans of posts and MAX_OPEN scans of deltas are open. If
+ * there are more partitions, opening a scan of one partition closes the scan
+ * of another.
  *
  * Runs in the worker, and in a backend for repair(). A ManyPosts must be used
  * in the subtransaction in which it was begun.
@@ -23,23 +24,21 @@
 #include "utils/memutils.h"
 
 #define MAX_OPEN 128			/* The largest number of open scans of posts,
-								 * and of open scans of deltas. Each open scan
-								 * holds two locks: on a leaf and on an
-								 * index. */
+								 * and of open scans of deltas. Each holds two
+								 * locks, on a leaf and on an index. */
 
 struct ManyPosts
 {
 	MemoryContext context;
 	Snapshot	snapshot;
-	ItemScan   *posts[MAX_OPEN];	/* indexed by partition modulo MAX_OPEN;
-									 * NULL: no scan is open */
+	ItemScan   *posts[MAX_OPEN];	/* by partition modulo MAX_OPEN; NULL: no
+									 * scan is open */
 	ItemScan   *deltas[MAX_OPEN];
 };
 
 /*
- * Prepare to read posts with the given snapshot. The caller's transaction must
- * not be SERIALIZABLE. The result is allocated in the current memory context,
- * and must be freed with many_posts_end().
+ * Prepare to read posts with a snapshot. The transaction must not be
+ * SERIALIZABLE. The result is allocated in the current memory context.
  */
 ManyPosts *
 many_posts_begin(Snapshot snapshot)
@@ -53,9 +52,8 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * Return a scan that finds a post, or the deltas of a post, by the post's key.
- * If a scan of the post's partition is open, the function restarts it with
- * this key. Otherwise it opens one. Returns NULL if the partition lies on
+ * Return a scan for a post, or for the deltas of a post. Restarts the scan of
+ * the post's partition, or opens it. Returns NULL if the partition is on
  * another node of the cluster.
  */
 static ItemScan *
@@ -80,9 +78,9 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 
 /*
  * Read a post without its deltas; many_posts_add_up() adds them to the counts.
- * Returns false if the snapshot does not show the post, or the post lies on
+ * Returns false if the snapshot does not show the post, or the post is on
  * another node of the cluster. The values in *post are valid until the next
- * call of this function.
+ * call.
  */
 bool
 many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
@@ -95,10 +93,6 @@ many_posts_find(ManyPosts *many, const pg_uuid_t *post_id, BlogItem *post)
 	return found;
 }
 
-/*
- * Add the amounts of a post's deltas to the counts in *post, which
- * many_posts_find() has read.
- */
 void
 many_posts_add_up(ManyPosts *many, BlogItem *post)
 {

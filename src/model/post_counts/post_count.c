@@ -3,57 +3,53 @@
  *		The post lock, and counting a post's comments and likes in the
  *		transaction that writes them.
  *
- * Here a "counting transaction" is one that writes or deletes a comment or
- * like, and changes the post's counts for it. It never waits for another
- * counting transaction. A delta is a row beside the post item that holds
- * amounts to add to the post's counts (count_delta.c). Each post has one delta
- * that all processes update, its counter. The counting transaction updates the
- * counter in place, without locking it first, unless another transaction is
- * using the counter. In that case it updates the stripe of its process, which
- * is a delta that no other process updates. Under REPEATABLE READ and
- * SERIALIZABLE an update of the counter would fail if the counter had changed
- * since the snapshot, so those transactions insert a new delta instead. The
- * counts in the post item itself change only when repair() corrects them.
+ * A "counting transaction" writes or deletes a comment or like, and changes
+ * the post's counts for it. It never waits for another counting transaction.
+ * It adds to one of these deltas of the post (count_delta.c):
+ *
+ *	-	The counter, without locking its row first.
+ *	-	The stripe of its process, if another transaction is using the counter.
+ *		No other process updates this stripe.
+ *	-	A new delta, under REPEATABLE READ and SERIALIZABLE. Updating the
+ *		counter would fail if the counter was changed after the snapshot.
+ *
+ * The counts in the post item itself change only when repair() corrects them.
  *
  * The worker folds the other deltas into the counter: it deletes them and adds
  * their amounts to the counter (views/worker/folding.c). Without a worker,
- * each process that counts under READ COMMITTED leaves at most one stripe on a
- * post, and each transaction that counts under a higher isolation level leaves
- * one delta.
+ * they stay: at most one stripe of each process on each post, and one delta of
+ * each transaction under the higher isolation levels.
  *
- * A delta is a row of its own, so inserting one does not lock the post item
- * against deletion. The post lock prevents the deletion instead. It is a
- * heavyweight lock named by the post's key (key_lock.c). The counting
- * transaction takes the post lock in share mode before other transactions can
- * find its comment or like. It releases the post lock when other transactions
- * can find its delta, or the new version of the counter. It waits for no lock
- * in between. (AFTER triggers that the tables' owner has put on comments and
- * likes run in between, however.)
+ * Inserting a delta does not lock the post item, so it does not keep other
+ * transactions from deleting the post. The post lock does, a heavyweight lock
+ * named by the post's key (key_lock.c). The counting transaction takes it in
+ * share mode before other transactions can find its comment or like. It
+ * releases the lock when they can find its delta, or the new version of the
+ * counter. Meanwhile it waits for no lock, but AFTER triggers that the owner
+ * has put on comments and likes may wait.
  *
  * The deleting transaction takes the post lock in exclusive mode
  * (post_deletion.c), waits for the transactions that have inserted deltas,
- * deletes the post item, and releases the post lock. Several transactions can
- * hold the post lock in exclusive mode. The row lock on the post item excludes
- * all but one of them.
+ * deletes the post item, and releases the post lock. Exclusive mode conflicts
+ * with share mode, but not with itself: of several transactions that delete
+ * the post, only one gets the row lock on the post item.
  *
- * The fields "locked", "mode" and "safe" of a PostLock tell how far its
- * transaction has come:
+ * The states of a PostLock. "None" means that "locked" is false:
  *
  *	locked, mode	safe  | meaning
  *	----------------------+------------------------------------------------
- *	no				no	  | no lock; other transactions can delete the post
- *	share mode		no	  | locked to count; a deletion that began earlier
- *						  | may be under way, so check the post item first
- *	share mode		yes	  | locked to count; after locking, the transaction
- *						  | has checked that the post item exists
+ *	none			no	  | other transactions can delete the post
+ *	share mode		no	  | locked to count, but a deletion may be under
+ *						  | way; check the post item first
+ *	share mode		yes	  | locked to count, and the post item exists
  *	exclusive mode	yes	  | locked to delete; the post item's row is locked
  *						  | too
- *	no				yes	  | this transaction has written a delta or locked
+ *	none			yes	  | this transaction has written a delta or locked
  *						  | the post item; a deletion waits for its end
  *
- * The steps of a counting transaction: what the transaction has locked or
- * written so far, what a deleting transaction does meanwhile, and what is left
- * if the counting transaction aborts:
+ * The steps of a counting transaction. The second column says what a deleting
+ * transaction does at this step. The third says what is left if the counting
+ * transaction aborts:
  *
  *	counting transaction	| deleting transaction		| after abort
  *	------------------------+---------------------------+----------------------
@@ -71,9 +67,9 @@
  *	or the counter, and		| counter, and waits for	|
  *	released the post lock	| the transaction's end		|
  *
- * The steps of a deleting transaction: what the transaction has locked or
- * written so far, what a counting transaction does meanwhile, and what follows
- * if the deleting transaction aborts:
+ * The steps of a deleting transaction. The second column says what a counting
+ * transaction does at this step. The third says what follows if the deleting
+ * transaction aborts:
  *
  *	deleting transaction	| counting transaction		| after abort
  *	------------------------+---------------------------+----------------------
@@ -96,12 +92,11 @@
  *							| lock, and waits for the	|
  *							| deleting transaction		|
  *
- * A transaction that has counted on a post before has a delta on it (the last
- * line in the table of counting transactions). If it counts on the post again
- * while a deleting transaction holds the post lock, it must not wait for that
- * lock. The deleting transaction waits for the counting transaction to end, so
- * this would be a deadlock. The counting transaction then counts without the
- * lock.
+ * A transaction may count on a post several times. After the first time, it
+ * has a delta on the post. A deleting transaction that holds the post lock
+ * then waits for the counting transaction to end. If the counting transaction
+ * waited for the post lock, this would be a deadlock. So it counts without the
+ * post lock.
  *
  * Runs in backends and in the worker.
  */
@@ -115,13 +110,9 @@
 #include "access/xact.h"
 #include "utils/snapmgr.h"
 
-/* ------------------------------------------------------------------------
- * Finding the post
- * ------------------------------------------------------------------------ */
-
 /*
- * Return the state of the newest version of the post item, without locking it.
- * Sets lock->hidden to whether this version is hidden.
+ * Return the state of the newest version of the post item, without locking the
+ * row. Sets lock->hidden to whether this version is hidden.
  */
 static ItemLife
 look_at_post(PostLock *lock)
@@ -133,9 +124,9 @@ look_at_post(PostLock *lock)
 }
 
 /*
- * Return whether a deletion of the post has to wait for the end of this
- * transaction. It has to if this transaction has written a delta of the post,
- * or has written or locked the post item.
+ * Return whether a deletion of the post has to wait for this transaction to
+ * end. This is true if the transaction has written a delta of the post, or has
+ * written or locked the post item.
  */
 static bool
 is_deletion_barred(const pg_uuid_t *post_id)
@@ -148,8 +139,8 @@ is_deletion_barred(const pg_uuid_t *post_id)
 }
 
 /*
- * Initialize a PostLock, without taking the post lock. Errors: 55000 if the
- * post's partition has no usable leaf for deltas.
+ * Initialize a PostLock, without taking the lock. Errors: 55000 if the post's
+ * partition has no usable leaf for deltas.
  */
 void
 post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
@@ -163,10 +154,10 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 }
 
 /*
- * Lock the row of the post item FOR KEY SHARE, so that no other transaction
- * can delete the post before this one ends. This mode does not conflict with
- * updates of the item. Sets lock->safe to whether the row was locked. The
- * caller does not hold the post lock.
+ * Lock the row of the post item FOR KEY SHARE. No other transaction can then
+ * delete the post before this one ends, but others can update the item. Sets
+ * lock->safe to whether the row was locked. The caller must not hold the post
+ * lock.
  */
 static ItemResult
 bar_deletion(PostLock *lock, LockWaitPolicy wait)
@@ -179,8 +170,8 @@ bar_deletion(PostLock *lock, LockWaitPolicy wait)
 
 /*
  * Wait for a concurrent deletion of the post to commit or abort. Returns
- * whether the post still exists. If so, no other transaction can delete it
- * before this transaction ends. The caller must not hold the post lock.
+ * whether the post still exists. In this case, no other transaction can delete
+ * the post before this one ends. The caller must not hold the post lock.
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
  * after the snapshot.
  */
@@ -191,14 +182,13 @@ await_deletion(PostLock *lock)
 }
 
 /*
- * Return whether the post exists. If another transaction is deleting the post,
- * the function waits for that transaction to end. It does not take the post
- * lock. Called before a comment or like is inserted, while the caller holds no
- * lock that a deletion of the post could need.
+ * Return whether the post exists. Waits for a transaction that is deleting the
+ * post. Does not take the post lock. Called before a comment or like is
+ * inserted, while the caller holds no lock that a deletion of the post needs.
  *
- * Under REPEATABLE READ and SERIALIZABLE, the result is also false if the
- * snapshot does not show the post. Errors: 40001 under these levels if the
- * post was deleted after the snapshot.
+ * Under REPEATABLE READ and SERIALIZABLE, the snapshot must show the post,
+ * too. Errors: 40001 under these levels if the post was deleted after the
+ * snapshot.
  */
 bool
 post_find(PostLock *lock)
@@ -213,18 +203,13 @@ post_find(PostLock *lock)
 	return true;
 }
 
-/* ------------------------------------------------------------------------
- * The post lock in share mode
- * ------------------------------------------------------------------------ */
-
 /*
  * Take the post lock in share mode, without waiting. Returns false if another
- * transaction holds it in exclusive mode.
+ * transaction holds the post lock in exclusive mode.
  *
- * The function first tries the mode KEY_LOCK_SHARED_FIRST, which only one
- * process can hold, and which allows changing the post's counter. It skips
- * this attempt if another process was using the counter a moment ago
- * (delta_striped()).
+ * There are two share modes. KEY_LOCK_SHARED_FIRST allows changing the post's
+ * counter, and only one process can hold it. It is not tried if another
+ * process was using the counter lately (delta_striped()).
  */
 static bool
 lock_key_shared(PostLock *lock)
@@ -240,14 +225,15 @@ lock_key_shared(PostLock *lock)
 /*
  * Take the post lock in share mode without waiting. The post need not exist.
  * Returns false if a deleting transaction holds the post lock in exclusive
- * mode. If the result is true, no other transaction can delete the post before
- * post_unlock(). A transaction that deletes the post after that finds the
- * deltas of this transaction, and waits until this transaction ends.
+ * mode.
  *
- * If this transaction has written a delta of the post before, a deleting
- * transaction that holds the post lock waits for this transaction to end. This
- * transaction then needs no lock: the function sets lock->safe and returns
- * true.
+ * After the result true, no other transaction can delete the post before
+ * post_unlock(). After post_unlock(), a deleting transaction waits until this
+ * transaction ends, because it finds the deltas of this transaction.
+ *
+ * If this transaction has written a delta of the post before, a deletion of
+ * the post waits for this transaction anyway. Taking the lock is then not
+ * necessary. The function sets lock->safe and returns true.
  */
 bool
 post_try_lock_shared(PostLock *lock)
@@ -261,8 +247,8 @@ post_try_lock_shared(PostLock *lock)
 }
 
 /*
- * Wait until no other process holds the post lock in exclusive mode. The
- * caller must not hold the post lock.
+ * Wait until no process holds the post lock in exclusive mode. The caller must
+ * not hold the post lock.
  */
 void
 post_await_unlock(const PostLock *lock)
@@ -272,9 +258,9 @@ post_await_unlock(const PostLock *lock)
 }
 
 /*
- * Return whether the post exists and no other transaction can delete it
- * (lock->safe). If this transaction holds the post lock and lock->safe is
- * false, check now whether the post item exists.
+ * Set lock->safe, and return its value: whether the post exists and no other
+ * transaction can delete it. If this transaction holds the post lock, the
+ * function looks for the post item.
  */
 static bool
 make_safe(PostLock *lock)
@@ -287,10 +273,11 @@ make_safe(PostLock *lock)
 /*
  * Take the post lock in share mode, if the post exists. With LockWaitBlock,
  * wait for transactions that hold the post lock in exclusive mode or are
- * deleting the post. After waiting for a deletion that has aborted, the
- * function locks the row of the post item instead of taking the post lock, and
- * returns ITEM_OK. No other transaction can then delete the post before this
- * one ends.
+ * deleting the post.
+ *
+ * If the function has waited for a deletion that aborts, it locks the row of
+ * the post item FOR KEY SHARE instead. No other transaction can then delete
+ * the post before this one ends.
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
  * the function would have to wait and "wait" is not LockWaitBlock. Errors:
@@ -323,9 +310,9 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 
 /*
  * Take the post lock in the mode KEY_LOCK_SHARED_FIRST, which allows changing
- * the post's counter. If another process holds the lock in a conflicting mode,
- * the function does not wait, and leaves lock->locked false. It does nothing
- * if lock->locked or lock->safe is true already.
+ * the post's counter. Leaves lock->locked false, without waiting, if another
+ * process holds the lock in a conflicting mode. Does nothing if lock->locked
+ * or lock->safe is true already.
  */
 void
 post_try_lock_counter(PostLock *lock)
@@ -338,9 +325,9 @@ post_try_lock_counter(PostLock *lock)
 
 /*
  * Return whether this process may change the post's counter. Only one process
- * at a time may change it: the process that holds the post lock in the mode
- * KEY_LOCK_SHARED_FIRST, or in exclusive mode together with the row lock on
- * the post item.
+ * at a time may change it. This process holds the post lock in the mode
+ * KEY_LOCK_SHARED_FIRST, or in exclusive mode with the row lock on the post
+ * item.
  */
 bool
 post_has_counter(const PostLock *lock)
@@ -348,9 +335,6 @@ post_has_counter(const PostLock *lock)
 	return lock->locked && lock->mode != KEY_LOCK_SHARED;
 }
 
-/*
- * Release the post lock, if this transaction holds it.
- */
 void
 post_unlock(PostLock *lock)
 {
@@ -360,10 +344,6 @@ post_unlock(PostLock *lock)
 	lock->locked = false;
 	lock->safe = false;
 }
-
-/* ------------------------------------------------------------------------
- * The count
- * ------------------------------------------------------------------------ */
 
 /*
  * Add counts to this process's stripe on the post. If the stripe cannot be
@@ -376,8 +356,8 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	ItemResult	in_stripe = ITEM_LOCKED;
 
 	/*
-	 * Under REPEATABLE READ and SERIALIZABLE, updating a stripe that was
-	 * changed after the snapshot would fail.
+	 * Under the higher isolation levels, updating the stripe would fail if it
+	 * was changed after the snapshot.
 	 */
 	if (!IsolationUsesXactSnapshot())
 		in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
@@ -403,10 +383,9 @@ count_beside(const PostLock *lock, PostCounts counts)
 
 /*
  * Add to the counts of a post, for comments and likes that this transaction
- * writes or deletes. The caller holds the post lock, or lock->safe is true, so
- * no other transaction can begin to delete the post.
+ * writes or deletes. The caller holds the post lock, or lock->safe is true.
  *
- * counts: the amounts to add, negative for deleted comments and likes.
+ * counts: the amounts to add, negative for deleted comments and likes
  *
  * Returns POST_COUNTED if the amounts were added. Returns POST_UNSURE if
  * another transaction may be deleting the post. The caller must then call
@@ -435,13 +414,13 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
 }
 
 /*
- * Keep other transactions from deleting the post before this transaction ends,
- * by writing a delta with amounts of zero. If a transaction is deleting the
- * post, wait for it first. Returns whether the post exists.
+ * Keep other transactions from deleting the post before this transaction ends.
+ * Waits for a transaction that is deleting the post. Returns whether the post
+ * exists. The function writes a delta with amounts of zero.
  *
- * The caller is about to lock comments or likes on the post, and may lock the
- * post afterwards. A deletion of the post locks in the opposite order. Without
- * the delta, this could be a deadlock.
+ * Called before this transaction locks comments or likes on the post. This
+ * transaction may lock the post later, but a deletion of the post locks it
+ * first. Without the delta, this could be a deadlock.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
  * after the snapshot.
@@ -456,9 +435,8 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * Add the amounts of zero to the stripe, not to the counter. If this
-	 * transaction updated the counter, no other transaction could update it
-	 * before this one ends.
+	 * Use the stripe. Updating the counter would keep other transactions from
+	 * updating it until this one ends.
 	 */
 	count_in_stripe(post_id, nothing);
 	post_unlock(&lock);

@@ -5,10 +5,9 @@
  *
  * A post's comments and likes are its children. The counts of a post are
  * exact: they equal the number of children that the reader's snapshot shows,
- * without hidden comments. A post's counts are the sum of the counts in the
- * post item and the amounts in its deltas. A delta is a row beside the post
- * item that holds amounts to add (count_delta.c). The files of this folder
- * maintain deltas, and readers add them up.
+ * without hidden comments. They are the sum of the counts in the post item and
+ * the amounts in the post's deltas. The files of this folder write deltas, and
+ * readers add them up (count_delta.c).
  *
  * A transaction that writes or deletes a child takes the post lock in share
  * mode, adds to the post's counts, and releases the lock. A transaction that
@@ -28,7 +27,7 @@ typedef struct PostCounts
 	int64		likes;
 } PostCounts;
 
-/* Return what n comments or n likes on a post add to its counts. */
+/* Return what n comments (or n likes) add to the counts of their post. */
 static inline PostCounts
 child_counts(ItemType type, int64 n)
 {
@@ -44,28 +43,25 @@ child_counts(ItemType type, int64 n)
 /*
  * post_count.c: taking the post lock, and adding to the counts of a post.
  *
- * A PostLock describes what a transaction has locked of a post. It is a local
- * variable of the function that takes the post lock. The head of post_count.c
- * has a table of its states.
+ * A PostLock says what a transaction has locked of a post. It is a local
+ * variable. The head of post_count.c has a table of its states.
  */
 typedef struct PostLock
 {
 	pg_uuid_t	post_id;
-	KeyLock		key;			/* the post lock: a heavyweight lock named by
-								 * the post's id */
-	bool		locked;			/* whether this transaction holds the post
-								 * lock */
-	KeyLockMode mode;			/* the mode in which the post lock is held;
-								 * undefined unless locked */
+	KeyLock		key;
+	bool		locked;
+	KeyLockMode mode;			/* the mode of the post lock; undefined if
+								 * "locked" is false */
 
 	/*
-	 * Whether the post exists and no other transaction can delete it. This
-	 * holds until post_unlock() if locked is true, and otherwise until this
-	 * transaction ends.
+	 * True if the post exists and no other transaction can delete it. If
+	 * "locked" is true, this is certain until post_unlock(), and otherwise
+	 * until this transaction ends.
 	 */
 	bool		safe;
-	bool		hidden;			/* whether the post was hidden when this
-								 * transaction last looked at the post item */
+	bool		hidden;			/* whether the post was hidden when the post
+								 * item was last read */
 } PostLock;
 
 extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
@@ -78,8 +74,8 @@ extern void post_unlock(PostLock *lock);
 extern void post_await_unlock(const PostLock *lock);
 
 /*
- * Result of adding to the counts of a post. With POST_UNSURE and POST_GONE,
- * nothing was added.
+ * The result of adding to the counts of a post. Nothing was added unless it is
+ * POST_COUNTED.
  */
 typedef enum PostCountResult
 {
@@ -99,12 +95,8 @@ extern bool post_keep(const pg_uuid_t *post_id);
 extern bool post_counter_repair(const pg_uuid_t *post_id);
 
 /*
- * count_delta.c: deltas, which are rows with amounts to add to a post's
- * counts.
- *
- * The delta whose id is counter_id (all zeros) is the post's counter. All
- * processes update the counter. The other deltas are added to the counter and
- * deleted; this is called folding.
+ * count_delta.c: deltas. A post's counter is the delta with the id counter_id
+ * (all zeros).
  */
 extern const pg_uuid_t counter_id;
 
@@ -115,8 +107,8 @@ delta_is_counter(const pg_uuid_t *id)
 }
 
 /*
- * Return whether a delta is a stripe, which is a delta that one process
- * updates again and again. The id of a stripe is a UUID of version 8.
+ * Return whether a delta is a stripe. The id of a stripe is a UUID of version
+ * 8.
  */
 static inline bool
 delta_is_stripe(const pg_uuid_t *id)
@@ -151,21 +143,16 @@ extern void many_posts_end(ManyPosts *many);
 
 typedef enum DeleteResult
 {
-	DELETE_NOT_FOUND,			/* no such item, or the item is by another user
-								 * than the given author */
+	DELETE_NOT_FOUND,			/* no such item, or another user has written
+								 * it */
 	DELETE_DONE,
 	DELETE_LOCKED,				/* another transaction has locked the item's
 								 * row, and the caller asked not to wait */
-	DELETE_MORE					/* the caller's limit of items was reached;
-								 * more items are left to delete */
+	DELETE_MORE					/* the caller's limit was reached; more items
+								 * may be left to delete */
 } DeleteResult;
 
-/*
- * child_deletion.c: deleting comments, likes and deltas.
- *
- * other: the id of the comment or delta, or the user of the like.
- * author: user who must have written the item; NULL: any user.
- */
+/* child_deletion.c: deleting comments, likes and deltas */
 extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
 								 const pg_uuid_t *other,
 								 const pg_uuid_t *author, LockWaitPolicy wait);
@@ -185,11 +172,7 @@ extern ItemResult comment_hide(const pg_uuid_t *post_id,
 							   const pg_uuid_t *comment_id, bool hidden,
 							   BlogItem *comment);
 
-/*
- * post_deletion.c: deleting a post with its comments and likes.
- *
- * author: user who must have written the post; NULL: any user.
- */
+/* post_deletion.c: deleting a post with its comments and likes */
 extern DeleteResult post_delete(const pg_uuid_t *post_id,
 								const pg_uuid_t *author, LockWaitPolicy wait);
 extern DeleteResult post_delete_in_steps(const pg_uuid_t *post_id,

@@ -4,19 +4,16 @@
  *		exclusive mode.
  *
  * A transaction that writes a comment or like holds the post lock in share
- * mode until it has added the comment or like to one of the post's deltas
- * (count_delta.c). The deleting transaction takes the post lock in exclusive
- * mode, waits for the transactions that have inserted deltas, and deletes the
- * post item. No other transaction can write a comment or like on the post
- * afterwards, so a new snapshot shows all comments and likes that exist. The
- * head of post_count.c lists the steps of both transactions, and the locks
- * that they hold at each step.
+ * mode until it has written a delta (count_delta.c). The deleting transaction
+ * takes the post lock in exclusive mode, waits for the transactions that have
+ * inserted deltas, and deletes the post item. After that, no comment or like
+ * can be written on the post, and a new snapshot shows all that exist. The
+ * head of post_count.c lists the steps of both transactions.
  *
- * The deletion of a user finds the user's posts first, and then deletes them
- * one by one with the functions of this file. Between the two steps, another
- * transaction may replace a post by one with the same id and another author.
- * The functions therefore have an argument "author". They delete a post only
- * if the locked row has this author.
+ * The deletion of a user first finds the user's posts, and then deletes them
+ * one by one with the functions of this file. Meanwhile, another transaction
+ * may replace a post by one with the same id and another author. So the
+ * functions delete a post only if the locked row has the given author.
  *
  * Runs in backends and in the worker, as the containers' owner.
  */
@@ -33,18 +30,14 @@
 
 /*
  * How many times lock_exclusive() waits for other transactions without holding
- * the post lock. After that it holds the lock while it waits, so that no
- * further transaction can add to the post's counts.
+ * the post lock. After that, it waits with the post lock, so that no more
+ * transactions can add to the post's counts.
  */
 #define TRIES_TO_LOCK 10
 
-/* ------------------------------------------------------------------------
- * The post lock in exclusive mode
- * ------------------------------------------------------------------------ */
-
 /*
- * Wait until the other transactions that have inserted deltas of the post have
- * ended. Returns false if there were no such transactions.
+ * Wait for the other transactions that have inserted deltas of the post to
+ * end. Returns false if there were none.
  */
 static bool
 await_counting(const pg_uuid_t *post_id)
@@ -55,10 +48,6 @@ await_counting(const pg_uuid_t *post_id)
 	return item_await_inserters(&deltas);
 }
 
-/*
- * Return whether another transaction in progress has inserted a delta of the
- * post.
- */
 static bool
 is_counted_on(const pg_uuid_t *post_id)
 {
@@ -69,9 +58,9 @@ is_counted_on(const pg_uuid_t *post_id)
 }
 
 /*
- * Wait until all other transactions that have added to the post's counts have
- * ended. No further transaction can add to the counts, because the caller
- * holds the post lock in exclusive mode or has deleted the post item.
+ * Wait for all other transactions that have added to the post's counts to end.
+ * The caller holds the post lock in exclusive mode or has deleted the post
+ * item. So there will be no more such transactions.
  */
 static void
 await_nobody_counting(const PostLock *lock)
@@ -82,18 +71,16 @@ await_nobody_counting(const PostLock *lock)
 }
 
 /*
- * Try once to take the post lock in exclusive mode, and then to lock the row
- * of the post item.
+ * Take the post lock in exclusive mode, and lock the row of the post item.
  *
- * mode: the mode of the row lock.
+ * mode: the mode of the row lock
  * key_wait: whether to wait for transactions that hold the post lock in share
- *		mode.
+ *	mode
  * item_wait: whether to wait for transactions that have added to the post's
- *		counts, or have locked the row.
+ *	counts, or have locked the row
  *
- * Returns ITEM_LOCKED, with nothing locked, if the function would have to wait
- * but key_wait or item_wait forbids it. Returns ITEM_NOT_FOUND if the post
- * does not exist.
+ * If key_wait or item_wait forbids a necessary wait, returns ITEM_LOCKED with
+ * nothing locked. Returns ITEM_NOT_FOUND if the post does not exist.
  */
 static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
@@ -118,8 +105,8 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 
 /*
  * Wait for the transactions that have inserted deltas of the post, or have
- * locked the row of the post item. The caller does not hold the post lock, so
- * other transactions can add to the post's counts meanwhile.
+ * locked the row of the post item. Without the post lock, other transactions
+ * can add to the counts meanwhile.
  */
 static void
 await_quiet(const pg_uuid_t *post_id)
@@ -133,13 +120,11 @@ await_quiet(const pg_uuid_t *post_id)
 
 /*
  * Take the post lock in exclusive mode, and lock the row of the post item.
- * This succeeds only when no other transaction in progress has added to the
- * post's counts. With LockWaitBlock, the function waits for such transactions.
- * The first TRIES_TO_LOCK times it waits without the post lock, so that other
- * transactions can still add to the counts. After that, it holds the post lock
- * while it waits.
+ * With LockWaitBlock, wait for all transactions that have added to the post's
+ * counts. The first TRIES_TO_LOCK times, the function waits without the post
+ * lock, so that other transactions can still add to the counts.
  *
- * mode: the mode of the row lock.
+ * mode: the mode of the row lock
  *
  * Returns ITEM_NOT_FOUND if the post does not exist. Returns ITEM_LOCKED if
  * the function would have to wait and "wait" is not LockWaitBlock.
@@ -166,10 +151,9 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Lock a post as lock_exclusive() does. If the post's author is another user
- * than "author", release the post lock and return ITEM_NOT_FOUND.
- *
- * author: user who must have written the post; NULL: any user.
+ * Lock a post as lock_exclusive() does. Returns ITEM_NOT_FOUND, without the
+ * post lock, if another user than "author" has written the post. NULL stands
+ * for any author.
  */
 static ItemResult
 lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,
@@ -178,8 +162,8 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 	ItemResult	result = lock_exclusive(lock, mode, wait);
 
 	/*
-	 * The post lock is held, so the post cannot be replaced by another
-	 * author's post between this check and the deletion.
+	 * While the post lock is held, another author's post cannot replace the
+	 * post. So this check is still valid when the post is deleted.
 	 */
 	if (result != ITEM_OK || author == NULL ||
 		post_shown_by(&lock->post_id, author))
@@ -188,15 +172,10 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 	return ITEM_NOT_FOUND;
 }
 
-/* ------------------------------------------------------------------------
- * The deletion
- * ------------------------------------------------------------------------ */
-
 /*
  * Return a snapshot that shows all comments and likes on the post. Under
- * REPEATABLE READ and SERIALIZABLE it is a new snapshot, because comments and
- * likes that were committed after the transaction's own snapshot must be
- * deleted too.
+ * REPEATABLE READ and SERIALIZABLE, the transaction's own snapshot may not
+ * show all of them.
  */
 static Snapshot
 present_snapshot(void)
@@ -206,8 +185,8 @@ present_snapshot(void)
 }
 
 /*
- * Under REPEATABLE READ and SERIALIZABLE, raise 40001 unless the transaction's
- * own snapshot shows the item that the scan has found.
+ * Throw an error (40001) under REPEATABLE READ and SERIALIZABLE, unless the
+ * transaction's own snapshot shows the item that the scan has found.
  */
 static void
 check_shown(ItemScan *scan)
@@ -224,9 +203,9 @@ check_shown(ItemScan *scan)
  * Delete the comments, likes or deltas of a post. Returns the number of
  * deleted items.
  *
- * limit: the largest number of items to delete; 0: all.
- * busy: set to true if an item was left because another transaction has locked
- *		its row.
+ * limit: the largest number of items to delete; 0: all
+ * busy: set to true if an item was left, because another transaction has
+ *	locked its row
  */
 static int64
 delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
@@ -276,8 +255,8 @@ delete_locked_post(ItemWriter *writer, const BlogItem *post, void *arg)
 
 /*
  * Delete the post item. The caller holds the post lock in exclusive mode.
- * Returns ITEM_LOCKED if "wait" is LockWaitSkip and another transaction holds
- * a row lock on the item in any mode, even FOR KEY SHARE.
+ * Returns ITEM_LOCKED if "wait" is LockWaitSkip and another transaction has
+ * locked the row, even FOR KEY SHARE.
  */
 static ItemResult
 delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
@@ -300,8 +279,8 @@ delete_all_children(const PostLock *lock)
 	bool		busy = false;
 
 	/*
-	 * There should be no transaction to wait for, because the post lock was
-	 * held until the post item was deleted. The wait is only a safeguard.
+	 * A safeguard. No transaction should be left to wait for, because the post
+	 * lock was held until the post item was deleted.
 	 */
 	await_nobody_counting(lock);
 	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
@@ -313,11 +292,10 @@ delete_all_children(const PostLock *lock)
  * Delete a post with its comments and likes. Returns DELETE_NOT_FOUND if there
  * is no such post.
  *
- * author: user who must have written the post; NULL: any user.
+ * author: delete the post only if this user has written it; NULL: any user
  * wait: whether to wait for transactions that hold the post lock, have locked
- *		the row of the post item, or have added to the post's counts. The
- *		function always waits for transactions that have locked a comment or
- *		like.
+ *	the row of the post item, or have added to the post's counts. The function
+ *	always waits for transactions that have locked a comment or like.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post, a comment
  * or a like was changed after the snapshot. Locks: the post lock, in exclusive
@@ -344,11 +322,7 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 /*
  * Delete comments and likes on a post, and subtract them from the post's
  * counts. The caller holds the post lock in exclusive mode. Returns the number
- * of deleted items.
- *
- * limit: the largest number of items to delete; 0: all.
- * busy: set to true if an item was left because another transaction has locked
- *		its row.
+ * of deleted items. The arguments are those of delete_children().
  */
 static int64
 delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
@@ -369,19 +343,19 @@ delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 
 /*
  * Do one step of deleting a post. A step deletes some of the comments and
- * likes, and subtracts them from the post's counts. The step that finds no
- * more comments and likes deletes the post.
+ * likes, and subtracts them from the post's counts. The last step deletes the
+ * post.
  *
- * author: user who must have written the post; NULL: any user.
- * wait: whether to wait for locks, as in post_delete().
- * limit: how many comments and likes a step deletes; 0: all.
- * children: the function adds the number of deleted comments and likes to it.
+ * author: delete the post only if this user has written it; NULL: any user
+ * wait: whether to wait for locks, as in post_delete()
+ * limit: how many comments and likes a step deletes; 0: all
+ * children: the number of deleted comments and likes is added to this
  *
  * Returns DELETE_DONE if the post was deleted, DELETE_MORE if the limit was
  * reached, and DELETE_NOT_FOUND if there is no such post. Returns
- * DELETE_LOCKED if an item was left because another transaction has locked it.
- * Errors and locks are those of post_delete(), but the post item's row is
- * locked FOR NO KEY UPDATE until the step that deletes it.
+ * DELETE_LOCKED if an item was left, because another transaction has locked
+ * it. Errors and locks are those of post_delete(), but the post item's row is
+ * locked FOR NO KEY UPDATE until the last step.
  */
 DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,

@@ -2,17 +2,15 @@
  * post_fold.c
  *		Folding a post's deltas into its counter, and making the counter.
  *
- * A delta is a row beside the post item that holds amounts to add to the
- * post's counts. The counter is the delta that all processes update
- * (count_delta.c). Folding deletes the other deltas and adds their amounts to
- * the counter in one transaction. Snapshots from before and after the folding
- * therefore show the same sum. While another transaction is using the counter,
- * the other deltas stay, or are merged into one.
+ * Folding deletes all deltas of a post except the counter, and adds their
+ * amounts to the counter, in one transaction (count_delta.c). So snapshots
+ * from before and after the folding show the same sum. While another
+ * transaction is using the counter, the other deltas stay, or are merged into
+ * one.
  *
- * If the owner has inserted a post with SQL, the post has no counter. The
- * first transaction that folds the post's deltas then makes the counter. If
- * another transaction is making the counter already, the folding transaction
- * does not wait for it.
+ * A post that the owner has inserted with SQL has no counter. The first
+ * transaction that folds its deltas makes the counter, unless another
+ * transaction is making it already.
  *
  * Runs in backends and in the worker.
  */
@@ -26,20 +24,18 @@
 
 #include "utils/snapmgr.h"
 
-/* The counter of a post whose other deltas are being folded into it. */
+/* The counter to which the amounts of the other deltas are added. */
 typedef struct FoldTarget
 {
-	ItemWriter *writer;			/* the writer with which the counter's row was
-								 * locked */
+	ItemWriter *writer;
 	BlogItem	item;
 	bool		counter;
 } FoldTarget;
 
 /*
  * Lock the row of a post's counter, if the post has one. The caller has
- * checked that this process may change the counter (post_has_counter()).
- * Returns ITEM_LOCKED if another transaction in progress has changed or made
- * the counter.
+ * checked post_has_counter(). Returns ITEM_LOCKED if another transaction in
+ * progress has changed or made the counter.
  */
 static ItemResult
 fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
@@ -57,8 +53,8 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
 }
 
 /*
- * Add "counts", the sum of the deleted deltas, to the counter. If the post has
- * no counter, make a counter with this sum.
+ * Add the sum of the deleted deltas to the counter, or make a counter with
+ * this sum.
  */
 static void
 fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
@@ -74,15 +70,10 @@ fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
 }
 
 /*
- * Fold deltas of a post. The caller holds the post lock. Returns ITEM_LOCKED
- * if the mode of the post lock does not allow changing the counter, or another
- * transaction is using the counter. Called under READ COMMITTED only.
- *
- * limit: the largest number of deltas to fold.
- * merge: whether to replace the deltas by one delta if the counter cannot be
- *		changed; if false, the deltas then stay.
- * taken: the function adds the number of deleted deltas to it.
- * left: set to true if deltas other than the counter still exist afterwards.
+ * Fold deltas of a post. The caller holds the post lock. Called under READ
+ * COMMITTED only. The arguments are those of post_fold(), but the number of
+ * deleted deltas is added to *taken. Returns ITEM_LOCKED if this process may
+ * not change the counter, or another transaction is using it.
  */
 static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
@@ -118,11 +109,11 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
  * Fold deltas of a post into its counter. Waits for no lock. Called under READ
  * COMMITTED only.
  *
- * limit: the largest number of deltas to fold.
- * merge: whether to replace the deltas by one delta if another transaction is
- *		using the counter; if false, the deltas then stay.
- * taken: set to the number of deleted deltas.
- * left: set to whether deltas other than the counter still exist afterwards.
+ * limit: the largest number of deltas to fold
+ * merge: what to do if another transaction is using the counter: true to
+ *	replace the deltas by one delta, false to leave them
+ * taken: set to the number of deleted deltas
+ * left: set to whether deltas other than the counter still exist afterwards
  *
  * Returns ITEM_LOCKED if another transaction is using the counter, or holds
  * the post lock in exclusive mode. Returns ITEM_NOT_FOUND if the post does not
@@ -148,8 +139,8 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Delete the counter and the other deltas that an earlier post with the same
- * id has left. Called by a transaction that has just inserted a post with that
+ * Delete the counter and other deltas that an earlier post with the same id
+ * has left. Called by a transaction that has just inserted a post with this
  * id.
  */
 void
@@ -174,9 +165,8 @@ post_counter_clear(const pg_uuid_t *post_id)
 }
 
 /*
- * Make the counter of a post that this transaction has just inserted. If an
- * earlier post with the same id has left a counter or other deltas, delete
- * these first.
+ * Make the counter of a post that this transaction has just inserted. Deletes
+ * deltas that an earlier post with the same id has left.
  */
 void
 post_counter_make(const pg_uuid_t *post_id)
