@@ -97,7 +97,8 @@ refuse_any(const char *sql)
 
 /*
  * The end of a query on pg_depend. It selects objects that depend on a table
- * of OLD_TABLES. After the distribution they would still use the old table.
+ * of OLD_TABLES. After the distribution these objects would still use the old
+ * table.
  *
  * class: the catalog of these objects, such as pg_proc
  */
@@ -298,7 +299,7 @@ common_columns(Oid leaf, const char *target)
 										 " AND n.attnum > 0 AND NOT o.attisdropped AND NOT n.attisdropped",
 										 leaf, quote_literal_cstr(target)));
 
-	/* An aggregate returns one row. */
+	/* An aggregate without GROUP BY returns one row. */
 	Assert(columns != NIL);
 	return linitial(columns);
 }

@@ -170,9 +170,9 @@ take_post(void *arg, const BlogItem *item)
  * Copy existing posts from their nodes to the import's temporary table of
  * existing posts.
  *
- * of_children: if false, copy posts that have the ids of imported posts. If
- *	true, copy posts to which imported comments and likes belong, without posts
- *	that the import creates and posts that the table already has.
+ * of_children: false: copy the posts that have ids of imported posts. True:
+ *	copy the posts to which imported comments and likes belong. Posts that the
+ *	import creates, and posts that the table already has, are left out.
  */
 static void
 learn_posts(const Import *import, bool of_children)

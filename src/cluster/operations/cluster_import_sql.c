@@ -31,9 +31,9 @@ const char *const import_post_keys_sql =
 " ORDER BY partition, post_id";
 
 /*
- * Selects the ids of the posts to which imported comments and likes belong,
- * without posts that the import creates and posts that are already in the
- * temporary table @known_post.
+ * Selects the ids of the posts to which imported comments and likes belong.
+ * Posts that the import creates, and posts in the temporary table @known_post,
+ * are left out.
  */
 const char *const import_there_keys_sql =
 "SELECT DISTINCT partition, post_id FROM ("

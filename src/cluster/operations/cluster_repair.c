@@ -303,9 +303,8 @@ mend_by_statement(const Finding *f)
 }
 
 /*
- * Repair what the findings report. Findings of the kind "invalid" are left
- * out, because mend_invalid() has repaired them. Returns how many findings
- * were repaired.
+ * Repair what the findings report. The caller has repaired the findings of the
+ * kind "invalid" before. Returns how many findings were repaired.
  */
 static int64
 mend_all(const Finding *findings, uint64 n, bool with_views)

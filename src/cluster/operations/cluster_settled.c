@@ -102,9 +102,10 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Return the ids of the given posts that have changed after the iteration that
- * cluster_views_look_begin() has stored for their node, as a sorted array. The
- * views may lack these changes, so findings about these posts are not settled.
+ * Return a sorted array of the ids of those given posts that have changed
+ * since cluster_views_look_begin(). More exactly, they have changed after the
+ * iteration stored for their node. The views may lack these changes, so
+ * findings about these posts are not settled.
  *
  * The array also contains an id of zeros if a list (the feed or a user's
  * posts) may have changed: a post was added, removed or moved. Returns NULL if

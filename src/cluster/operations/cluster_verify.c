@@ -47,8 +47,8 @@ NODE_FUNCTION(views_served, "verify()");
 	" ORDER BY creation_date DESC, id DESC LIMIT %d) AS f), '[]') END"
 
 /*
- * Selects the feeds of all nodes as one JSON array, and in a second column the
- * errors of the nodes that have not answered.
+ * Selects two columns: the feeds of all nodes as a JSON array, and the errors
+ * of the nodes that have not answered.
  */
 #define NODES_SQL \
 	"SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(" \

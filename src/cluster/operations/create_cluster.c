@@ -284,8 +284,8 @@ make_on_coordinator(const Creation *creation)
 }
 
 /*
- * Throw an error unless the containers posts and users are both missing, or
- * both distributed. Errors: 42P07.
+ * Throw an error if only one of the containers posts and users exists, or if
+ * both exist and are not distributed. Errors: 42P07.
  */
 static void
 check_containers(const Creation *creation)
@@ -373,7 +373,7 @@ create_node_tables(PG_FUNCTION_ARGS)
 		worker_hooks.containers_created();
 	else
 	{
-		/* The coordinator is about to create "usernames", too. */
+		/* The coordinator creates "usernames" later, too. */
 		creation.table[BOOK_USERNAMES] = true;
 		SPI_connect();
 		create_join_parts(&creation);

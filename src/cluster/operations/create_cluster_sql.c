@@ -100,11 +100,11 @@ static const char *const unsent_sql[] = {
 /*
  * The view posts_with_counts on a cluster.
  *
- * It leaves out posts whose author has no user item. A node does not know
- * which users are being deleted on other nodes, so the view cannot leave out
- * their posts as on a single server. The comments and likes of a deleted user
- * stay in the counts until each of them is deleted. Posts and deltas are
- * joined by post_id, so that Citus can run the query on each shard.
+ * It leaves out posts whose author has no user item. On a single server, the
+ * view leaves out posts of users who are being deleted. But a node does not
+ * know which users are being deleted on other nodes. The comments and likes of
+ * a deleted user stay in the counts until each of them is deleted. Posts and
+ * deltas are joined by post_id, so that Citus can run the query on each shard.
  */
 const char	create_cluster_view_sql[] =
 CREATE_COUNTS_VIEW

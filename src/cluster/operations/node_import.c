@@ -4,9 +4,9 @@
  *		import() was called (cluster_import.c).
  *
  * Citus runs one transaction on this node for the import, as the containers'
- * owner. In it, serve_post() and similar functions
+ * owner. In this transaction, serve_post() and similar functions
  * (cluster/remote/serve_request.c) call the functions of this file. Each call
- * takes many keys of posts on this node. Locks are held until that transaction
+ * passes many keys of posts on this node. Locks are held until the transaction
  * ends.
  *
  * Runs in backends to which Citus has connected from other nodes.
@@ -83,7 +83,7 @@ put_item(ReturnSetInfo *out, const BlogItem *item, ItemType type)
 
 /*
  * Report that an item was edited: add a row to "out", the result rows of an
- * SQL function. Only the row's id is not NULL.
+ * SQL function. All columns but the id are NULL.
  */
 static void
 put_id(ReturnSetInfo *out, const pg_uuid_t *id)
@@ -153,8 +153,8 @@ import_posts(PG_FUNCTION_ARGS)
 /*
  * blogstore.import_comments(post_ids, ids) and
  * blogstore.import_likes(post_ids, user_ids): return those of the given
- * comments or likes that are on this node, in the order in which their keys
- * are given.
+ * comments or likes that are on this node. They are returned in the order of
+ * the given keys.
  */
 static Datum
 import_children(PG_FUNCTION_ARGS)

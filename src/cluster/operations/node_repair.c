@@ -4,10 +4,10 @@
  *		repair() was called (cluster_repair.c).
  *
  * Citus runs one transaction on this node for repair(), as the containers'
- * owner. In it, serve_post() (cluster/remote/serve_request.c) calls the
- * functions of this file. They repair what is on this node, and call no other
- * node. A finding is a row of verify()'s result, and says what is wrong with
- * one item.
+ * owner. In this transaction, serve_post() (cluster/remote/serve_request.c)
+ * calls the functions of this file. They repair what is on this node, and call
+ * no other node. A finding is a row of verify()'s result, and says what is
+ * wrong with one item.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */
@@ -53,8 +53,9 @@ enum
 };
 
 /*
- * Finds NULLs that must not be in "jobs" and "feed", tables that each node has
- * for itself. The result has the columns of verify()'s result.
+ * Finds NULLs in columns of "jobs" and "feed" that must not be NULL. Each node
+ * has its own tables "jobs" and "feed". The result has the columns of
+ * verify()'s result.
  */
 static KeptPlan own_plan = {
 	ON_JOBS | ON_FEED,
@@ -166,8 +167,8 @@ mend_given(FunctionCallInfo fcinfo)
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
  * repair the items of this node that the given findings are about. Also
- * replace NULLs in "jobs" and "feed", the tables that each node has for
- * itself, and add all deltas on this node to the counts of their posts.
+ * replace NULLs in this node's tables "jobs" and "feed", and fold the deltas
+ * of all posts on this node.
  *
  * Returns a row of type blogstore.post_item. Its column comment_count is used
  * for the number of repaired findings. Errors, locks: those of repair().

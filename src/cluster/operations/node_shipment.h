@@ -10,8 +10,8 @@
 #include "import/import.h"
 
 /*
- * The most rows, bytes (approximately) and columns that one call of a function
- * on a node may pass.
+ * Limits of one call of a function on a node: rows, bytes (approximately) and
+ * columns.
  */
 #define ROWS_A_CALL 5000
 #define BYTES_A_CALL (4 * 1024 * 1024)

@@ -55,8 +55,8 @@ remote_settle(bool write)
 }
 
 /*
- * Return whether the rows that a transaction has written are invisible to a
- * snapshot.
+ * Return whether a snapshot does not see the rows that a transaction has
+ * written.
  *
  * writer: the full xid of that transaction; 0 if every snapshot sees its rows
  */
@@ -130,9 +130,9 @@ remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 }
 
 /*
- * Throw an error if the transaction's snapshot was taken before a shard was
- * moved to this node, and the isolation level does not allow a new snapshot.
- * The shard must be locked against being moved.
+ * Throw an error if the isolation level does not allow a new snapshot, and the
+ * transaction's snapshot was taken before a shard was moved to this node. The
+ * shard must be locked against being moved.
  *
  * shard: the shard to check; NULL for all shards on this node
  *

@@ -84,7 +84,7 @@ typedef struct Gathering
 	int			date_column;
 
 	/*
-	 * The elements of the argument "ids". no_id[i] is true if ids[i] is NULL.
+	 * the elements of the argument "ids"; no_id[i] is true if ids[i] is NULL
 	 */
 	Datum	   *ids;
 	bool	   *no_id;
@@ -121,10 +121,10 @@ flag(const Gathering *gather, int arg)
 }
 
 /*
- * Set the fields of *gather that say in which order the query returns items,
- * how many, and where its arguments are.
+ * Set the fields of *gather that depend on the query: the order of its items,
+ * how many items it returns, and the positions of its arguments.
  *
- * name: the query, for example list_feed
+ * name: the query's function, for example list_feed
  */
 static void
 set_order(Gathering *gather, const char *name)
@@ -197,8 +197,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Set the query's list of ids to those requested ids whose posts are on one
- * node. Returns false if there are none.
+ * Reduce the query's list of ids to posts that are on one node. Returns false
+ * if no id is left.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -239,8 +239,8 @@ cursor_of(const Gathering *gather)
 /*
  * Return whether a row may have the date of the cursor. Some clients round the
  * cursor's date down to milliseconds. So if the cursor's date has no
- * microseconds, every date in that millisecond counts. Returns false if the
- * cursor's date has microseconds, because it was not rounded.
+ * microseconds, every date in that millisecond counts. If it has microseconds,
+ * the client has not rounded it, and the result is false.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
@@ -282,10 +282,7 @@ keep(Gathering *gather, const RemoteRows *rows)
 	}
 }
 
-/*
- * Return a list of the groupids (in pg_dist_node) of the nodes that have
- * shards.
- */
+/* Return the groupids (in pg_dist_node) of all nodes that have shards. */
 List *
 remote_groups(void)
 {

@@ -2,18 +2,18 @@
  * remote_error.c
  *		Passing on the fields of an error that another node raises.
  *
- * Citus passes on the SQLSTATE, message, detail, hint and context of an error,
- * but not the fields schema, table, column and constraint, by which programs
- * recognize an error (base/error_fields.h). So the node that serves a request
- * adds a last line with these fields to the hint:
+ * Programs recognize an error by its fields schema, table, column and
+ * constraint (base/error_fields.h). Citus passes on the SQLSTATE, message,
+ * detail, hint and context of an error, but not these fields. So the node that
+ * serves a request appends a line with the fields to the hint:
  *
  *		Fields:<TAB>schema<TAB>table<TAB>column<TAB>constraint
  *
  * The node that has sent the request removes the line and sets the fields.
  *
- * The serving node adds the line even if all fields are empty. The hint may
- * contain a text of a user that looks like such a line. The asking node reads
- * only the last line, which the serving node has added.
+ * The serving node appends the line even if all fields are empty, because the
+ * hint may contain a text of a user that looks like such a line. The asking
+ * node reads only the last line.
  *
  * Runs in backends.
  */

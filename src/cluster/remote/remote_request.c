@@ -261,17 +261,13 @@ remote_pause(long *waited)
 	AcceptInvalidationMessages();
 }
 
-/* ------------------------------------------------------------------------
- * Commands
- * ------------------------------------------------------------------------ */
-
 /*
  * Push a new active snapshot, and return true. The caller must call
  * PopActiveSnapshot(). If the isolation level does not allow a new snapshot,
  * do nothing and return false.
  *
- * A snapshot that was taken before a shard was moved to this node does not see
- * the shard's rows.
+ * An older snapshot does not see a shard that was moved to this node after the
+ * snapshot was taken.
  */
 bool
 remote_begin_snapshot(void)
@@ -405,12 +401,12 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * Return posts that are on the same node as a key. They are allocated in the
- * current memory context. Returns NULL if no node accepts the call, because
- * the shard is being moved.
+ * Return those of the given posts that are on the same node as a key. The
+ * result is allocated in the current memory context. Returns NULL if no node
+ * accepts the call, because the shard is being moved.
  *
  * key: decides which node is asked
- * ids: an array of the ids of posts; posts on other nodes are ignored
+ * ids: an array of the ids of the posts
  */
 RemoteItems *
 remote_posts(const pg_uuid_t *key, Datum ids)

@@ -27,8 +27,10 @@
 #include "utils/syscache.h"
 
 /*
- * Return the name of the SQL function that other nodes call to run requests
- * whose result rows are items of the given type.
+ * Return the name of the SQL function through which other nodes run a request,
+ * for example serve_post().
+ *
+ * type: the type of the items that the request returns
  */
 const char *
 remote_serve_function(ItemType type)
@@ -211,9 +213,10 @@ remote_find_function(const char *name, int nargs, Oid *types)
 }
 
 /*
- * Return the name of the SQL function that other nodes call to run requests
- * with the given result type, for example serve_post(). Returns NULL if there
- * is no such function.
+ * Return the name of the SQL function through which other nodes run a request,
+ * for example serve_post(). Returns NULL if there is no such function.
+ *
+ * result: the result type of the request's function
  */
 static const char *
 serve_of_result(Oid result)
@@ -260,8 +263,7 @@ look_up_command(Oid function, Command *command)
 
 /*
  * Set *command to what the system catalogs say about the SQL function of a
- * command (a request that writes), such as create_post(). The result is
- * cached.
+ * command. The result is cached.
  */
 void
 remote_command_of(Oid function, Command *command)

@@ -266,9 +266,9 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Throw an error if the requested items were moved to this node after the
- * transaction's snapshot was taken, and the isolation level allows no new
- * snapshot. The isolation level is that of the sending transaction.
+ * Throw an error if the isolation level allows no new snapshot, and the
+ * requested items were moved to this node after the transaction's snapshot was
+ * taken. The isolation level is that of the sending transaction.
  *
  * part: if true, check all shards on this node; if false, only the key's shard
  * items: whether the request returns items. If "part" is true and "items" is

@@ -154,10 +154,10 @@ remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Find the post with a given id among those posts of a user whose date is at
- * or after "from" and before "end". Set *date to the post's date. Returns
- * whether the post was found. This function reads the copies of the user's
- * posts, because the posts themselves may be on other nodes.
+ * Find the post with a given id among the posts of a user. Only posts whose
+ * date is at or after "from" and before "end" are found. Sets *date to the
+ * post's date. Returns whether the post was found. Reads the copies of the
+ * user's posts, because the posts themselves may be on other nodes.
  */
 bool
 remote_find_post_of_user(const pg_uuid_t *user_id, const pg_uuid_t *id,

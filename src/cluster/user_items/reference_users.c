@@ -285,9 +285,9 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Finds jobs of kind ARRIVAL, each for a shard that was moved to this node,
- * that have not checked all items of their shard yet. $1 is the phase
- * SWEEP_VIEWS, which follows the check.
+ * Finds jobs of kind ARRIVAL that have not checked all items of their shard
+ * yet. The shard was moved to this node. $1 is the phase SWEEP_VIEWS, which
+ * follows the check.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -334,8 +334,8 @@ revive_user(PG_FUNCTION_ARGS)
 	else if (shards_pending())
 	{
 		/*
-		 * The transaction's snapshot may have been taken before a shard was
-		 * moved to this node, and would not see the shard's items.
+		 * The transaction's snapshot may be older than a move of a shard to
+		 * this node. It would not see the items of that shard.
 		 */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,

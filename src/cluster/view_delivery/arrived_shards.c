@@ -266,8 +266,8 @@ static bool
 refresh_chunk(Job *job, int partition)
 {
 	/*
-	 * A job of kind ARRIVAL stores its pass in job->partition. Jobs that sweep
-	 * over all partitions store a partition there.
+	 * A job of kind ARRIVAL stores its pass in job->partition, a field in
+	 * which other jobs store a partition.
 	 */
 	if (!do_pass(job, job->partition, partition))
 		return false;

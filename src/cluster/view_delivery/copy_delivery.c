@@ -224,10 +224,10 @@ send_to_node(Sending what, ManyPosts *many, const KeyElsewhere *keys, int n)
 }
 
 /*
- * Send n copies, or only their keys. A copy is sent to the node with the
- * author's shard of "users", a key to the node with the post's shard. Locks:
- * the shards in share mode until the transaction ends, so that they are not
- * moved.
+ * Send n copies, or only their keys. A copy is sent to the node that has the
+ * author's shard of "users". A key is sent to the node that has the post's
+ * shard. Locks: the shards in share mode until the transaction ends, so that
+ * they are not moved.
  */
 static void
 send_all(Sending what, KeyElsewhere *keys, int n)
@@ -543,9 +543,8 @@ take_rows(void *arg)
 
 /*
  * Do the work of put_copies() and touch_copies(). If the shard of a row is not
- * on this node, a call by a backend returns false, and a call by a worker
- * throws an error. (A backend of another node calls by serve_flag().) Errors:
- * 55000.
+ * on this node, a call by a worker throws an error, and a call by a backend
+ * (through serve_flag()) returns false. Errors: 55000.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Sending what)

@@ -569,8 +569,8 @@ nodes_tell(bool kept)
 
 /*
  * Return whether every other node that has shards has sent all its feed rows
- * and copies to this node, according to its last report. If a node can be
- * reached, the report must be recent (BELIEVE_FOR).
+ * and copies to this node. The last reports of the nodes say this. If a node
+ * can be reached, its report must be recent (BELIEVE_FOR).
  *
  * If the result is true, also store a feed size in shared memory: the feeds
  * have at least this many of each node's newest posts. This is the smallest of
