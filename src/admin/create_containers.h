@@ -76,11 +76,13 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 #define CREATE_COUNTS_VIEW \
 	"VIEW " COUNTS_VIEW_SQL " WITH (security_invoker = true) AS"
 
+/* create_counts_view.c */
 extern const char create_counts_view_sql[];
 extern void create_look_at_counts_view(Creation *creation);
 extern void create_counts_view(const Creation *creation, const char *sql);
 extern void create_give_counts_view(const Creation *creation);
 
+/* create_containers.c */
 extern COMPAT_NORETURN void create_refuse_existing(void);
 extern void create_look_at_container(Creation *creation, Container container);
 extern void create_look_at_table(Creation *creation, Bookkeeping table);
@@ -93,6 +95,7 @@ extern void create_end(const Creation *creation, int nest);
 
 #define MAX_PARTITIONS 1024
 
+/* create_run.c */
 extern COMPAT_NORETURN void create_refuse_table(const char *name,
 												const char *problem);
 extern int	create_get_partitions(FunctionCallInfo fcinfo);

@@ -39,11 +39,14 @@ typedef struct Finding
 	TimestampTz creation_date;
 } Finding;
 
+/* verify_finding.c */
 extern void finding_get(Finding *f, HeapTuple row, TupleDesc desc);
 extern bool finding_is(const Finding *f, const char *problem);
 
+/* verify.c */
 extern Finding *findings_of_verify(uint64 *n, bool with_views);
 
+/* verify_settled.c */
 extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
@@ -66,12 +69,14 @@ extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 extern bool mend_by(KeptPlan *plan, const Finding *f);
 
+/* mend_finding.c */
 extern bool mend_orphan(const Finding *f);
 extern bool mend_username(const Finding *f);
 extern void mend_missing_count(const Finding *f);
 extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
 
+/* mend_registry.c */
 extern int64 mend_registry(const Finding *findings, uint64 n);
 
 #endif							/* BLOGSTORE_REPAIR_H */

@@ -143,6 +143,7 @@ typedef struct ViewsLook
 	int			n_unsettled;
 } ViewsLook;
 
+/* verify_settled.c */
 extern bool views_look_begin(ViewsLook *look);
 extern bool views_fit_settings(void);
 extern bool views_look_end(ViewsLook *look, List *results);
@@ -151,8 +152,10 @@ extern void views_note_turn(ViewsLook *look);
 extern bool views_await_turn(const ViewsLook *look);
 extern bool views_are_sent(const ViewsLook *look);
 
+/* verify_tally.c */
 extern const char verify_tally_sql[];
 
+/* verify.c */
 extern List *verify_run(bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

@@ -10,6 +10,7 @@
 
 #include "utils/uuid.h"
 
+/* post_children.c */
 extern bool child_insert(BlogItem *child, ItemType type,
 						 const pg_uuid_t *author);
 extern bool child_take_back(ItemType type, const pg_uuid_t *post_id,

@@ -20,6 +20,7 @@ typedef enum ReplyCheck
 								 * already */
 } ReplyCheck;
 
+/* reply_parents.c */
 extern ReplyCheck check_reply(const BlogItem *comment, bool id_is_new,
 							  const pg_uuid_t *author);
 extern void set_parent_deleted(BlogItem *comment);

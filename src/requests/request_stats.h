@@ -50,6 +50,7 @@ typedef struct RequestStart
 								 * counted */
 } RequestStart;
 
+/* request_stats.c */
 extern void stats_init(void);
 extern void stats_begin(RequestStart *start, Request request);
 extern void stats_add(const RequestStart *spent);

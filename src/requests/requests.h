@@ -157,6 +157,7 @@ enum
 
 extern const RequestQuery *const request_queries[N_QUERIES];
 
+/* request_scan.c */
 extern void request_scan_begin(RequestScan *scan, const RequestQuery *query,
 							   FunctionCallInfo fcinfo);
 extern bool request_scan_next(RequestScan *scan, BlogItem *item);

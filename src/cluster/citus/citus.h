@@ -84,6 +84,7 @@ typedef struct ClusterNode
 	int			port;
 } ClusterNode;
 
+/* shards.c */
 extern bool cluster_has_citus(void);
 extern bool shard_map_read(ShardMap *map, Oid table);
 #define ALL_GROUPS (-2)
@@ -101,6 +102,7 @@ extern bool cluster_has_nodes(void);
 extern bool cluster_node_of_group(int group, ClusterNode *node);
 extern int	cluster_other_nodes(ClusterNode *nodes, int limit);
 
+/* held_shards.c */
 extern bool container_is_spread(Container container);
 extern const ShardMap *container_shards(Container container);
 extern bool container_shard(Container container, const pg_uuid_t *key,
@@ -143,6 +145,7 @@ extern int	shards_of_key(const void *map, const pg_uuid_t *key);
 extern void shards_hold(const void *map, int number);
 extern bool shards_hold_copies(const pg_uuid_t *user_id);
 
+/* node_statement.c */
 extern void cluster_require_functions(void);
 extern bool cluster_send(const ClusterNode *node, const char *user, const char *sql);
 

@@ -8,6 +8,7 @@
 
 #include "import/import.h"
 
+/* cluster_import_sql.c */
 extern const char *const import_spread_tables_sql[];
 extern const int import_spread_tables_n;
 extern const char *const import_post_keys_sql;
@@ -16,6 +17,7 @@ extern const char *const import_child_keys_sql[N_IMPORTED];
 extern const char *const import_lock_keys_sql;
 extern const char *const import_given_names_sql;
 
+/* node_lookup.c */
 extern TupleDesc node_row_desc(ItemType type);
 extern ItemLookup *node_lookup_begin(const Import *import, ItemType type);
 

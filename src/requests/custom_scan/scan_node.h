@@ -76,8 +76,10 @@ typedef struct QueryScanState
 	}			fcinfo;
 } QueryScanState;
 
+/* scan_execution.c */
 extern Node *scan_create_state(CustomScan *plan);
 
+/* scan_explain.c */
 extern void scan_explain(CustomScanState *node, List *ancestors,
 						 ExplainState *es);
 

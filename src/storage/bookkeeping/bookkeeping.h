@@ -135,6 +135,7 @@ extern pg_uuid_t *jobs_deleting(int *n);
 extern bool job_lock_deletion(const pg_uuid_t *user_id);
 extern void job_make_rename(const pg_uuid_t *user_id);
 
+/* job_progress.c */
 extern Datum jobs_to_wait_for(int *count);
 extern bool jobs_are_left(Datum ids);
 extern void jobs_show(Tuplestorestate *out, TupleDesc desc,
@@ -209,6 +210,7 @@ extern void owner_end(const OwnerScope *scope);
 extern void need_writable(const char *command);
 extern void limit_lock_waits(void);
 
+/* own_writes.c */
 extern void own_writes_look(void);
 extern void own_writes_run(bool make, void (*write) (void *arg), void *arg);
 extern bool own_writes_have(CompatOrigin origin);

@@ -335,6 +335,7 @@ typedef struct ClusterCalls
 	const struct ImportTarget *import_target;
 } ClusterCalls;
 
+/* cluster_calls.c */
 /*
  * The functions of src/cluster/. The variable is set when the library is
  * loaded, even if there is no cluster.
@@ -354,6 +355,7 @@ extern bool cluster_known;
  */
 extern bool cluster_may_come;
 
+/* layout_cache.c */
 extern const ClusterCalls *cluster_look(void);
 
 /*

@@ -22,6 +22,7 @@
 #include "storage/lock.h"
 #include "utils/relcache.h"
 
+/* layout_cache.c */
 extern void layout_init(void);
 extern uint64 layout_loads(void);
 extern uint64 layout_invalidations(void);
@@ -49,27 +50,33 @@ layout_stamp(void)
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
 
+/* table_shape.c */
 extern Oid	shape_table_owner(Oid relid);
 extern AttrNumber shape_column(Relation rel, const char *name);
 
 extern bool shape_is_view(Container container, ItemType type);
 extern char *shape_addition(Relation rel, const char *own_check);
 
+/* required_values.c */
 extern uint32 item_required(ItemType type);
 extern void item_require_values(const BlogItem *item, ItemType type);
 
+/* table_identity.c */
 extern Oid	table_lookup(const char *name);
 extern bool table_container(Oid table, Container *container);
 extern bool table_takes(Oid table, ItemType type);
 extern bool table_holds_user_items(const char *name);
 
+/* shared_hints.c */
 extern Size layout_hints_size(void);
 extern void layout_hints_attach(void *memory, bool fresh);
 
+/* layout_cache.c, containers.c */
 extern Oid	container_table_lookup(Container container);
 extern Oid	container_table_oid(Container container);
 extern const char *container_table_problem(Container container, Oid relid);
 
+/* containers.c */
 extern bool container_exists(void);
 extern bool container_any_exists(void);
 extern bool container_usable(Container container);
@@ -81,6 +88,7 @@ extern void container_lock(Container container, bool write);
 extern void container_lock_all(bool write);
 extern int64 container_layout(void);
 
+/* containers.c */
 #define NO_PARTITION (-1)
 #define FEED_PARTITION 0
 
@@ -96,6 +104,7 @@ extern int	partition_from(Container container, ItemType type, int number);
 extern int	partition_count(Container container, ItemType type);
 extern const void *container_map(Container container);
 
+/* leaf.c */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
 							   const pg_uuid_t *key);
@@ -111,6 +120,7 @@ extern void table_require_served(Oid relid, bool write);
 extern void container_require_served(Container container, bool write);
 extern List *container_unpinned(Container container);
 
+/* container_damage.c */
 extern void container_require_whole(Container container);
 extern bool containers_check(void);
 

@@ -194,6 +194,7 @@ typedef struct CachedContainer
 	Partitions	partitions;
 } CachedContainer;
 
+/* table_shape.c */
 extern LayoutProblem *shape_table_problem(Oid relid, char kind, Oid owner);
 extern LayoutProblem *shape_key_problem(Oid relid, char strategy,
 										Property column);
@@ -209,6 +210,7 @@ extern LayoutProblem *shape_view_problem(Relation rel, Container container);
 extern LayoutProblem *shape_addition_problem(Relation rel, Container container,
 											 const char *addition);
 
+/* access_paths.c */
 extern void leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 						  Container container, ItemType type);
 extern void leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
@@ -217,6 +219,7 @@ extern void leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 extern AccessPath leaf_path_missing(const CachedLeaf *leaf, Container container,
 									ItemType type);
 
+/* partitions.c */
 extern LayoutProblem *partitions_problem(Container container, Oid root);
 extern void partitions_load(Partitions *partitions, Container container,
 							Relation root);
@@ -244,13 +247,16 @@ extern int	partitions_next_table(const Partitions *partitions, int number);
 extern Oid	partitions_table(const Partitions *partitions, int number);
 extern int64 partitions_number(const Oid *root, int nroots);
 
+/* shared_hints.c */
 extern void hint_leave(HintKind kind, Oid parent, int number, uint32 value);
 extern uint32 hint_find(HintKind kind, Oid parent, int number);
 
+/* partition_check.c */
 extern bool proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,
 							   int *modulus, int *remainder);
 extern bool proof_of_leaf(Oid table, Oid partition, Oid owner, ItemType type);
 
+/* layout_cache.c */
 extern CachedContainer *layout_get(Container container);
 extern CachedContainer *layout_root(Container container);
 extern CachedContainer *layout_find(Container container, bool whole);
@@ -259,9 +265,11 @@ extern LayoutProblem *layout_problem(Container container, bool whole,
 extern LayoutProblem *layout_root_problem(Container container, Oid root);
 extern void layout_watch(CachedContainer *cc, Oid relid, int partition);
 
+/* key_lookup.c */
 extern int	layout_place(CachedContainer **cc, Container container,
 						 ItemType type, const pg_uuid_t *key, int partition);
 
+/* leaf.c */
 extern CachedLeaf *leaf_find(CachedContainer *cc, Container container,
 							 ItemType type, int partition,
 							 LayoutProblem **problem);

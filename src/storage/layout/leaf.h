@@ -75,6 +75,7 @@ typedef enum KeyCover
 								 * item, and other columns */
 } KeyCover;
 
+/* access_paths.c */
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);
@@ -83,8 +84,10 @@ extern int	leaf_path_key(Container container, ItemType type, AccessPath path,
 extern int	leaf_path_columns(Container container, ItemType type,
 							  AccessPath path, const Property **column);
 
+/* table_shape.c */
 extern COMPAT_NORETURN void layout_problem_raise(const LayoutProblem *problem);
 
+/* required_values.c */
 extern uint32 item_identity(Container container, ItemType type);
 extern uint32 item_worked_with(Container container, ItemType type);
 extern void item_require(Relation leaf, const BlogItem *item, ItemType type,

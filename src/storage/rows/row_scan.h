@@ -87,6 +87,7 @@ struct ItemScan
 	ScanKeyData row[MAX_PATH_COLUMNS];
 };
 
+/* read_ahead.c */
 extern void read_ahead_begin(ReadAhead *ahead, int64 rows, int parts);
 extern void read_ahead(ItemScan *scan);
 extern bool read_ahead_next(ItemScan *scan);

@@ -71,15 +71,18 @@ struct ItemWriter
 	bool		identity;
 };
 
+/* row_writer.c */
 extern void writer_open_indexes(ItemWriter *writer);
 extern void writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot);
 
+/* index_entries.c */
 typedef struct IndexEntries IndexEntries;
 
 extern IndexEntries *index_entries_begin(ItemWriter *writer);
 extern void index_entries_add(IndexEntries *entries, TupleTableSlot *slot);
 extern void index_entries_end(IndexEntries *entries);
 
+/* row_forming.c */
 extern void writer_form(ItemWriter *writer, TupleTableSlot *slot,
 						const BlogItem *item);
 extern void writer_form_update(ItemWriter *writer, TupleTableSlot *slot,

@@ -99,6 +99,7 @@ typedef struct ToldPosts
 	pg_atomic_uint64 post[TOLD_PLACES];
 } ToldPosts;
 
+/* told_posts.c */
 extern void told_init(ToldPosts *told);
 extern uint64 told_begin_turn(ToldPosts *told);
 extern void told_complete_turn(ToldPosts *told);
@@ -108,6 +109,7 @@ extern bool told_post_since(ToldPosts *told, const pg_uuid_t *post_id,
 							uint64 turn);
 extern bool told_list_since(ToldPosts *told, uint64 turn);
 
+/* dirty_set.c */
 typedef struct DirtySet DirtySet;
 
 extern DirtySet *dirty_create(MemoryContext parent);
@@ -133,6 +135,7 @@ extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);
 
+/* held_back.c */
 typedef struct HeldBack HeldBack;
 
 extern HeldBack *held_back_create(MemoryContext parent);
@@ -141,6 +144,7 @@ extern void held_back_release(HeldBack *held, DirtySet *dirty,
 extern XLogRecPtr held_back_limit(const HeldBack *held, XLogRecPtr lsn);
 extern bool held_back_any(const HeldBack *held);
 
+/* slot.c */
 extern void worker_slot_name(Oid dbid, char *name);
 extern const char *slot_obstacle(const char *name,
 								 const struct AppliedPosition *position,
@@ -153,6 +157,7 @@ extern int64 slot_keeps(const char *name);
 extern bool slot_of_blogstore(int i, Oid *dbid, char *name);
 extern void slot_allow_plugin(void);
 
+/* decoder.c */
 typedef struct Decoder Decoder;
 
 extern Decoder *decoder_open(const char *slot_name, DirtySet *dirty,

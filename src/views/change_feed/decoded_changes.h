@@ -70,12 +70,15 @@ typedef struct Change
 	PostKey		post;
 } Change;
 
+/* told_posts.c */
 extern void told_change(ToldPosts *told, const Change *change);
 
+/* dirty_set.c */
 extern void dirty_add(DirtySet *dirty, const Change *change);
 extern void dirty_tell(const DirtySet *dirty, ToldPosts *told);
 extern void dirty_destroy(DirtySet *dirty);
 
+/* held_back.c */
 extern DirtySet *held_back_add(HeldBack *held, TransactionId xid,
 							   XLogRecPtr lsn);
 

@@ -88,6 +88,7 @@ extern void tend_unused_slots(List *databases);
 extern void transaction_callbacks_init(void);
 extern void ddl_hook_init(void);
 
+/* transaction_callbacks.c */
 extern void worker_wake(XLogRecPtr lsn);
 
 #endif							/* BLOGSTORE_WORKER_ENTRIES_H */

@@ -6,8 +6,10 @@
 #ifndef BLOGSTORE_WORKER_H
 #define BLOGSTORE_WORKER_H
 
+/* folding.c */
 extern void fold_everything(void);
 
+/* views_rebuild.c */
 extern int64 rebuild_estimate(void);
 
 #endif							/* BLOGSTORE_WORKER_H */
