@@ -60,6 +60,7 @@ sub start_chunks
 }
 
 # Start pgbench with prepared statements, in sessions that last over all moves.
+# Its rate leaves the processors to the moves.
 # It counts its acknowledged comments.
 sub start_bench
 {
@@ -79,7 +80,7 @@ SELECT count(*) FROM blogstore.list_post_comments(kit.p(:post));
 	$client->{run} = IPC::Run::start(
 		[
 			$member->installed_command('pgbench'), '--no-vacuum', '--client=2', '--protocol=prepared',
-			'--time=86400', "--file=$base/$name.pgbench", $member->connstr('postgres')
+			'--time=86400', '--rate=50', "--file=$base/$name.pgbench", $member->connstr('postgres')
 		],
 		'<', \undef,
 		'>', \$client->{out},

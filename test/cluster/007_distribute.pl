@@ -193,7 +193,7 @@ sub start_bench
 	$client->{run} = IPC::Run::start(
 		[
 			$coordinator->installed_command('pgbench'), '--no-vacuum', '--client=2', "--protocol=$protocol",
-			'--time=86400', '--log', "--log-prefix=$base/$name", "--file=$base/$name.pgbench", $coordinator->connstr('postgres')
+			'--time=86400', '--rate=50', '--log', "--log-prefix=$base/$name", "--file=$base/$name.pgbench", $coordinator->connstr('postgres')
 		],
 		'<', \undef,
 		'>', \$client->{out},

@@ -119,7 +119,7 @@ END $$;
 });
 my $script = $node->basedir . '/traffic.sql';
 append_to_file($script, "SELECT kit.any_change();\n");
-my $traffic = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-j', '2', '-T', '100000', '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ], '>', \my $out, '2>', \my $err);
+my $traffic = IPC::Run::start([ 'pgbench', '-n', '-c', '4', '-j', '2', '-T', '100000', '-R', '300', '-f', $script, '-h', $node->host, '-p', $node->port, 'postgres' ], '>', \my $out, '2>', \my $err);
 damage(q{UPDATE blogstore.users SET title = 'damaged' WHERE type = 'post' AND post_id = kit.p(1)});
 wait_until($node, 'postgres', q{SELECT last_value > 500 FROM kit.next});
 my %shown;

@@ -24,6 +24,7 @@ BEGIN
 
 use Exporter 'import';
 use IPC::Run;
+use List::Util qw(min);
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
@@ -240,10 +241,21 @@ and again. To see a state that passes, hold the worker in it; see close_gate().
 sub wait_until
 {
 	my ($node, $dbname, $query, $expected) = @_;
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	my $pause = 100_000;
 
-	$node->poll_query_until($dbname, $query, $expected // 't')
-	  or die "this did not come true: $query";
-	return;
+	$expected //= 't';
+	while (1)
+	{
+		my (undef, $out, $err) = $node->psql($dbname, $query);
+
+		return if $out eq $expected && $err eq '';
+		die "this did not come true: $query\nexpected: $expected\nread: $out $err" if time > $end;
+		# A query costs a process of psql and one of the server, so long
+		# waits ask less often than short ones.
+		usleep($pause);
+		$pause = min($pause * 1.2, 400_000);
+	}
 }
 
 =pod
