@@ -21,9 +21,10 @@
  * import_known.c finds comments and likes that occur twice.
  *
  * Before the names are read, the import locks all leaves of posts
- * (RowExclusiveLock). When the worker renames a user, it waits until
- * transactions with such a lock end. Then it corrects items that they have
- * written with the old name (model/user_changes/user_items_sweep.c).
+ * (RowExclusiveLock). When the worker renames a user, the worker waits until
+ * all transactions with such locks end. Then the worker corrects items that
+ * these transactions have written with the old name
+ * (model/user_changes/user_items_sweep.c).
  *
  * Comments and likes are sorted by leaf and post, and are written in this
  * order.
@@ -113,15 +114,15 @@ const int	import_tables_n = lengthof(import_tables_sql);
 #define NEW "reason IS NULL AND NOT present"
 
 /*
- * SQL: true if a source row s has no date, or the creation date of the
- * existing item.
+ * SQL: true if a source row s has no date, or the same date as the existing
+ * item.
  */
 #define SAME_DATE(date) \
 	"(s.creation_date IS NULL OR s.creation_date = " date ")"
 
 /*
- * SQL: true if a source row s has no properties, or those of the existing
- * item.
+ * SQL: true if a source row s has no properties, or the same properties as the
+ * existing item.
  */
 #define KEEPS_PROPERTIES(of_item) \
 	"(s.properties IS NULL" \
@@ -140,7 +141,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * SQL: the reason for rejecting a source row that differs from the existing
  * item with the same id.
  *
- * by_another: another WHEN clause, or ""
+ * by_another: a WHEN clause for an existing item of another user, or ""
  */
 #define TAKEN_REASON(by_another) \
 	"CASE WHEN NOT $2 THEN '" TAKEN "'" by_another \
@@ -249,10 +250,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * row:
  *
  * holder: the user whom the table "usernames" has for the row's name
- * own: true if the name changes, and the holder is the same user. The old and
- *	the new name then have the same key.
- * claimed: true if the holder is another user; valid only for users who match
- *	NAMED
+ * own: true if the row gives the holder a new name. The old and the new name
+ *	then have the same key.
+ * claimed: true if the holder is not the row's user; valid only for users who
+ *	match NAMED
  */
 #define USERS_WITH_HOLDERS \
 	"SELECT o.*, holder IS NOT NULL AND NOT own AS claimed FROM (" \
@@ -369,10 +370,10 @@ const char *const import_pass_names_sql =
 " AND (h.reason IS NULL OR h.reason = 'username taken')";
 
 /*
- * Gives users whose name is taken the name in the column other_name. Applies
- * to new users, if no other user has or gets other_name. If two rows have the
- * same other_name, the user with the lower id gets it. Applies also to
- * existing users who have got other_name in an earlier import.
+ * Gives the name in the column other_name to users whose name is taken. A new
+ * user gets other_name if no other user has or gets this name. If two rows
+ * have the same other_name, the user with the lower id gets it. An existing
+ * user who has got other_name in an earlier import keeps it.
  */
 const char *const import_other_names_sql =
 "UPDATE @checked_user AS c SET reason = NULL, username = c.other_name,"
@@ -412,7 +413,7 @@ const char *const import_tally_sql[ITEM_POST + 1] = {
 	" THEN " item ".properties ELSE '{}' END || "
 
 /*
- * SQL: a JSON object with those members of a rejected row that the article's
+ * SQL: a JSON object with those fields of a rejected row that the article's
  * documents do not have, followed by the operator ||. NULLs and hidden = false
  * are left out.
  */
@@ -479,8 +480,9 @@ const char *const import_lock_posts_sql =
 
 /*
  * SQL: true for users whose names must be inserted into the table "usernames":
- * new users, and users who get a name with another key. If another user has
- * the name now, it is deleted first (import_released_names_sql).
+ * new users, and users who get a name with another key. If the table has the
+ * name for another user, that row is deleted first
+ * (import_released_names_sql).
  */
 #define OTHER_NAME \
 	"reason IS NULL AND (NOT present OR (old_name IS NOT NULL AND NOT own))"
@@ -514,8 +516,8 @@ const char *const import_changed_users_sql =
  * The table may also have a wrong row with another name for such a user, which
  * repair() would delete. If another user of this import gets that name, the
  * wrong row has to be deleted, too. For a wrong row, the query returns the
- * name's key. The caller computes the key of each result. The key of a key is
- * the key itself.
+ * name's key instead of the name. The caller computes the key of each result,
+ * whether the result is a name or a key. The key of a key is the same key.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"
@@ -534,8 +536,9 @@ const char *const import_changed_posts_sql =
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
 /*
- * Counts the new users with the id of a user who is being deleted. Such a user
- * was created and deleted by other transactions after the import's check.
+ * Counts the new users with the same id as an earlier user who is being
+ * deleted. Other transactions have created and deleted the earlier user after
+ * the import's check.
  */
 const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW

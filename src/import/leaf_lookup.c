@@ -128,10 +128,10 @@ leaf_lookup_end(ItemLookup *self)
 }
 
 /*
- * Begin to look up existing comments or likes. All calls of find() must have
- * the same current memory context. The first read of an index scan
- * (btgettuple()) allocates memory in this context, and later reads use that
- * memory. Errors: 55000.
+ * Return an object whose function find() looks up existing comments or likes.
+ * All calls of find() must have the same current memory context. The first
+ * read of an index scan (btgettuple()) allocates memory in this context, and
+ * later reads use that memory. Errors: 55000.
  */
 ItemLookup *
 leaf_lookup_begin(ItemType type)

@@ -90,7 +90,7 @@ get_now(const ItemQuery *query, BlogItem *item)
  * Return whether the post exists and the acting user may know of it. Only the
  * post's author may know of a hidden post.
  *
- * author: the acting user; NULL: the result is always true
+ * author: the acting user; NULL: return true without a search for the post
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -119,10 +119,10 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * Throw an error unless a comment or like on a hidden post exists. If it
- * exists, the request repeats one that came before the post was hidden.
- * Errors: 23503, as for a missing post, if the acting user may not know of the
- * post; otherwise 23514.
+ * Called for a comment or like on a hidden post. Throws an error unless the
+ * comment or like exists already. If the comment or like exists, the client is
+ * repeating a request from before the post was hidden. Errors: 23503, as for a
+ * missing post, if the acting user may not know of the post; otherwise 23514.
  */
 static void
 require_repetition(const ChildInsert *insert)

@@ -292,8 +292,9 @@ has_ancestor(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
  * other comments. A client that follows the parents of such a comment would
  * never stop.
  *
- * This can happen only if the client has chosen the new comment's id. It can
- * be the id of the parent, or of a deleted comment that still has replies.
+ * This can happen only if the client has chosen the new comment's id. The
+ * chosen id is then the id of the parent, or of a deleted comment that still
+ * has replies.
  */
 static bool
 replies_to_itself(const BlogItem *comment)

@@ -120,9 +120,10 @@ column_name(Oid source, AttrNumber number)
  * a source. The source must have the alias s. Returns NULL if the source has
  * no extra columns.
  *
- * The expression contains e.* instead of e, because a column could have the
- * name e. The result of the expression is text, because jsonb does not accept
- * all values of type json. extra_columns_add() parses the text.
+ * The subquery in the expression has the alias e. The expression contains e.*
+ * instead of e, because a column could have the name e. The result of the
+ * expression is text, because jsonb does not accept all values of type json.
+ * extra_columns_add() parses the text.
  */
 char *
 extra_columns_select(const Import *import, ItemType type, Oid source)

@@ -25,8 +25,8 @@
 #define SUFFIX_LENGTH 11
 
 /*
- * the name before the suffix, if no character of the name in the source is
- * valid
+ * what other_name() puts before the suffix if the source's name has no valid
+ * character
  */
 #define NAMELESS "user"
 

@@ -105,8 +105,8 @@ static Datum
 text_beginning(Datum value)
 {
 	/*
-	 * Read one character more than is needed. If the slice ends inside a
-	 * character, that is the last one, which is not needed.
+	 * Fetch more bytes than needed. If the slice ends inside a character,
+	 * characters_clip() stops before that character.
 	 */
 	struct varlena *slice =
 		PG_DETOAST_DATUM_SLICE(value, 0, (CUT_LENGTH + 1) * character_longest());

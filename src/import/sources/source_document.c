@@ -31,8 +31,8 @@ static const char *const property[STAGED_REASON] = {
 };
 
 /*
- * For each type of item: which members of property[] documents of the type can
- * have.
+ * For each type of item: true for each member in property[] that a document of
+ * this type can have.
  */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, true, false, false, true},
@@ -201,8 +201,9 @@ read_type(Jsonb *document)
 
 /*
  * The id of a user or post can be in two members of a document: in "id", and
- * in "userId" or "postId". If the second is missing, set the column "key" to
- * "id". Returns an error message if the two ids differ; else NULL.
+ * in "userId" or "postId". If "userId" or "postId" is missing, set
+ * row->value[key] to the value of "id". Returns an error message if the two
+ * ids differ; else NULL.
  *
  * key: STAGED_USER_ID for a user, STAGED_POST_ID for a post
  */

@@ -119,11 +119,11 @@ referred_type(ItemType type, StagedColumn column)
 /*
  * Replace a key by the id that is made from it. Returns an error message if
  * the key is invalid; else NULL. An invalid key becomes NULL (*isnull is
- * true).
+ * true), except in this case:
  *
- * A key that looks like a uuid may be meant as the id itself. Such a key is
- * invalid, unless the caller of import() has passed a key_prefix. It is
- * replaced by the uuid instead of NULL, for the table of rejected items.
+ * A key that looks like a uuid may be meant as an id. If the caller of
+ * import() has passed no key_prefix, such a key is invalid. The key becomes
+ * the uuid that it looks like, for the table of rejected items.
  */
 static const char *
 map_key(const SourceKeys *keys, ItemType type, Datum *value, bool *isnull)

@@ -83,8 +83,9 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 #define STRIPED_POSTS 16
 
 /*
- * How long a process remembers such a post, in ms. After the same time, the
- * worker folds the post's stripes (FOLD_AFTER in folding.c).
+ * How long a process remembers a post whose counter another process was using,
+ * in ms. FOLD_AFTER in folding.c, after which the worker folds the post's
+ * stripes, has the same value.
  */
 #define STRIPED_FOR 1000
 

@@ -21,12 +21,12 @@
  * each transaction under the higher isolation levels.
  *
  * Inserting a delta does not lock the post item, so it does not keep other
- * transactions from deleting the post. The post lock does, a heavyweight lock
- * named by the post's key (key_lock.c). The counting transaction takes it in
- * share mode before other transactions can find its comment or like. It
- * releases the lock when they can find its delta, or the new version of the
- * counter. Meanwhile it waits for no lock, but AFTER triggers that the owner
- * has put on comments and likes may wait.
+ * transactions from deleting the post. The post lock prevents a deletion. It
+ * is a heavyweight lock named by the post's key (key_lock.c). The counting
+ * transaction takes the post lock in share mode before other transactions can
+ * find its comment or like. It releases the lock when they can find its delta,
+ * or the new version of the counter. Meanwhile it waits for no lock, but AFTER
+ * triggers that the owner has put on comments and likes may wait.
  *
  * The deleting transaction takes the post lock in exclusive mode
  * (post_deletion.c), waits for the transactions that have inserted deltas,
@@ -73,15 +73,15 @@
  *
  *	deleting transaction	| counting transaction		| after abort
  *	------------------------+---------------------------+----------------------
- *	holds no lock; waits	| does not wait				| nothing is left
- *	for the transactions	|							|
- *	that have counted, up	|							|
- *	to ten times			|							|
+ *	holds no lock; waits up	| does not wait				| nothing is left
+ *	to ten times for the	|							|
+ *	transactions that have	|							|
+ *	counted					|							|
  *	holds the post lock in	| continues if it finds		| the post lock is
  *	exclusive mode; after	| "safe" true; else undoes	| released; the
- *	ten waits, still waits	| its insert, waits for the	| counting transaction
- *	for transactions that	| post lock, and begins		| continues
- *	have counted			| again						|
+ *	ten waits without this	| its insert, waits for the	| counting transaction
+ *	lock, waits while it	| post lock, and begins		| continues
+ *	holds the lock			| again						|
  *	holds the post lock in	| as in the line above		| the post lock is
  *	exclusive mode; deletes	|							| released, the post
  *	the post item			|							| exists; the counting
@@ -324,10 +324,10 @@ post_try_lock_counter(PostLock *lock)
 }
 
 /*
- * Return whether this process may change the post's counter. Only one process
- * at a time may change it. This process holds the post lock in the mode
- * KEY_LOCK_SHARED_FIRST, or in exclusive mode with the row lock on the post
- * item.
+ * Return whether this process may change the post's counter. The result is
+ * true if this process holds the post lock in the mode KEY_LOCK_SHARED_FIRST
+ * or in exclusive mode. In exclusive mode, the process also holds the row lock
+ * on the post item. So only one process at a time may change the counter.
  */
 bool
 post_has_counter(const PostLock *lock)
@@ -419,8 +419,9 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
  * exists. The function writes a delta with amounts of zero.
  *
  * Called before this transaction locks comments or likes on the post. This
- * transaction may lock the post later, but a deletion of the post locks it
- * first. Without the delta, this could be a deadlock.
+ * transaction may lock the post later. A deletion locks the post first, and
+ * its comments and likes later. Without the delta, each transaction could wait
+ * for the other.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
  * after the snapshot.

@@ -45,8 +45,7 @@ delete_result(ItemResult result)
 
 /*
  * Return whether both amounts of a delta are zero. post_keep() writes such a
- * delta, because a post cannot be deleted while another transaction is writing
- * a delta of the post.
+ * delta only to keep other transactions from deleting the post.
  */
 static inline bool
 delta_is_empty(const BlogItem *delta)

@@ -82,11 +82,13 @@ count_deltas(const pg_uuid_t *post_id)
 
 /*
  * Set the amounts of a post's counter to "counts". If the post has no counter,
- * insert one. If another transaction is using the counter, insert another
- * delta with these amounts. Waiting for the transaction could be a deadlock:
- * the caller has locked the post item, which the transaction may need.
+ * insert one. If another transaction is using the counter, insert a delta with
+ * a new id instead. Waiting for the transaction could be a deadlock: the
+ * caller has locked the post item, which the transaction may need.
  *
  * found: the result of lock_counter().
+ * counts: what the other deltas lack to make the post's counts right. If the
+ *		counter is in use, it is one of the other deltas.
  */
 static void
 repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
@@ -131,12 +133,15 @@ lock_counter(ItemWriter *writer, const PostLock *lock,
  * Count the comments and likes on a post, and add up its deltas, with one
  * snapshot.
  *
+ * counter: the counter, if the caller has locked its row; otherwise a counter
+ *		with amounts of zero.
  * actual: receives the numbers of comments and likes.
- * rest: receives the sum of the deltas without the counter.
+ * rest: receives the sum of the deltas minus the amounts in "counter".
  *
  * The caller uses only the difference of "actual" and "rest". Transactions
- * that commit later do not change this difference: for each comment or like
- * that they write or delete, they change a delta by the same amount.
+ * that commit later do not change this difference. For each comment or like
+ * that they write or delete, they change a delta by the same amount. They
+ * never change a counter whose row the caller has locked.
  */
 static void
 count_post(const pg_uuid_t *post_id, const BlogItem *counter,

@@ -32,8 +32,8 @@ first_characters(Datum content, int characters)
 	int			bytes;
 
 	/*
-	 * Fetch two characters more than needed. The slice may end in the middle
-	 * of a character, but characters_clip() stops before that character.
+	 * Fetch more bytes than needed. If the slice ends in the middle of a
+	 * character, characters_clip() stops before that character.
 	 */
 	max_bytes = ((int64) characters + 2) * character_longest();
 	if (max_bytes > MaxAllocSize / 2)

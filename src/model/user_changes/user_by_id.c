@@ -48,10 +48,10 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 
 /*
  * Raise 40001 if, according to the transaction's snapshot, an earlier user
- * with the same id is being deleted. Requests of this transaction show no
- * items of the earlier user. They would therefore not show what the
- * transaction writes for the new user. The error occurs only under REPEATABLE
- * READ and SERIALIZABLE.
+ * with the same id is being deleted. Requests of this transaction then show no
+ * items with this user id. The transaction could therefore not see what it
+ * writes for the new user. The error occurs only under REPEATABLE READ and
+ * SERIALIZABLE.
  *
  * user: the new user's item, read with a newer snapshot.
  */

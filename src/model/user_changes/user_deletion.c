@@ -126,9 +126,9 @@ deletion_chunk(Job *job, Sweep *sweep)
 }
 
 /*
- * Return whether the views contain no copies of the deleted posts any more.
- * The job must not end earlier, because requests leave out these copies only
- * while the job exists.
+ * Return whether the views show the deletion, and so contain no copies of the
+ * deleted posts. The job must not end earlier, because requests leave out
+ * these copies only while the job exists.
  *
  * shown: the WAL position up to which the worker has applied all committed
  *		changes to the views.

@@ -34,8 +34,8 @@
  *	- VISIT_CHANGED: changed or deleted the item.
  *	- VISIT_BUSY: nothing, because another transaction is using the item. A
  *	  later walk has to visit the item again.
- *	- VISIT_AGAIN: a part of the work, for example deleted some comments on a
- *	  post. The step ends, and the next step visits the same item again.
+ *	- VISIT_AGAIN: did only a part of the work, such as deleting some comments
+ *	  on a post. The step ends, and the next step visits the same item again.
  */
 typedef enum VisitOutcome
 {
@@ -209,8 +209,8 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 /*
  * Visitor callback: delete an item whose author does not exist. Skip the item
  * if another transaction is creating a user with the author's id
- * (deletion_claim()). The item may be a like on a post that the new user
- * likes, too. create_like() then returns this like, so it must stay.
+ * (deletion_claim()). The new user may like a post on which the item is a
+ * like. create_like() then inserts no other like, so the item must stay.
  */
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
