@@ -76,7 +76,7 @@ need_uuids(FunctionCallInfo fcinfo, int arg, const char *name)
 	return PG_GETARG_ARRAYTYPE_P_COPY(arg);
 }
 
-/* Raise the error for a text that is longer than MAX_TEXT_BYTES (54000). */
+/* Raise an error (54000): a text is longer than MAX_TEXT_BYTES. */
 void
 text_too_long(const char *name)
 {

@@ -7,8 +7,8 @@
  * right user. Untrusted clients may call only wrapper functions, which
  * create_api() makes. If a command has an own_...() variant, its wrapper calls
  * this variant with the signed-in user as the author. The own_...() command
- * checks that the item is by this author. It also checks that the post is not
- * another user's hidden post.
+ * checks that the item is by this author. A new comment or like on another
+ * user's hidden post is refused, as if the post did not exist.
  *
  * Runs in backends.
  */

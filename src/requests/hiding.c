@@ -32,8 +32,8 @@ REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
  * Hide a post, or show a hidden post.
  *
  * hidden: whether to hide the post
- * publish: whether a hidden post that is shown gets the current time as its
- *     creation date
+ * publish: whether to set the creation date to the current time when a hidden
+ *     post is shown
  * author: who must have written the post; NULL accepts any author
  * post: receives the changed post with its counts, in the current memory
  *     context
@@ -80,9 +80,9 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
  * author: who must have written the post; NULL accepts any author
  *
  * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
- * KEY UPDATE) on the post. Hiding a post also takes the lock of all writers of
- * views (views_lock()), and row locks on the post's copy in users and on its
- * row in the feed.
+ * KEY UPDATE) on the post. Hiding a post also takes the lock on the views
+ * (views_lock()), and row locks on the post's copy in users and on its row in
+ * the feed.
  */
 static Datum
 hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)

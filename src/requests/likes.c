@@ -123,8 +123,8 @@ list_post_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 }
 
 /*
- * Check the arguments with which a client of list_user_likes() chooses a page.
- * Set *page to all of them but after_post_id.
+ * Check the arguments of list_user_likes() that choose a page. Set *page to
+ * the values of these arguments, except after_post_id.
  *
  * With by_date, likes are listed by date, and before_date, before_id and
  * oldest_first choose the page. Otherwise likes are listed by post_id, and

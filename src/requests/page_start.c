@@ -40,8 +40,8 @@
 
 /*
  * Return whether the microseconds of a date are zero, so that a client may
- * have cut them off. Before the year 2000, a TimestampTz is negative. The test
- * is the same there, because clients cut such dates to the millisecond before.
+ * have cut them off. To cut a date means to round down to a full millisecond,
+ * also before the year 2000, when a TimestampTz is negative.
  */
 static bool
 date_may_be_cut(TimestampTz date)
@@ -135,8 +135,8 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		return;
 	}
 	/*
-	 * Set the position to the end of the microsecond before the date, so that
-	 * the page begins with all rows of the date.
+	 * Move the position one microsecond back, and to the highest id. The page
+	 * then begins with the first row that has the client's date.
 	 */
 	page->before.date--;
 	memset(&page->before.id, 0xff, UUID_LEN);

@@ -28,8 +28,9 @@ typedef enum Request
  * The clock measures the field time. The server's counters of buffer hits,
  * buffer reads and WAL bytes measure the fields hit, read and wal. While the
  * request is paused, each of these fields holds what the request has used so
- * far. While the request runs, each of them holds a start value: the current
- * value of the clock or counter, minus what the request has used so far.
+ * far. While the request runs, each of these fields holds a start value. This
+ * is what the clock or counter showed when the request began or was last
+ * resumed, minus what the request had used before.
  */
 typedef struct RequestStart
 {
@@ -77,9 +78,9 @@ stats_turn(RequestStart *start)
 
 /*
  * Pause a request. Until stats_resume(), neither cost nor errors are counted.
- * If the request's last error was counted, the request has caught that error,
- * for example in a trigger. The error is then subtracted from its counter
- * again.
+ * An error that ends the request skips this function. So if an error was
+ * counted, the request has caught that error, for example in a trigger. A
+ * caught error is subtracted from its counter again.
  */
 static inline void
 stats_pause(RequestStart *start)

@@ -42,9 +42,10 @@ typedef struct ListPage
 {
 	int64		size;			/* maximum number of items to return; -1 for no
 								 * limit */
-	Cursor		before;			/* position after which the page begins; if
-								 * before.valid is false, the page begins with
-								 * the list's first item */
+	Cursor		before;			/* position (before_date, before_id) after
+								 * which the page begins; if before.valid is
+								 * false, the page begins with the list's
+								 * first item */
 	bool		oldest_first;
 } ListPage;
 
@@ -76,7 +77,7 @@ typedef struct RequestQuery
 typedef struct SourceReads
 {
 	int			leaves;			/* number of leaves that were read one after
-								 * another; merged leaves are not counted */
+								 * another; 0 if all_partitions is true */
 	Container	container;
 	Oid			leaf;			/* OID of the leaf that was read last;
 								 * InvalidOid if the source has closed this

@@ -22,9 +22,9 @@ typedef struct FeedRows
 	ItemScan   *rows;
 	bool		continues;		/* whether the page continues in the posts
 								 * container after the feed's last row */
-	Cursor		last;			/* position of the last row that was read;
-								 * before the first row, the start of the
-								 * page */
+	Cursor		last;			/* date and id of the last row that was read;
+								 * if none was read, the position after which
+								 * the page begins */
 } FeedRows;
 
 static void

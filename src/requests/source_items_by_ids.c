@@ -37,10 +37,10 @@ typedef struct IdList
 	ManyItems  *read;
 	int			nread;			/* number of ids that were looked up last; the
 								 * items found are in the field read */
-	int			given;			/* how many of these nread ids id_list_next()
-								 * has handled */
-	int			leaves;			/* number of leaves that were read for earlier
-								 * ids of the array */
+	int			given;			/* how many of the ids that were looked up last
+								 * id_list_next() has handled */
+	int			leaves;			/* number of leaves that were read for all ids
+								 * before those that were looked up last */
 } IdList;
 
 /*

@@ -149,8 +149,9 @@ change_names(const BlogItem *found, const BlogItem *user)
 		return;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	/*
-	 * It is no error if this user has the new name already. The registry
-	 * should have one row for each user, but a second row does no harm.
+	 * registry_claim() fails if the registry has the new name already. That is
+	 * no error if the name is registered for this user. A user should have
+	 * only one name in the registry, but a second name does no harm.
 	 */
 	if (!registry_claim(username, id) &&
 		!(registry_lookup(username, &holder) &&

@@ -278,10 +278,10 @@ typedef struct IdFields
 {
 	Container	container;
 	const char *argument;		/* the SQL argument that has the id */
-	const char *exists;			/* rule (RULE_...) for the error that no item
-								 * has the id */
-	const char *unique;			/* rule (RULE_...) for the error that another
-								 * item has the id */
+	const char *exists;			/* RULE_... constant of the rule that an item
+								 * with the id must exist */
+	const char *unique;			/* RULE_... constant of the rule that no other
+								 * item may have the id */
 } IdFields;
 
 static const IdFields id_fields[] = {

@@ -29,8 +29,8 @@ typedef struct ItemWalk
 								 * LockWaitSkip to skip them */
 	int64		changed;
 	bool		skipped;
-	bool		nobodys_too;	/* whether relabel_items() also deletes items
-								 * whose author does not exist */
+	bool		nobodys_too;	/* whether a walk that changes names deletes
+								 * items whose author does not exist */
 } ItemWalk;
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);

@@ -66,9 +66,9 @@ rename_step(Job *job)
 	SweepOutcome outcome;
 
 	/*
-	 * Delete other jobs that rename the same user, if their sweep has not
-	 * begun. These jobs have nothing to do, because this job writes the user's
-	 * newest name.
+	 * Before this job begins its sweep, delete other jobs that rename the same
+	 * user and have not begun. This job does their work, because it writes the
+	 * user's newest name.
 	 */
 	if (job->has_user && !sweep_has_begun(job))
 		job_merge_renames(job);

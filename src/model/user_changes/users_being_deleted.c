@@ -14,9 +14,10 @@
  *
  *	- A relcache invalidation for the table of jobs. It reaches all processes,
  *	  on standbys too, but only a moment after the change has become visible.
- *	- Counters in shared memory (worker_hooks): one of the changes in progress,
- *	  and one of the changes since the server's start. A process uses its
- *	  cached list only if no change is in progress. A reader on a primary
+ *	- Two counters in shared memory (worker_hooks.user_deletions()). One counts
+ *	  the changes in progress, the other the changes since the server's start.
+ *	  A process uses its cached list only if no change is in progress, and no
+ *	  change has committed since the list was read. A reader on a primary
  *	  therefore never uses an outdated list.
  *
  * On a standby, and after COMMIT PREPARED, only the invalidation works. A
@@ -62,7 +63,7 @@ typedef struct Seen
 	DeletedUsers *users;
 } Seen;
 
-/* "memory" tells whether "remembered" is valid. */
+/* The cached list is in "remembered", and valid if memory.valid is true. */
 static Remembered memory;
 static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
@@ -126,9 +127,9 @@ changed_here(void)
 }
 
 /*
- * Return whether the cached list is valid for a snapshot. It is valid if the
- * list has not changed since it was read, and the snapshot is not older than
- * the snapshot with which it was read.
+ * Return whether the cached list is valid for a snapshot. The list is valid
+ * only if no deletion of a user has begun or ended since the list was read.
+ * The snapshot must not be older than the one with which the list was read.
  */
 static bool
 remembered_covers(Snapshot snapshot)
@@ -300,9 +301,9 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
  * Return how many comments or likes on a post are by users in the list
  * "deleted". Hidden comments are not counted. Reads with the active snapshot.
  *
- * path, key: the index to scan, and the value of its first column. If this
- *		column is the user's id, items on other posts are read, but not
- *		counted.
+ * path, key: the index to scan, and the value of its first column, post_id or
+ *		user_id. By user_id, the scan also reads the user's items on other
+ *		posts, but does not count them.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, ItemType type,
@@ -324,15 +325,15 @@ count_deleted(const DeletedUsers *deleted, ItemType type,
 }
 
 /*
- * If the post has at most FEW comments or likes for each user being deleted,
- * count_hidden() scans all of them. Otherwise it scans each user's comments,
- * or looks up each user's like.
+ * If a post has at most FEW comments or likes per user being deleted,
+ * count_hidden() scans all comments or likes on the post. Otherwise it scans
+ * all comments of each such user, or looks up each such user's like.
  */
 #define FEW 20
 
 /*
  * Return how many comments or likes on a post are by users in the list
- * "deleted".
+ * "deleted". Chooses the cheaper of two ways to find them (FEW).
  *
  * total: the number of all comments or likes on the post.
  */

@@ -187,8 +187,8 @@ end_request(QueryScanState *state)
 }
 
 /*
- * Read the next item of the query, which the first call begins. Returns false
- * after the last item.
+ * Read the next item of the query. The first call begins the query. Returns
+ * false after the last item.
  */
 static bool
 take_item(QueryScanState *state, BlogItem *item)
@@ -393,7 +393,8 @@ scan_access(ScanState *node)
  * joined row.
  *
  * As for a scan of a table, the row of this scan comes from the scan's
- * rowmark. If the scan has no rowmark, this method reads the scan's next row.
+ * rowmark. A scan without a rowmark runs again for the recheck, and each call
+ * of this method returns the scan's next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)

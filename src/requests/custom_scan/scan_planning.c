@@ -187,10 +187,11 @@ list_size(const Const *list)
 }
 
 /*
- * Return a factor for "rows", the server's estimate of the number of rows.
- * This estimate does not depend on the arguments. Multiplied by the factor, it
- * becomes the page size, or the number of ids in the argument. The factor is 1
- * if the planner does not know the argument's value.
+ * Return the factor by which to multiply "rows", the server's estimate of the
+ * number of rows. The server's estimate does not depend on the arguments. The
+ * product is the argument page_size (at most MAX_FULL_PAGE), or the number of
+ * ids in the query's array argument. The factor is 1 if the planner does not
+ * know the argument's value.
  */
 static double
 page_factor(const RequestQuery *query, const FuncExpr *call, double rows)

@@ -1,14 +1,14 @@
 /*
  * guard.c
- *		Protects the current role while attached code runs.
+ *		Protects the calling role while attached code runs.
  *
- * Attached code runs in the session of another role, or in the worker, which
- * is a superuser. Attached code must not use the rights of that role. So
- * between guard_enter() and guard_leave(), code runs as the owner, in a
- * security-restricted operation. In such an operation the server refuses SET
- * ROLE, temporary tables, deferred triggers, PREPARE, LISTEN, DISCARD and
- * cursors WITH HOLD. guard_check_statement() refuses DDL. guard_leave()
- * restores all settings.
+ * Attached code runs in the session of the role that calls blogstore, or in
+ * the worker, which is a superuser. Attached code must not use the rights of
+ * this calling role. So between guard_enter() and guard_leave(), code runs as
+ * the owner, in a security-restricted operation. In such an operation the
+ * server refuses SET ROLE, temporary tables, deferred triggers, PREPARE,
+ * LISTEN, DISCARD and cursors WITH HOLD. guard_check_statement() refuses DDL.
+ * guard_leave() restores all settings.
  *
  * guard_enter() also resets the worker's replication origin. Rows with this
  * origin are not decoded, but rows that attached code writes must be decoded
@@ -52,7 +52,7 @@ struct Guard
 static Guard *innermost = NULL;
 
 /*
- * Begin to protect the current role, until guard_leave(). Called before code
+ * Begin to protect the calling role, until guard_leave(). Called before code
  * that the owner has attached to the tables can run. The current user must be
  * the owner. Names without a schema are then looked up only in pg_catalog,
  * unless a function sets its own search_path.

@@ -10,8 +10,9 @@
  *
  * When the worker starts, it compares the row with the slot, to find out
  * whether changes were lost. Changes are lost if the slot was recreated or
- * advanced by hand. They are also lost on a promoted standby whose slot is
- * ahead of the WAL that the standby had received.
+ * advanced by hand. On a promoted standby, the slot can be a copy of the old
+ * primary's slot. Changes are lost if this copy is ahead of the WAL that the
+ * standby had received.
  *
  * Runs in the worker and in backends.
  */

@@ -85,9 +85,9 @@ typedef struct Job
 	/* the user to be renamed or deleted, if has_user is true */
 	pg_uuid_t	user_id;
 	/*
-	 * In an arrival: the table of the partition that has moved to this node;
-	 * InvalidOid if partitions have left the node. The column user_id of
-	 * blogstore.jobs has this OID.
+	 * In an arrival: the table of the partition that has moved to this node.
+	 * InvalidOid: the job is for all partitions that have left this node. In
+	 * blogstore.jobs, the OID is stored in the column user_id.
 	 */
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */

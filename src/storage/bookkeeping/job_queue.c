@@ -80,8 +80,9 @@ StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 
 /*
  * Return the JobKind with a given name; JOB_DELETION if the name is unknown.
- * Only the owner can have written an unknown name to blogstore.jobs. The
- * worker skips such a job (list_plan).
+ * Only the owner can have written an unknown name to blogstore.jobs. The view
+ * blogstore.progress shows such a job, but the worker does not read it
+ * (list_plan).
  */
 JobKind
 job_kind(const char *name)

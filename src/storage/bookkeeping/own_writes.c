@@ -11,8 +11,9 @@
  * (or an abort, from PostgreSQL 16 on) has an origin, the server tracks the
  * origin's progress. The server then crashes if the process has not called
  * replorigin_session_setup(). blogstore does not call that function, because
- * each call takes one of max_replication_slots. So compat_write_origin is
- * reset before a transaction or subtransaction can end:
+ * each call takes one of max_replication_slots. So the server's variable with
+ * the origin (compat_write_origin) is reset before a transaction or
+ * subtransaction can end:
  *
  * - by own_writes_run(), when its callback returns or throws an error;
  * - by an exit callback, when the process exits;

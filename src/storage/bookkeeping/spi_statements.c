@@ -92,8 +92,9 @@ tables_lock_for_import(void)
 }
 
 /*
- * Lock and check the tables that a statement names. Also check the code that
- * the owner has attached to these containers. Errors: 55000.
+ * Lock and check the containers and bookkeeping tables that a statement names.
+ * Also check the code that the owner has attached to the containers. Errors:
+ * 55000.
  */
 static void
 lock_tables(const KeptPlan *plan, bool write)

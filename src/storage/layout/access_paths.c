@@ -338,7 +338,7 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
  * after leaf_describe() has found no problem. If an invalidation of the leaf
  * arrives meanwhile, nothing is cached.
  *
- * path: as the argument "wanted" of find_indexes(). Callers that write to the
+ * path: the AccessPath; N_PATHS to find all indexes. Callers that write to the
  *     leaf pass N_PATHS
  */
 void
