@@ -3,10 +3,10 @@
  *		blogstore.create_containers(): creating the containers, the bookkeeping
  *		tables, and the SQL view posts_with_counts.
  *
- * The function creates the tables that are missing, and leaves existing tables
- * unchanged. The tables do not depend on the extension: their columns have
- * built-in types only. So pg_dump dumps the tables, and DROP EXTENSION leaves
- * them.
+ * The function creates the tables that are missing. The definitions of
+ * existing tables stay unchanged. The tables do not depend on the extension:
+ * their columns have built-in types only. So pg_dump dumps the tables, and
+ * DROP EXTENSION leaves them.
  *
  * Runs in a backend.
  */
@@ -157,9 +157,9 @@ view_alone(const Creation *creation)
 }
 
 /*
- * Raise a NOTICE for each table or view that this call has created. If the
- * container users or posts was created, also raise a WARNING: other containers
- * may have items that refer to items of the old container.
+ * Raise a NOTICE for each table or view that this call has created. If this
+ * call has created the container users or posts, also raise a WARNING: other
+ * containers may have items that refer to lost users or posts.
  */
 static void
 tell_made(const Creation *creation)
@@ -283,9 +283,9 @@ create_join_parts(const Creation *creation)
 			register_names();
 
 		/*
-		 * Queue a rebuild of the views. If the table jobs is new, also queue a
-		 * job that writes the current usernames into all items: a lost table
-		 * may have had unfinished renames.
+		 * Queue a rebuild of the views. If the table jobs was missing, also
+		 * queue a job that writes the current usernames into all items. The
+		 * missing table may have contained unfinished renames.
 		 */
 		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
 		job_queue(JOB_REBUILD, NULL);

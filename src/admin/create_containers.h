@@ -68,8 +68,10 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
 	"post_id NOT NULL, " AUTHORED "title NOT NULL, content NOT NULL, " COUNTED
 
 /*
- * The SQL view posts_with_counts: its name, its qualified name, and its CREATE
- * statement up to SELECT, without the word CREATE.
+ * COUNTS_VIEW: the name of the SQL view posts_with_counts
+ * COUNTS_VIEW_SQL: the name with the schema
+ * CREATE_COUNTS_VIEW: the beginning of the statement that creates the view,
+ * without CREATE or CREATE OR REPLACE, which the callers add
  */
 #define COUNTS_VIEW "posts_with_counts"
 #define COUNTS_VIEW_SQL BLOGSTORE_SCHEMA "." COUNTS_VIEW

@@ -2,8 +2,9 @@
  * create_sql.c
  *		The statements that create the containers and the bookkeeping tables.
  *
- * In each leaf, the columns that items of this type must have are NOT NULL. So
- * an INSERT without these columns fails, even if it bypasses blogstore.
+ * A leaf holds items of one type. The columns that each item of this type must
+ * have are NOT NULL in the leaf. So an INSERT without these columns fails,
+ * even if the INSERT bypasses blogstore.
  */
 #include "postgres.h"
 

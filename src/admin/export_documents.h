@@ -9,7 +9,8 @@
 /*
  * The first part of an expression for an item's JSON document: the contents of
  * the item's column properties. The caller appends an object with other
- * columns. If both have a key, the document has the value from the object.
+ * columns. If a key is in this object and in the column properties, the
+ * document has the value from the object.
  *
  * item: alias of the item in FROM
  * added: expressions that append the columns that only some items have

@@ -223,8 +223,8 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 }
 
 /*
- * If the count that a finding reports is null, set the null counts of the post
- * to zero.
+ * If a finding reports that a count of a post is null, set each null count of
+ * the post to zero.
  */
 void
 mend_missing_count(const Finding *f)

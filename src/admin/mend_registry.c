@@ -5,10 +5,13 @@
  * The table has a row for each user. The key of the row is the user's
  * case-folded name. Names that differ only in case have the same key.
  *
- * A finding is about a wrong row or a missing row. If a row is wrong, the
- * column "actual" of the finding is the key of this row. The user of the row
- * has another name, or does not exist. If a row is missing, the column
- * "actual" is null: the user has no row with the key of the current name.
+ * There are two kinds of findings:
+ *
+ * - A row is wrong: its user has another name, or does not exist. The column
+ *	"actual" of the finding is the key of the wrong row.
+ * - A row is missing: a user has no row with the key of the user's current
+ *	name. The column "actual" of the finding is null.
+ *
  * Wrong rows are deleted before missing rows are inserted, because a missing
  * row may have the key of a wrong row.
  *
@@ -185,9 +188,10 @@ note_pairs(RegistryRepair *repair)
 }
 
 /*
- * Find users in repair->user whose case-folded name is the key of another
- * user's row. If that other user, the holder, still has this name, set the
- * field "meets" and raise a warning.
+ * For each user in repair->user, look up the row of the table usernames with
+ * the user's case-folded name. The row may belong to another user whose
+ * current name has the same key. In this case, set the field "meets" of the
+ * user in repair->user, and raise a warning.
  */
 static void
 note_holders(RegistryRepair *repair)

@@ -87,7 +87,10 @@ mend_views(const Finding *findings, uint64 n)
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
 	for (uint64 i = 0; i < n; i++)
-		/* a copy has the same key as its post; only posts have copies */
+		/*
+		 * A finding of type "post" is about a post, its copy, or its row of
+		 * the feed. All three have the same key.
+		 */
 		if (findings[i].has_keys && strcmp(findings[i].type, "post") == 0)
 		{
 			keys[used].post_id = findings[i].post_id;

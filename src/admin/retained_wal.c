@@ -4,7 +4,7 @@
  *		transaction that has written.
  *
  * Logical decoding reads each transaction as a whole. So a slot retains all
- * WAL since the oldest open transaction that has written began. This
+ * WAL from the beginning of the oldest open transaction that has written. This
  * transaction may be in any database of the server. The creation of a slot
  * waits for the end of all transactions that were open when the creation
  * began.

@@ -678,10 +678,11 @@ put_discrepancies(ReturnSetInfo *info, ViewsLook *look)
 /*
  * blogstore.verify(): return one row for each discrepancy.
  *
- * The attached code of a container may have functions without a SET
- * search_path clause. verify() then returns only a row for each of these
- * functions. Planning the statements of the comparison could call them. The
- * statements run with a new snapshot, whatever the isolation level. Errors:
+ * If the attached code of a container has functions without a SET search_path
+ * clause, verify() only returns one row for each of these functions. Nothing
+ * is compared, because planning the comparison could call the functions.
+ *
+ * The comparison uses a new snapshot, whatever the isolation level. Errors:
  * 55000. Locks: AccessShareLock on the containers.
  */
 static Datum

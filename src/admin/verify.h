@@ -54,10 +54,14 @@ typedef enum FindingColumn
 /*
  * Compares the table usernames with the users. KEYED_NAMES is a relation of
  * all users, with the keys of their names (the case-folded names). The query
- * returns a finding for each user without a row in "usernames" that has the
- * key of the user's name. The query also returns a finding for each row of
- * "usernames" whose key is not the key of its user's name. Users whose name
- * is null are left out.
+ * returns two kinds of findings:
+ *
+ * - A row of "usernames" is missing: a user has no row with the key of the
+ *	user's name.
+ * - A row of "usernames" is wrong: its user does not exist, or has a name with
+ *	another key.
+ *
+ * Users whose name is null are left out.
  *
  * registry: the table usernames; on a cluster, the part of it on this node
  */
@@ -109,9 +113,11 @@ typedef struct VerifySource
 typedef enum ViewsKnown
 {
 	VIEWS_NOT_ASKED,			/* views_look_end() has not been called yet */
-	VIEWS_SETTLED,				/* verify() has found out */
-	VIEWS_UNSETTLED				/* verify() could not find out, and returns no
-								 * findings about the views */
+	VIEWS_SETTLED,				/* verify() knows which findings about the
+								 * views are settled */
+	VIEWS_UNSETTLED				/* verify() cannot know which findings about
+								 * the views are settled, and returns no such
+								 * findings */
 } ViewsKnown;
 
 /*

@@ -55,8 +55,8 @@
  * Times in ms.
  *
  * FIRST_WAIT: longest wait for the worker before the comparison of the views
- * FIRST_WAIT_OF_WRITER: the same, in a transaction that has written and may
- * therefore block the worker
+ * FIRST_WAIT_OF_WRITER: replaces FIRST_WAIT in a transaction that has written
+ * and may therefore block the worker
  * LONGEST_WAIT: longest wait for the worker after the comparison
  * LOOK_AGAIN: longest sleep between two checks of how far the worker is
  */
@@ -88,7 +88,7 @@ still_served(const ViewsLook *look)
 
 /*
  * Wait until the views show all WAL written by now, or a timeout has passed.
- * After this wait, verify() can settle more findings.
+ * Without this wait, more of the later findings would be unsettled.
  */
 static void
 await_worker(const ViewsLook *look)
@@ -229,8 +229,8 @@ posts_of(List *results)
 
 /*
  * Store in *look the ids of unsettled posts, which the nodes of the cluster
- * have returned. Returns false if "unsettled" is NULL, because a node could
- * not find out.
+ * have returned. Returns false if "unsettled" is NULL, because a node did not
+ * return its unsettled posts.
  */
 static bool
 keep_unsettled(ViewsLook *look, ArrayType *unsettled)
@@ -318,8 +318,8 @@ is_of_views(const Finding *f)
 
 /*
  * Return whether a finding may be unsettled: a finding about a view or, on a
- * cluster, about any post. On a cluster, the statement reads the nodes at
- * different times.
+ * cluster, about any post. On a cluster, verify() reads the nodes at different
+ * times.
  */
 bool
 finding_has_to_be_settled(const ViewsLook *look, const Finding *f)

@@ -20,8 +20,13 @@
  *
  * type: "comment" or "like"
  * also_valid: further condition that an item must meet, or ""
- * column, carried, counted: for comments, additions to the two SELECT lists
- * and to count(), so that hidden comments are not counted; for likes, ""
+ *
+ * Hidden comments are not counted. The other arguments are "" for likes, and
+ * have these values for comments:
+ *
+ * column: defines a column that is true if the comment is not hidden
+ * carried: passes this column from the inner SELECT to the outer one
+ * counted: a FILTER clause for count(), which tests this column
  */
 #define SUMS_SQL(type, also_valid, column, carried, counted) \
 	"(SELECT s.post_id, count(*)" counted " AS n, count(*) > count(s.named) AS odd" \

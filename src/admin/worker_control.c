@@ -210,8 +210,8 @@ typedef enum WaitStep
 								 * committed before the call */
 	WAIT_JOBS,					/* wait until the jobs that were queued at the
 								 * end of WAIT_APPLIED are done */
-	WAIT_COMMITTED,				/* wait until the worker has committed what
-								 * finished jobs wrote */
+	WAIT_COMMITTED,				/* wait until it is known where in the WAL the
+								 * writes of finished jobs end */
 	WAIT_JOBS_APPLIED,			/* wait until the views show what finished
 								 * jobs wrote */
 	WAIT_DONE
@@ -271,7 +271,7 @@ wait_for_written(Wait *wait)
 		return false;
 	wait->position = lsn;
 	if (entry != NULL && pg_atomic_read_u64(&entry->shown_lsn) < lsn)
-		wait_mark(wait);		/* flushes the WAL up to "lsn", too */
+		wait_mark(wait);		/* also flushes the WAL of the jobs */
 	return true;
 }
 
@@ -352,7 +352,8 @@ wait_for_views(PG_FUNCTION_ARGS)
 typedef struct PostsWait
 {
 	/*
-	 * The WAL position at which the last commit of items before the call ends.
+	 * When the call began, the last commit that wrote items had ended at this
+	 * WAL position.
 	 */
 	XLogRecPtr	position;
 
@@ -379,15 +380,18 @@ posts_wait_begin(PostsWait *wait)
  * WaitTest of wait_for_posts(): return whether list_feed() and
  * list_user_posts() show all posts that were committed before the call.
  *
- * These functions read the views if readers may use the views. Otherwise they
- * read the container posts, which has the posts at once. At the end of a round
- * of its main loop, the worker may allow readers to use the views. If this
- * round began before the call, the views may lack the posts. So this function
- * waits for the end of the round that was in progress when the call began.
+ * If readers may use the views, list_feed() and list_user_posts() read the
+ * views. In this case, posts_shown() tests whether the views show these posts.
+ *
+ * Otherwise the two functions read the container posts, which has the posts at
+ * once. But at the end of a round of its main loop, the worker may allow
+ * readers to use the views. If that round began before the call, the views may
+ * lack the posts. So posts_shown() returns false until the round that was in
+ * progress when the call began has ended.
  *
  * On a cluster, readers on another node may use the views while readers on
- * this node may not. So this function waits until readers on this node may use
- * the views.
+ * this node may not. So on a cluster, posts_shown() returns false until
+ * readers on this node may use the views.
  */
 static bool
 posts_shown(void *arg)

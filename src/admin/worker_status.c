@@ -282,9 +282,9 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker. If this database has no WorkerEntry in
- * shared memory, and none is free, the worker cannot be started. The hint then
- * does not tell to start the worker.
+ * Return the hint for a stopped worker: call start_worker(). But the worker
+ * cannot be started if each WorkerEntry in shared memory belongs to another
+ * database. In this case, return another hint.
  *
  * kept: bytes of WAL that the worker's slot retains
  */
@@ -380,8 +380,9 @@ stopped_by_row(void)
 }
 
 /*
- * Return whether the worker is stopped. Until the worker has started, this is
- * read from the table view_state.
+ * Return whether the worker is stopped. A WorkerEntry does not say so before
+ * the worker has started. Until then, this function reads the table
+ * view_state.
  *
  * entry: a copy of the worker's WorkerEntry, or NULL if the database has none
  */

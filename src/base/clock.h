@@ -25,9 +25,9 @@ clock_passed(TimestampTz since, TimestampTz now, int pause)
 }
 
 /*
- * Return whether the time "moment" has come. When the caller set "moment", it
- * was at most "most" milliseconds ahead. If "moment" is farther ahead now, the
- * clock was set back, and the result is true.
+ * Return whether the time "moment" has come. The caller has set "moment" to a
+ * time at most "most" milliseconds ahead of the clock. If "moment" is farther
+ * ahead now, the clock was set back, and the result is true.
  */
 static inline bool
 clock_reached(TimestampTz moment, TimestampTz now, int most)

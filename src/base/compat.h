@@ -294,8 +294,8 @@ compat_table_tuple_delete(Relation rel, ItemPointer tid, TM_FailureData *failure
 
 /*
  * Return whether a row can be inserted without a conflict in the indexes
- * "arbiters", as ON CONFLICT checks it. Waits for transactions that are
- * inserting or deleting a conflicting row.
+ * "arbiters". INSERT ... ON CONFLICT makes the same check. Waits for
+ * transactions that are inserting or deleting a conflicting row.
  */
 static inline bool
 compat_check_index_constraints(ResultRelInfo *rri, TupleTableSlot *slot,

@@ -21,7 +21,7 @@
 #define RULE_FINITE "finite"
 #define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-/* an argument must not belong to another order of the list */
+/* an argument for one order of a list must not be passed for another order */
 #define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
 /* a JSON object must not have a key that blogstore uses for a column */
@@ -39,7 +39,7 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-/* without the argument "rejects", import() must not have to reject items */
+/* import() must be able to import all items, unless "rejects" is passed */
 #define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */
@@ -50,7 +50,7 @@
 #define RULE_PRIMARY "primary"	/* the server must not be a standby */
 /* the isolation level must be READ COMMITTED */
 #define RULE_READ_COMMITTED "read_committed"
-/* the transaction's writes must be committed before the call */
+/* the transaction must not have written before the call */
 #define RULE_COMMITTED "committed"
 /* the function must not run in a parallel worker */
 #define RULE_LEADER "leader"

@@ -35,10 +35,10 @@ typedef struct WorkerHooks
 	 */
 	void		(*item_written) (bool posts);
 	/*
-	 * Return the id of the transaction since which the worker has kept the
-	 * views up to date. A query may read the views only if its snapshot sees
-	 * this transaction as committed. Returns InvalidTransactionId if no worker
-	 * keeps the views up to date.
+	 * Return the id of the transaction by which the worker has allowed queries
+	 * to read the views. A query may read the views only if its snapshot sees
+	 * this transaction as committed. Returns InvalidTransactionId if no query
+	 * may read the views.
 	 */
 	TransactionId (*views_served) (void);
 	/*

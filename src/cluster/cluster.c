@@ -56,8 +56,9 @@ static const ClusterCalls calls = {
 
 /*
  * Register the functions of src/cluster/ (ClusterCalls). Called in each
- * process when the library is loaded, also if the library is not preloaded:
- * any session that decodes a slot may load the output plugin.
+ * process when the library is loaded, even if the library is not preloaded. A
+ * session that decodes a slot may load the library as the output plugin, and
+ * the plugin calls some of these functions.
  */
 void
 cluster_init(void)

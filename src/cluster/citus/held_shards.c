@@ -53,9 +53,10 @@ shards_of_key(const void *map, const pg_uuid_t *key)
  * node. That node has locked all shards that the request uses. So this process
  * takes no locks on shards.
  *
- * With locks of its own, this process could deadlock with the move of a shard.
- * A move locks the shard on every node. The move may have locked the shard on
- * this node already, and may wait for the lock on the other node.
+ * A lock of this process could cause a deadlock with the move of a shard. A
+ * move locks the shard on every node. Suppose that the move has locked the
+ * shard here, and waits for the lock of the other node. This process would
+ * then wait for the move, and the other node for this process.
  */
 static bool held_by_caller = false;
 
@@ -285,10 +286,9 @@ container_let_go_all(Container container, int n)
 }
 
 /*
- * In a transaction block, make Citus use only one connection to each node for
- * the following statements. Later statements of the block can then use the
- * same connection. The setting is undone when the caller's GUC nest level
- * ends.
+ * In a transaction block, make Citus use only one connection to each node, so
+ * that all following statements share the connection. The setting is undone
+ * when the caller's GUC nest level ends.
  */
 void
 cluster_one_connection(void)

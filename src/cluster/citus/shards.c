@@ -369,9 +369,9 @@ lock_of(const ShardMap *map, int shard)
 
 /*
  * Lock a shard of a hash-distributed table in share mode until the transaction
- * ends, as Citus does for its own writes. Before a move or a split of the
- * shard changes the catalogs, it takes the same lock in exclusive mode on
- * every node.
+ * ends, as Citus does for its own writes. To move or split the shard, Citus
+ * takes the same lock in exclusive mode on every node before it changes its
+ * catalogs.
  *
  * The shard may be moved while this function waits for the lock. So the caller
  * must check afterwards where the shard is.
@@ -492,12 +492,12 @@ cluster_function(const char *name)
 }
 
 /*
- * Prepare for a write to a shard on this node that does not go through Citus.
- * The transaction may also write to other nodes through Citus. If the local
- * commit fails, those writes must not be committed. So this function makes
- * Citus use two-phase commit. It does nothing in the worker, which repeats all
- * writes of a failed transaction. Errors: 55000 if Citus has no C function
- * named CITUS_PREPARE_FIRST.
+ * Called before this process writes to a shard on this node directly, not
+ * through Citus. The transaction may also write to other nodes through Citus.
+ * If the local commit fails, the writes to other nodes must not be committed.
+ * So this function makes Citus use two-phase commit. This function does
+ * nothing in the worker, which repeats all writes of a failed transaction.
+ * Errors: 55000 if Citus has no C function named CITUS_PREPARE_FIRST.
  */
 void
 cluster_writes_here(void)

@@ -44,10 +44,10 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * copy_all() copies changed rows again and again. If at most this many rows
- * have changed since the previous copy, the next copy is the last. Writers
- * wait during the last copy. The last copy also follows if the number of
- * changed rows no longer falls by a quarter.
+ * copy_all() copies changed rows again and again. Writers wait during the last
+ * copy. The next copy is the last if the previous one had at most this many
+ * rows. The next copy is also the last if the previous one had at least three
+ * quarters as many rows as the copy before it.
  */
 #define FEW_ROWS 2000
 
@@ -298,8 +298,8 @@ copy_all(Spread *spread)
 
 /*
  * blogstore.distribute_containers(partitions, keep): distribute the containers
- * of this server over the cluster whose coordinator it is. If keep is true,
- * the old tables stay under other names.
+ * of this server over a cluster. This server is the cluster's coordinator. If
+ * keep is true, the old tables stay under other names.
  *
  * Locks: ShareUpdateExclusiveLock on the containers; at the end ExclusiveLock
  * and then AccessExclusiveLock. Errors: 22004, 22023, 25001, 25006, 42501,

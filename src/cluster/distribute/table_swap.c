@@ -7,11 +7,12 @@
  * (cluster/remote/await_distribution.c). So once this transaction has locked
  * the table of posts, only the worker can have locks on other tables.
  *
- * This transaction waits for the table of posts only a tenth of a second,
- * because all later requests queue behind it. Meanwhile it has no lock for
- * which a request could wait. So no deadlock can arise, neither on this server
- * nor between nodes. If this transaction does not get the lock, it pauses and
- * tries again. Other transactions continue during the pause.
+ * All later requests queue behind this transaction while it waits for the
+ * table of posts. So this transaction waits only a tenth of a second. During
+ * this wait, it has no lock for which a request could wait. So no deadlock can
+ * arise, neither on this server nor between nodes. If this transaction does
+ * not get the lock, it pauses and tries again. Other transactions continue
+ * during the pause.
  *
  * Runs in a backend. The caller has called SPI_connect().
  */
@@ -181,9 +182,9 @@ lock_tables(List *tables, LOCKMODE mode, bool wait)
 	locked = lock_while_free(tables, mode, wait ? TRY_REST : TRY_READERS);
 	if (wait)
 		/*
-		 * Release the lock that lock_for_a_moment() has taken. If
-		 * lock_while_free() has succeeded, it has locked the first table a
-		 * second time.
+		 * Release the lock that lock_for_a_moment() has taken on the first
+		 * table. If lock_while_free() has succeeded, its own lock on this
+		 * table remains.
 		 */
 		UnlockRelationOid(first, mode);
 	CurrentResourceOwner = owner;

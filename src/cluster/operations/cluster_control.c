@@ -18,9 +18,10 @@
  * all: set to whether the function has returned true on every node;
  *	meaningless if the function returns nothing
  *
- * Returns false, without calling any node, if another node has called this
- * node (request_is_part). The caller must then do only the work of this node.
- * Errors: those of the called function; 08006 if a node does not answer.
+ * Returns false, without calling any node, if this process is itself serving
+ * such a call of another node (request_is_part). The caller must then do only
+ * the work of this node. Errors: those of the called function; 08006 if a node
+ * does not answer.
  */
 bool
 cluster_call_nodes(const char *name, const Oid *types, FunctionCallInfo fcinfo,

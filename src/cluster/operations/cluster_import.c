@@ -8,7 +8,7 @@
  * finds existing items, and how it writes new ones. The calling node reads the
  * sources and checks rows by the statements that a single server uses. Before
  * that, it copies existing items from the other nodes into temporary tables.
- * At the end it sends new items to their nodes:
+ * At the end it sends new items to their nodes. The steps are:
  *
  * 1.	The calling node locks all shards against being moved. Each node locks
  *	its leaves, and reports which users are being deleted.
@@ -19,13 +19,13 @@
  * 5.	The calling node writes new items to temporary tables, and Citus copies
  *	them to their shards. Nodes create the counters of new posts.
  * 6.	Nodes edit existing items that differ from imported ones.
- * 7.	Nodes compare the names of authors with their user items, in case a
- *	user was renamed meanwhile.
+ * 7.	Nodes compare the authors' names in new items with the current names of
+ *	these users, in case a user was renamed during the import.
  *
  * A call to a node passes many rows, which are sorted by shard. All of this is
- * one transaction, which Citus commits on all nodes by two-phase commit. A
- * transaction that is prepared must not use temporary tables, so only the
- * calling node uses them.
+ * one transaction, which Citus commits on all nodes by two-phase commit. The
+ * other nodes prepare their parts of the transaction. PREPARE TRANSACTION
+ * fails after a use of temporary tables, so only the calling node uses them.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -170,9 +170,9 @@ take_post(void *arg, const BlogItem *item)
  * Copy existing posts from their nodes to the import's temporary table of
  * existing posts.
  *
- * of_children: false: copy the posts that have ids of imported posts. True:
- *	copy the posts to which imported comments and likes belong. Posts that the
- *	import creates, and posts that the table already has, are left out.
+ * of_children: if false, copy the posts that have ids of imported posts. If
+ *	true, copy the posts to which imported comments and likes belong, except
+ *	posts that the import creates or that the temporary table already has.
  */
 static void
 learn_posts(const Import *import, bool of_children)
