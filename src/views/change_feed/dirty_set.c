@@ -58,7 +58,8 @@ struct DirtySet
 	 */
 	bool		any_gone;
 	bool		all_users;		/* whether the name of any user may have
-								 * changed; the table "users" is empty then */
+								 * changed; the hash table "users" is empty
+								 * then */
 	bool		waited;			/* whether a process waits until the views are
 								 * up to date */
 };
@@ -359,9 +360,10 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	hash_seq_term(&seq);
 
 	/*
-	 * The number of changes of each moved post is not known, because a set has
-	 * only the total for all posts. So count one change for each moved post.
-	 * When the last posts are moved, dirty_merge() adds the rest of the total.
+	 * A set has one number of changes for all its posts. So the number of
+	 * changes of a moved post is not known. Count one change for each moved
+	 * post. When the last posts are moved, dirty_merge() also moves the rest
+	 * of this number.
 	 */
 	dirty->changes += moved;
 	dirty->count_changes += moved;

@@ -15,10 +15,10 @@
  * The slot is not confirmed past the transaction. After a crash, the next
  * worker decodes the transaction again.
  *
- * A process may see such a transaction end and then call wait_for_views(). The
- * worker answers in a round of its main loop that begins after the call. In
- * that round, the worker first finds that the transaction has ended, and
- * applies the transaction's changes.
+ * A process may see such a transaction end, and then call wait_for_views(),
+ * which writes a logical message. The round of the worker's main loop that
+ * decodes this message also releases the changes of the transaction. So the
+ * wait does not end before the views show these changes.
  *
  * Runs in the worker.
  */
@@ -33,8 +33,8 @@
 typedef struct HeldTransaction
 {
 	TransactionId xid;
-	XLogRecPtr	lsn;			/* a WAL position not after the transaction's
-								 * commit record */
+	XLogRecPtr	lsn;			/* a WAL position at or before the
+								 * transaction's commit record */
 	DirtySet   *dirty;
 } HeldTransaction;
 
@@ -59,7 +59,7 @@ held_back_create(MemoryContext parent)
  * Hold back the changes of a transaction that other processes do not see yet.
  * Returns the dirty set to which the caller adds these changes.
  *
- * lsn: a WAL position not after the commit record of the transaction
+ * lsn: a WAL position at or before the commit record of the transaction
  */
 DirtySet *
 held_back_add(HeldBack *held, TransactionId xid, XLogRecPtr lsn)

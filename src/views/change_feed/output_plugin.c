@@ -37,10 +37,12 @@
 extern PGDLLEXPORT void _PG_output_plugin_init(OutputPluginCallbacks *cb);
 
 /*
- * The last rename job of the transaction that is being decoded. "renaming"
- * says whether there is such a job, and "renamed" is its user. One job is
- * enough, because edit_user() writes the user just after it has queued the
- * job.
+ * The last rename job that the decoded transaction has queued. The plugin need
+ * not remember earlier rename jobs, because edit_user() queues a job and then
+ * writes the user at once.
+ *
+ * renaming: whether there is such a job
+ * renamed: the id of the user that the job renames
  */
 typedef struct PluginState
 {
@@ -90,7 +92,8 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 /*
  * Return the post's id from a tuple of posts or copies. An old tuple has only
  * the columns of the replica identity. On a cluster, the replica identity of
- * posts has post_id, which is equal to id in a post.
+ * posts has the column post_id instead of id. In a post, both have the same
+ * value.
  */
 static Datum
 id_of(const RoleEntry *role, TupleDesc desc, HeapTuple tuple, bool *isnull)
@@ -137,8 +140,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	change.later = role->role == ROLE_COPIES;
 
 	/*
-	 * The post of a changed copy may be on another node. Report the post like
-	 * one that was moved to that node.
+	 * The post of a changed copy may be on another node. So report that post
+	 * as gone, like the post of an old tuple.
 	 */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);

@@ -14,8 +14,8 @@
  * transaction is held back until other processes see its commit (held_back.c),
  * the worker records the post again when it releases the transaction.
  *
- * The data are in shared memory. The worker writes them, and after a failed
- * start the launcher does. Readers take no lock.
+ * The data are in shared memory. The worker writes them. If the launcher could
+ * not start a worker, it calls told_end_turn(). Readers take no lock.
  */
 #include "postgres.h"
 
@@ -81,9 +81,11 @@ told_complete_turn(ToldPosts *told)
 }
 
 /*
- * Record that the current round has ended. Also called when a worker exits. If
- * a round lets readers use the views, it does so before this call (see
- * posts_shown()).
+ * Record that the current round has ended. Also called when a worker exits.
+ *
+ * If the worker lets readers use the views in this round, it sets
+ * WorkerEntry.served before it calls this function. posts_shown() reads the
+ * two in the opposite order.
  */
 void
 told_end_turn(ToldPosts *told)

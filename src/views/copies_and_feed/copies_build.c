@@ -29,10 +29,10 @@
 #include "utils/snapmgr.h"
 
 /*
- * Limits on the keys of a chunk: KEYS_PER_PARTITION for each partition of
- * posts, MAX_KEYS in all. Reading this many keys takes much longer than
- * opening the partitions. MAX_KEYS is limited because the worker applies no
- * changes of posts during a chunk.
+ * Largest number of keys in a chunk: KEYS_PER_PARTITION times the number of
+ * partitions of posts, but at most MAX_KEYS. Reading this many keys takes much
+ * longer than opening the partitions. MAX_KEYS is limited because the worker
+ * applies no changes of posts during a chunk.
  */
 #define KEYS_PER_PARTITION 250
 #define MAX_KEYS 10000
@@ -112,9 +112,9 @@ begin_list(Container container, const ItemPlace *place, int limit)
 	bool		posts = container == CONTAINER_POSTS;
 
 	/*
-	 * A copy with NULL in a required column raises no error, because of the
-	 * flag "identity". look_at_post() then finds that the copy differs from
-	 * its post.
+	 * With "identity", only NULL in a field that identifies the copy is an
+	 * error. If another required field is NULL, look_at_post() finds that the
+	 * copy differs from its post.
 	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
@@ -155,9 +155,10 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 	if (partition == NO_PARTITION)
 	{
 		/*
-		 * This node does not have the partition. On a cluster, an individual
-		 * refresh sends the copy to the node that has it. If no node has the
-		 * partition, that refresh raises an error.
+		 * This node does not have the partition of the copy. On a cluster, an
+		 * individual refresh sends the copy to the node that has the
+		 * partition. If no node has the partition, that refresh raises an
+		 * error.
 		 */
 		add_differing(build, post);
 		return;
@@ -175,13 +176,11 @@ add_missing(CopiesBuild *build, const BlogItem *post)
 
 /*
  * Compare a post with its copy. A missing or different copy is noted for
- * build_write().
+ * build_write(). If id and post_id of the post differ, the owner has written
+ * to the table directly. The copy is then refreshed individually.
  *
- * there: the post
+ * there: the post as read from the table
  * copy: NULL if there is no copy
- *
- * If id and post_id of the post differ, the owner has written to the table
- * directly. The copy is then refreshed individually.
  */
 static void
 look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
@@ -247,8 +246,9 @@ build_read(CopiesBuild *build)
 }
 
 /*
- * The index "place" orders copies by key, because CopiesBuild.item is in key
- * order.
+ * Order missing copies by partition, and in a partition by key.
+ * CopiesBuild.item is in key order, so "place", an index in this array, is
+ * compared instead of the key.
  */
 static int
 compare_missing(const void *a, const void *b)

@@ -301,8 +301,8 @@ blogstore_utility(PlannedStmt *pstmt, const char *query, bool read_only_tree,
 
 	/*
 	 * For COMMIT PREPARED: whether another transaction, usually the prepared
-	 * one, holds the lock of start_stop_lock(). After the commit, a worker
-	 * then checks whether it is needed.
+	 * one, holds the lock of start_stop_lock(). If so, a worker is started
+	 * after the commit, and checks whether it is needed.
 	 */
 	bool		decides = prepared && start_stop_locked();
 	Oid			dbid;

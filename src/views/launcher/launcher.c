@@ -375,9 +375,9 @@ blogstore_launcher_main(Datum arg)
 		else if (rc & WL_TIMEOUT)
 		{
 			/*
-			 * The pause before the restart of a worker may be over. Before
-			 * tend_entries() starts the worker, free the entries of dropped
-			 * databases.
+			 * A worker may be due for a restart now. First free the entries of
+			 * dropped databases, so that tend_entries() starts no workers for
+			 * them.
 			 */
 			tend_server(false);
 		}

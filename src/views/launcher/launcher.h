@@ -56,7 +56,7 @@ typedef enum WorkerState
 	WORKER_NOT_NEEDED			/* the database has no containers */
 } WorkerState;
 
-/* What an error that stat_worker shows has prevented. */
+/* The operation that has failed with the error that stat_worker shows. */
 typedef enum ErrorSubject
 {
 	ERROR_VIEWS,				/* keeping the views up to date */
@@ -127,9 +127,10 @@ typedef struct WorkerEntry
 	 * Any process reads the following fields without a lock. Only the worker
 	 * writes them, unless the comment of a field names other writers.
 	 */
-	int64		caught_up;		/* when the worker last had applied all flushed
-								 * WAL, or first started to catch up
-								 * (clock_elapsed()); 0 before */
+	int64		caught_up;		/* time (clock_elapsed()) when a worker last
+								 * had applied all flushed WAL. Before that:
+								 * when the first worker began to catch up; 0
+								 * if none has begun */
 
 	/*
 	 * Xid of the transaction that the worker committed to let readers use the
@@ -177,10 +178,11 @@ typedef struct WorkerEntry
 	pg_atomic_uint64 posts_lsn;
 
 	/*
-	 * All transactions in which the worker has done jobs end before this WAL
-	 * position. JOB_COMMITTING while such a transaction runs. The effects of a
-	 * finished job are in the views when the views show all commits before
-	 * this position.
+	 * A WAL position after all commits in which the worker has written items
+	 * for a job. When the views show all commits before this position, they
+	 * show the effects of all finished jobs. The value is JOB_COMMITTING while
+	 * such a transaction runs, because the end of its commit record is not
+	 * known yet.
 	 */
 	pg_atomic_uint64 jobs_lsn;
 	ToldPosts	told;

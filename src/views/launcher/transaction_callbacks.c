@@ -13,7 +13,7 @@
  *		--------------------------	----------------------	------------------
  *		posts_written_in			cleared					cleared
  *		items_written				wakes the worker,		cleared
- *									except from a pause
+ *									unless it pauses
  *									(worker_pause.c)
  *		worker_missing				asks the launcher for	kept
  *									a worker
@@ -180,9 +180,9 @@ worker_stop(void)
  * launch_shared->deleting counts such commits while they are in progress.
  * launch_shared->user_deletions counts the finished ones (count_deletions()).
  *
- * A reader caches the list of users that are being deleted, with the value of
- * user_deletions. The cached list is what the reader's snapshot sees if
- * "deleting" is 0 and user_deletions still has this value.
+ * A reader caches the list of users that are being deleted. The reader uses
+ * the cached list only if user_deletions has not changed since the list was
+ * read. While "deleting" is not 0, the reader does not use the cached list.
  */
 static void
 announce_deletions(void)

@@ -69,7 +69,8 @@ start_to_look(Oid dbid)
 /*
  * Warn that no worker uses a slot.
  *
- * room: whether the database has an entry, so that a worker can be started
+ * room: false if no worker can be started in the database, because all entries
+ * belong to other databases
  */
 static void
 warn_of_unused(const char *slot, const Database *database, int64 kept, bool room)

@@ -191,8 +191,9 @@ worker_entry_databases(void)
 /*
  * Return whether this database has an entry or can get one.
  *
- * *unsure: set to true if all entries are taken, but a worker has not yet
- * checked whether its database has containers, and may then free its entry
+ * *unsure: set to true if all entries are taken, but one of their workers has
+ * not started yet. That worker frees its entry if its database has no
+ * containers.
  */
 static bool
 look_for_room(bool *unsure)

@@ -16,7 +16,8 @@
  *		not_started		launcher: no process,	STARTING		WANTED, later
  *						or it did not attach
  *		unattended		new launcher, after a	STARTING		WANTED
- *						crash: none attached
+ *						crash: worker has not
+ *						attached
  *		attach *		worker					STARTING		STARTING
  *		catching_up *	worker					STARTING		CATCHING_UP
  *												CATCHING_UP		CATCHING_UP
@@ -37,16 +38,20 @@
  *												STOPPED			STOPPED (+)
  *												NOT_NEEDED		no entry (+)
  *		stop			stop_worker()			any				STOPPED
- *		stop_ended		transaction end after	STOPPED			STOPPED (+), or
- *						stop_worker()							WANTED: aborted
+ *		stop_ended		commit after			STOPPED			STOPPED (+)
+ *						stop_worker()
+ *						rollback after			STOPPED			WANTED
+ *						stop_worker()
  *		look			commit after which a	any, without	WANTED
- *						worker may be needed	a process
- *												any other		unchanged (+)
+ *						worker may be needed	process or open
+ *												stop_worker()
+ *												any other		unchanged; sets
+ *																look_again
  *		dropped			DROP DATABASE			any, without	NOT_NEEDED
  *												a process
  *		free			launcher: no database	any, unused		no entry
  *
- * (+) If look was called meanwhile (look_again), the new state is WANTED.
+ * (+) If look has set look_again before, the new state is WANTED.
  *
  * After stop has set STOPPED, the functions catching_up, running, blocked and
  * leave do nothing. An entry also counts the running commands that need the
@@ -434,7 +439,8 @@ set_own_state(WorkerEntry *entry, WorkerState state)
 /*
  * Set CATCHING_UP: readers must not use the views. The worker has just found
  * that its database needs it, or the views are no longer complete and up to
- * date. For a new entry, the lag of the views counts from now on.
+ * date. In a new entry, caught_up is set to the current time. stat_worker then
+ * shows the lag of the views since this time.
  */
 void
 worker_entry_catching_up(WorkerEntry *entry)

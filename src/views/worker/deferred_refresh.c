@@ -8,9 +8,9 @@
  * waits for the views. So a bulk update by hand is not corrected row by row.
  *
  * The other kind is changed counts. Without a delay, each like would write a
- * new version of a copy. The counts of a few posts are applied at once. All
- * are applied when a process waits for the views, and otherwise once in each
- * blogstore.count_refresh_interval.
+ * new version of a copy. The counts of a few posts are applied at once. The
+ * counts of other posts are applied once in each
+ * blogstore.count_refresh_interval, or when a process waits for the views.
  *
  * The slot is not confirmed past deferred changes. So after a crash a new
  * worker decodes these changes again.
@@ -76,12 +76,12 @@ interval_over(Worker *worker)
 }
 
 /*
- * Move the changed counts from worker->dirty to worker->counts. If the counts
- * are due, and worker->due_counts is empty, exchange worker->counts and
- * worker->due_counts, and return true.
+ * Move the changed counts from worker->dirty to worker->counts. Then, if these
+ * counts are due and worker->due_counts is empty, make them
+ * worker->due_counts, and return true. The empty set becomes worker->counts.
  *
- * Counts are due if "all" is true, if they concern few posts (FEW_COUNTS), or
- * if worker->counts is full.
+ * Counts are due if "all" is true, or if worker->counts is full. They are also
+ * due as long as at most FEW_COUNTS posts become due in one interval.
  */
 static bool
 make_counts_due(Worker *worker, bool all)
@@ -146,13 +146,13 @@ note_due(Worker *worker, XLogRecPtr position)
 }
 
 /*
- * Called when a round of the main loop has decoded WAL. Moves changes that can
- * wait out of worker->dirty, and deferred changes that are due into
- * worker->dirty.
+ * Called when a round of the main loop has decoded WAL. Takes the changed
+ * counts out of worker->dirty, because they can wait. Adds deferred changes to
+ * worker->dirty if they are due.
  *
  * position: the end of the decoded WAL
  *
- * Each round moves only a part of the changed counts, so that a new post does
+ * Each round adds only a part of the changed counts, so that a new post does
  * not wait until the counts of thousands of posts are applied.
  */
 void
@@ -197,7 +197,7 @@ any_deferred(const Worker *worker)
  * call.
  *
  * position: the end of the decoded WAL
- * *turn: receives the number of the round that decoded the WAL before the
+ * *turn: receives the number of the round in which decoding reached the
  * returned position
  */
 XLogRecPtr

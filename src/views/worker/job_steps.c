@@ -42,9 +42,11 @@
 #define TIME_FOR_JOBS 10
 
 /*
- * Publish a WAL position. All transactions in which the worker has done jobs
- * end before this position. JOB_COMMITTING means that such a transaction runs.
- * Processes that wait until the views show finished jobs read the position.
+ * Publish a value of WorkerEntry.jobs_lsn, for processes that wait until the
+ * views show finished jobs.
+ *
+ * lsn: a WAL position after all commits in which the worker has written items
+ * for a job; JOB_COMMITTING while such a transaction runs
  */
 static void
 announce_commit(uint64 lsn)
@@ -65,9 +67,8 @@ views_shown(void)
 }
 
 /*
- * Whether no rebuild is left to do. The views were complete when the worker
- * started, or a rebuild has finished since. jobs_request_rebuild() sets this
- * variable to false.
+ * True if the views were complete when the worker started, or if a rebuild has
+ * finished since. False again after jobs_request_rebuild().
  */
 static bool rebuilt = false;
 
@@ -93,8 +94,9 @@ is_ready(const Job *job)
 
 /*
  * Return whether the next step of a JOB_ARRIVAL writes views instead of items.
- * Such a job first updates the items of a partition that came from another
- * node, and then the views. Without a partition, it updates only the views.
+ * If the job has a partition, which came from another node, the job first
+ * updates the partition's items, and then the views. A job for partitions that
+ * have left this node updates only the views.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -331,7 +333,7 @@ list_jobs(int *n)
 static JobProgress
 idle_progress(const Job *jobs, int n)
 {
-	/* "jobs" lacks the jobs of earlier pages, which may not be parked. */
+	/* Earlier pages, not in "jobs", may have jobs that are not parked. */
 	if (page_offset > 0)
 		return JOBS_WAITING;
 	if (n == 0)
@@ -344,9 +346,11 @@ idle_progress(const Job *jobs, int n)
 
 /*
  * End the current page of the job queue, which has n jobs. The next call of
- * jobs_step() reads the next page, or after the last page the first one.
+ * jobs_step() reads the next page. If the current page is the last one, the
+ * next call reads the first page.
  *
- * idle: the result if no job of any page has made progress.
+ * idle: the result if this is the last page, and no job of the queue has made
+ * progress
  */
 static JobProgress
 end_page(int n, JobProgress idle)

@@ -17,8 +17,8 @@
  *		worker_keep_views		CATCHING_UP		KEPT			CATCHING_UP
  *		worker_serve_views		KEPT			SERVED			RUNNING
  *		worker_await_others		SERVED			KEPT			CATCHING_UP
- *		worker_block			any				views not kept,	BLOCKED, then
- *												then exit		WANTED
+ *		worker_block			any				exit, no slot,	BLOCKED, then
+ *												after repair	WANTED
  *		worker_leave			any				exit			STOPPED or
  *																NOT_NEEDED
  *		worker_retire			any				exit, no slot	NOT_NEEDED

@@ -148,7 +148,8 @@ worker_prepare(Worker *worker)
 
 	/*
 	 * If worker_take_position() creates a slot, it waits for the end of all
-	 * running transactions.
+	 * running transactions. Set the first phase before, so that the launcher
+	 * can start other workers during the wait.
 	 */
 	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
@@ -240,9 +241,9 @@ publish_posts(Worker *worker, XLogRecPtr position)
 
 /*
  * Sleep after a round of the main loop, for at most "nap" ms, or until a
- * process wakes the worker. On a busy site, commits do not end the sleep
- * (worker_rest()). Otherwise the worker does not sleep if there is WAL to
- * read.
+ * process wakes the worker. On a busy site, worker_rest() does this, and
+ * commits do not end the sleep. On any other site, the worker does not sleep
+ * if there is WAL to read.
  *
  * flushed: the end of the WAL that this round has read
  *
@@ -415,10 +416,11 @@ worker_turn(Worker *worker)
 	pg_atomic_exchange_u32(&worker->entry->urgent, 0);
 
 	/*
-	 * Publish the number of this round before reading wake_lsn.
-	 * wait_for_posts() reads wake_lsn first, and then the number. If
-	 * wait_for_posts() reads the number of an earlier round, this round
-	 * decodes all commits before that wake_lsn.
+	 * Publish the number of this round before flush_noted_commits() reads
+	 * wake_lsn. wait_for_posts() reads the two in the opposite order: wake_lsn
+	 * first. So if wait_for_posts() gets the number of an earlier round, this
+	 * round decodes all commits before the wake_lsn that wait_for_posts() has
+	 * read.
 	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);

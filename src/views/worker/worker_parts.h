@@ -110,8 +110,9 @@ typedef struct Worker
 
 	/*
 	 * Readers may use the views when all changes before this WAL position are
-	 * applied. It is the end of the decoded WAL after the first round that had
-	 * decoded all WAL before serve_from. InvalidXLogRecPtr before that round.
+	 * applied. The first round of the main loop that decodes all flushed WAL,
+	 * at least up to serve_from, sets this position to the end of the decoded
+	 * WAL. InvalidXLogRecPtr before that round.
 	 */
 	XLogRecPtr	serve_at;
 	XLogRecPtr	applied_to;		/* the views show all changes before this WAL

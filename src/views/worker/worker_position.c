@@ -76,11 +76,11 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Called when the worker has created a slot, because changes may have been
- * lost. Repairs what a rebuild of the views does not: items with old
- * usernames, and the views of other nodes of a cluster.
+ * Called when the worker has created a slot. If an earlier slot was lost,
+ * changes may not have been decoded. Repairs what a rebuild of the views does
+ * not: items with old usernames, and the views of other nodes of a cluster.
  *
- * first: whether there was no slot before, so that no changes were lost
+ * first: true if this is the first slot, so that no earlier slot was lost
  * other_layout: whether partitions were attached or detached since the worker
  * stored its position
  *
@@ -264,8 +264,8 @@ static bool position_held = false;
 
 /*
  * While "hold" is true, do not change the stored WAL position or the slot. On
- * a cluster, only WAL after the position may record changes that the worker
- * still has to act on. If the worker ends meanwhile, the next worker decodes
+ * a cluster, the worker may still have to act on changes that only WAL
+ * records. If the worker ends while "hold" is true, the next worker decodes
  * these changes again.
  */
 void
