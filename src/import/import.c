@@ -280,10 +280,10 @@ import_users(Import *import)
 	if (import->guest != NULL)
 		need_guest(import);
 	/*
-	 * Another transaction may have created and deleted a user with the id of a
-	 * new user, after the check of that id. Items of the deleted user may
-	 * still exist, so throw an error. From now on this cannot happen, because
-	 * the new users have been inserted.
+	 * If the import has written new users, check that no user with one of
+	 * their ids is being deleted. Another transaction may have created and
+	 * deleted such a user after the import's check of the ids. Items of the
+	 * deleted user may still exist, so throw an error.
 	 */
 	if (n == 0)
 		return;

@@ -38,9 +38,10 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * The table that ImportTarget.learn() makes readable for the next statements.
- * These statements call the tables #posts and #deleting (import_sql.c). On a
- * cluster, each of these names stands for a local copy.
+ * The rows that ImportTarget.learn() makes readable for the next statements.
+ * The statements read the rows from #posts or #deleting (import_sql.c). On a
+ * cluster, each of these two names stands for a temporary table. learn()
+ * copies rows from all nodes to that table.
  */
 typedef enum ImportLearn
 {

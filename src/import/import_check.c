@@ -259,10 +259,11 @@ check_children(Import *import, ItemType type, int64 *rejected)
  * Decide which users get a username that another user, the holder, has now. A
  * user gets the name only if the holder gets another name in this import.
  *
- * A user waits for a holder, who may wait for another holder, and so on. If
- * the last holder of such a chain keeps the name, all users of the chain are
- * rejected. If the chain is a ring, all its users get their new names. Each
- * run of import_pass_names_sql halves the chains, so log2(n) runs are enough.
+ * The holder's new name may have another holder, and so on. If the last holder
+ * of such a chain keeps the name, all users of the chain are rejected. If the
+ * chain is a ring, all its users get their new names. Each run of
+ * import_pass_names_sql replaces each user's holder by the holder's holder.
+ * This halves the length of a chain, so log2(n) runs are enough.
  */
 static void
 check_names(const Import *import)

@@ -292,9 +292,9 @@ take_texts(const Import *import, const ItemWriter *writer,
  * more.
  *
  * A post that becomes hidden is added to receiver->hidden, and stays in the
- * views until import_hide_posts() is called. That function takes the views'
- * lock (views_lock()). After it, no more posts may be locked, so it is called
- * last.
+ * views until import_hide_posts() is called. That function is called last,
+ * because it takes the views' lock (views_lock()). A transaction that has
+ * taken this lock must not lock further posts.
  */
 static bool
 edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,

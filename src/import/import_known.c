@@ -76,10 +76,11 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
 /*
  * Return whether a comment's row and the existing comment differ in content,
  * parent or properties. If the import edits comments, "hidden" is compared,
- * too. A NULL in the row counts as equal.
+ * too.
  *
- * If the import edits comments, {} as the row's properties means that the
- * comment shall have none. Otherwise {} counts as equal.
+ * A NULL in the row counts as equal. If the import does not edit comments, {}
+ * in the row's properties counts as equal, too. If the import edits comments,
+ * {} is equal only to a comment without properties.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)
@@ -100,8 +101,8 @@ says_another(const KnownItems *known, const BlogItem *row)
 
 /*
  * Return the reason for rejecting a row that differs from the existing item;
- * NULL if the row need not be rejected. A row without a date, or a like
- * without an id, is not rejected for that.
+ * NULL if the row need not be rejected. A NULL date in the row does not count
+ * as a difference, and neither does the NULL id of a like.
  */
 static const char *
 taken(const KnownItems *known, const BlogItem *row)

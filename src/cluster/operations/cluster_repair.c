@@ -13,12 +13,12 @@
  *	copies of posts			two nodes: the post's node makes the copy, and
  *							the author's node writes it
  *
- * repair_copies() keeps the worker of the post's node from refreshing copies
- * until the transaction ends.
+ * The post's node makes copies in its SQL function repair_copies(). Until the
+ * transaction ends, the worker of that node refreshes no copies.
  *
  * Only the calling node calls other nodes. If a called node called further
- * nodes, its sessions could wait for locks that other sessions of the same
- * transaction hold.
+ * nodes, the transaction could have two sessions on one node. One session
+ * could then wait for a lock of the other.
  *
  * Runs in backends.
  */
@@ -354,7 +354,10 @@ cluster_repair(bool with_views)
 	SPI_connect();
 	findings = findings_of_verify(&n, with_views);
 	mended = mend_invalid(findings, n, &left);
-	/* If left > 0, some NULLs remain. Other repairs would fail on them. */
+	/*
+	 * "left" is the number of NULLs that mend_invalid() could not replace. The
+	 * other repairs would fail on these NULLs.
+	 */
 	if (left == 0)
 		mended += mend_all(findings, n, with_views);
 	SPI_finish();

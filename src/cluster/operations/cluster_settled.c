@@ -7,16 +7,17 @@
  * A worker numbers the iterations of its main loop. verify() asks each node
  * twice:
  *
- * 1.	Before the comparison: up to which iteration are all changes applied?
- * 2.	After the comparison: which posts on the node have changed after that
- *	iteration? Findings about these posts are not settled.
+ * 1.	Before verify() compares items: up to which iteration are all changes
+ *	applied?
+ * 2.	After verify() has compared items: which posts on the node have changed
+ *	after that iteration? Findings about these posts are not settled.
  *
  * No finding is settled while the views of some node are not ready, or while
  * some node still has copies or feed rows to send to other nodes.
  *
  * A statement reads different nodes at different moments. So on a cluster, a
  * later change may explain any finding, not only one about the views. verify()
- * leaves out every finding about a post that is not settled.
+ * leaves out all unsettled findings about posts.
  *
  * Runs in backends.
  */
@@ -103,8 +104,8 @@ cluster_views_look_begin(ViewsLook *look)
 
 /*
  * Return a sorted array of the ids of those given posts that have changed
- * since cluster_views_look_begin(). More exactly, they have changed after the
- * iteration stored for their node. The views may lack these changes, so
+ * after a certain iteration of their node's worker. look->nodes contains the
+ * number of this iteration for each node. The views may lack these changes, so
  * findings about these posts are not settled.
  *
  * The array also contains an id of zeros if a list (the feed or a user's

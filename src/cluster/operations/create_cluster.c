@@ -250,9 +250,10 @@ cluster_make_on_nodes(const Creation *creation)
 		refuse_cluster(psprintf("a node could not create its tables:%s", failed),
 					   "Solve the problem on that node, and call the function again.");
 	/*
-	 * Create the table of unsent copies on this node. A single server has no
-	 * such table, so it is missing in distribute_containers(). In
-	 * create_containers() it exists.
+	 * Create the table "unsent" on this node, unless it exists. If
+	 * create_containers() is running, it has already created the table. If
+	 * distribute_containers() is running, this node was a single server, which
+	 * has no such table.
 	 */
 	if (!OidIsValid(bookkeeping_lookup(BOOK_UNSENT)))
 		make_unsent(creation);
@@ -354,7 +355,10 @@ create_node_tables(PG_FUNCTION_ARGS)
 		if (t != BOOK_USERNAMES)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
-	/* Mark "posts" and "users" as missing. The coordinator creates them. */
+	/*
+	 * true means that a container is missing. make_own_tables() does not
+	 * create "posts" and "users", because the coordinator creates them.
+	 */
 	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
 	nest = create_begin();
 	make_own_tables(&creation);
@@ -373,7 +377,10 @@ create_node_tables(PG_FUNCTION_ARGS)
 		worker_hooks.containers_created();
 	else
 	{
-		/* The coordinator creates "usernames" later, too. */
+		/*
+		 * true means that the table is missing. The coordinator creates it
+		 * later.
+		 */
 		creation.table[BOOK_USERNAMES] = true;
 		SPI_connect();
 		create_join_parts(&creation);

@@ -104,8 +104,11 @@ mend_own(void)
 }
 
 /*
- * Return the elements of an argument that is an array, and set *n to their
- * number. If *n is not negative, it is the number that the array must have.
+ * Return the elements of an argument that is an array.
+ *
+ * n: in: how many elements the array must have; -1 for any number. out: how
+ *	many elements it has
+ *
  * Errors: 22004 if an element is NULL, 22023 for a wrong number.
  */
 static Datum *

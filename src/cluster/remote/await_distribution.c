@@ -68,8 +68,9 @@ is_hidden_from(Snapshot snapshot, uint64 writer)
 	return writer != 0 && XidInMVCCSnapshot(by, snapshot) &&
 		!TransactionIdIsCurrentTransactionId(by) &&
 	/*
-	 * The xid of a very old transaction may be in use again. So for such a
-	 * transaction, ignore the test above: its rows are visible.
+	 * Return false for a very old transaction, because every snapshot sees its
+	 * rows. XidInMVCCSnapshot() may return true for it, because its 32-bit xid
+	 * may be in use again.
 	 */
 		U64FromFullTransactionId(ReadNextFullTransactionId()) - writer < PG_INT32_MAX / 2;
 }

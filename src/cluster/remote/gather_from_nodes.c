@@ -74,9 +74,9 @@ typedef struct Gathering
 	bool		full;
 
 	/*
-	 * True if a node may have more rows, and its last row may have the date of
-	 * the cursor (is_tie()). That node's next rows may then belong to the
-	 * page.
+	 * True if a node may have more rows, and the last row that it has returned
+	 * may have the cursor's date (is_tie()). The cursor's row may then be
+	 * among the rows that the node has not returned.
 	 */
 	bool		full_of_ties;
 
@@ -237,10 +237,11 @@ cursor_of(const Gathering *gather)
 }
 
 /*
- * Return whether a row may have the date of the cursor. Some clients round the
- * cursor's date down to milliseconds. So if the cursor's date has no
- * microseconds, every date in that millisecond counts. If it has microseconds,
- * the client has not rounded it, and the result is false.
+ * Return whether a client may have rounded a row's date down to the cursor's
+ * date. Some clients round dates down to milliseconds. If the cursor's date
+ * has no microseconds, the result is true for all dates in that millisecond.
+ * If the cursor's date has microseconds, the client has not rounded it, and
+ * the result is false.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)
@@ -368,11 +369,12 @@ take_as_asked(const Gathering *gather, RemoteRows *rows)
 }
 
 /*
- * Return the index in gather->found of the page's first row, the row after the
- * cursor's row.
+ * Return the index in gather->found of the page's first row.
  *
- * If the cursor's date has no microseconds, gather->found begins with all rows
- * of that millisecond, because the client may have rounded the date down.
+ * If the client may have rounded the cursor's date down (is_tie()), the nodes
+ * return all rows of that millisecond. If the cursor's row is among the found
+ * rows, the page begins after that row. Otherwise the page begins with the
+ * first found row.
  */
 static int
 first_of_page(const Gathering *gather)

@@ -2,15 +2,16 @@
  * remote_query.c
  *		Queries on a cluster: which node runs a query.
  *
- *		query						run by
+ *		query for					run by
  *		--------------------------	---------------------------------------
- *		of a user, by id or name	this node, which has all users
- *		of a post					the node that has the post
+ *		a user, by id or name		this node, which has all users
+ *		a post, its comments and	the node that has the post
+ *		likes
  *		a user's posts				the node that has the copies; all nodes
  *									if the copies are not ready
  *		the feed					this node or all nodes (view_pages.c)
- *		by ids of posts; a user's	all nodes; this node merges the results
- *		comments or likes			(gather_from_nodes.c)
+ *		get_posts(), get_likes();	all nodes; this node merges the results
+ *		a user's comments or likes	(gather_from_nodes.c)
  *
  * A node that runs a part of another node's query reads only its own items.
  *

@@ -139,12 +139,13 @@ take_rows(RemoteRows *rows, MemoryContext context)
 }
 
 /*
- * Return whether a call can run without a transaction on the other node. This
- * saves two round trips, by which Citus would begin and end the transaction.
- * The call must only read items of one key, with a snapshot of its own.
+ * Return whether Citus need not begin a transaction on the other node for a
+ * call. This saves the two round trips that begin and end the transaction. The
+ * call must only read items of one key, with a snapshot of its own.
  *
- * If this transaction has written on that node before, Citus has a transaction
- * there. The call then runs in it, and sees what was written.
+ * If this transaction has already written on the other node, Citus has begun a
+ * transaction there. The call then runs in that transaction, and sees what was
+ * written.
  */
 static bool
 needs_no_transaction(const RemoteCall *call)
@@ -237,8 +238,8 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
  * Sleep before the caller repeats a call that was refused because a shard is
  * being moved.
  *
- * waited: when the first sleep for this call began, in ms. The caller
- *	initializes it to 0, and this function sets it.
+ * waited: points to the time at which the first sleep for this call began, in
+ *	ms. The caller initializes *waited to 0. The first sleep sets it.
  *
  * Errors: 55000 if the first sleep began more than GIVE_UP_AFTER ms ago.
  */
@@ -283,9 +284,9 @@ remote_begin_snapshot(void)
  * locked the post's shard (container_hold()).
  *
  * here: the C function of the command
- * call: the arguments for "here"
- * outer: the call of the SQL function. outer->isnull is set if the result is
- *	NULL.
+ * call: passed to here(); contains its arguments
+ * outer: the FunctionCallInfo of the command's SQL function. outer->isnull is
+ *	set to whether the result is NULL.
  */
 static Datum
 serve_here(FunctionCallInfo call, FunctionCallInfo outer, PGFunction here)

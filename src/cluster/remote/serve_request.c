@@ -158,9 +158,10 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 /*
  * Refuse a request by returning a row that has no item.
  *
- * copies: if true, this node's copies of posts are not ready. In the row, only
- *	the type is not NULL. If false, the key's shard is on another node. All
- *	columns of the row are NULL.
+ *	copies	reason for the refusal					row
+ *	------	------------------------------------	------------------------
+ *	true	this node's copies are not ready		all NULL except the type
+ *	false	the shard of the key is not here		all NULL
  */
 static void
 add_refusal(ReturnSetInfo *out, bool copies)
@@ -180,14 +181,14 @@ add_refusal(ReturnSetInfo *out, bool copies)
 /*
  * Return whether a request was sent by the worker of another node.
  *
- * Citus gives the calls of workers no distributed transaction, so Citus's
- * deadlock detector does not see them. The other worker has locks on its own
- * node, for which a session with locks on this node may wait. So a call of a
- * worker waits for locks on this node only briefly. Then it fails, and the
- * other worker releases all its locks and tries again.
+ * The caller then limits how long the request waits for locks on this node.
+ * The sending worker holds locks on its own node meanwhile, so the wait could
+ * be part of a deadlock. Citus does not detect such a deadlock, because calls
+ * of workers have no distributed transaction. If the request fails, the worker
+ * releases its locks and tries again.
  *
- * Some reads of clients have no distributed transaction either. Their result
- * has several columns, that of a worker's call has one.
+ * A call of a worker returns one column, and has no distributed transaction.
+ * Calls of clients that return one column have a distributed transaction.
  */
 static bool
 serves_worker(const ReturnSetInfo *out)
@@ -251,10 +252,13 @@ is_group(const pg_uuid_t *key, int64 number)
 }
 
 /*
- * Return the result of is_shard_at_last(). For a read without a distributed
- * transaction, return that of is_shard(). Such a read must not wait for a
- * move, because Citus would not detect a deadlock between the read and the
- * move. If the read is refused, the sending node repeats the call.
+ * Return whether the shard of a key is on this node and has the given id (0
+ * for any id). Before returning false, wait for the end of a move or split of
+ * the shard (is_shard_at_last()).
+ *
+ * A read without a distributed transaction does not wait, because Citus would
+ * not detect a deadlock between the read and the move. If this function
+ * returns false, the sending node repeats the call.
  */
 static bool
 is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)

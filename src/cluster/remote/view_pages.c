@@ -114,8 +114,9 @@ has_page(const ListPage *page)
 	int64		rows = rows_that_count();
 
 	/*
-	 * The feed size may have been raised after the caller's call of
-	 * views_ready(). So call views_ready() again.
+	 * The result of rows_that_count() may have grown since the active snapshot
+	 * was taken. If this snapshot does not see the new rows of the feed,
+	 * views_ready() returns false.
 	 */
 	pg_read_barrier();
 	if (rows == 0 || !views_ready(GetActiveSnapshot()))

@@ -285,9 +285,9 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Finds jobs of kind ARRIVAL that have not checked all items of their shard
- * yet. The shard was moved to this node. $1 is the phase SWEEP_VIEWS, which
- * follows the check.
+ * Finds jobs of kind ARRIVAL that still check the items of a shard that was
+ * moved to this node. When a job has checked all items, it enters the phase
+ * SWEEP_VIEWS, passed as $1.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -310,8 +310,8 @@ shards_pending(void)
 	applied_position_read(&position);
 
 	/*
-	 * position.layout is 0 until the worker has built the views and stored
-	 * from which shards.
+	 * position.layout stands for the shards from which the worker has built
+	 * the views. It is 0 if the worker has not built the views yet.
 	 */
 	return (position.layout != 0 && position.layout != container_layout()) ||
 		plan_run(&pending_arrivals_plan, &views, NULL, true) > 0;

@@ -172,9 +172,10 @@ relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk
  * Write the authors' current names into the next RELABEL_CHUNK items of an
  * arrived shard. Returns false when the end of the shard is reached.
  *
- * An item without an author is deleted. This is not done while transactions
- * are running that were writing users when the sweep began. Such a transaction
- * may have created the author, without being committed on this node yet.
+ * An item whose author does not exist is deleted. But transactions that were
+ * writing users when the sweep began may still be running on this node. Such a
+ * transaction may create the author. So no item is deleted until these
+ * transactions have ended.
  */
 static bool
 relabel_chunk(Job *job, Sweep *sweep)
@@ -223,9 +224,10 @@ typedef enum ArrivalPass
  * whether the pass has reached the end of the shard.
  *
  * PASS_POSTS refreshes the copies of the shard's posts, on all nodes.
- * PASS_COPIES checks whether the posts of the shard's copies exist. A rebuild
- * of the copies on each node cannot replace this check. A copy may be moved
- * from a node that has not rebuilt its copies yet to a node that already has.
+ * PASS_COPIES checks whether the posts of the shard's copies exist. This check
+ * is needed even if each node rebuilds its copies. If a shard is moved before
+ * the rebuild on its old node and after the rebuild on its new node, no
+ * rebuild checks its copies.
  */
 static bool
 do_pass(Job *job, ArrivalPass pass, int partition)
@@ -302,12 +304,12 @@ arrival_chunk(Job *job)
 
 /*
  * Do a step of a job of kind ARRIVAL, for a shard that was moved to this node.
- * For jobs of other kinds, return STEP_NOT_TAKEN.
+ * For jobs of other kinds, return STEP_NOT_TAKEN, with one exception.
  *
- * A job that deletes a user must not finish while this node's feed has posts
- * of the user. The job's row hides these posts from readers until other nodes
- * have removed them from the feed. So for such a job, in the last phase
- * SWEEP_VIEWS, return STEP_HAS_TO_WAIT.
+ * The exception is a job that deletes a user, and is in its last phase
+ * SWEEP_VIEWS. Return STEP_HAS_TO_WAIT as long as this node's feed has posts
+ * of the user. Other nodes will remove these posts from the feed. Until then,
+ * the job's row hides the posts from readers, so the job must not finish.
  */
 ClusterStep
 nodes_job_step(Job *job)

@@ -363,7 +363,8 @@ copies_send_unsent(OtherNode *other)
  *	posts.
  *
  * If the worker cannot reach the node, all n keys are stored in gone[]. The
- * caller sends these keys to the node, and the node then checks the copies.
+ * caller passes gone[] to copies_pass_on(), which keeps the keys in the table
+ * "unsent" until the node can be reached. That node then checks the copies.
  */
 static int
 gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)

@@ -17,8 +17,8 @@
  *	keeps	at least this many of the sender's newest posts are in all feeds; 0
  *			if the receiver lacks copies or feed rows of the sender's posts
  *	asks	a number. A new number asks the receiver to send all its feed rows.
- *	answers	the number "asks" of the receiver's last report, once the sender
- *			has sent all its feed rows in answer to it; 0 until then
+ *	answers	the number "asks" that the receiver has reported last; 0 as long as
+ *			the sender still has to send feed rows to the receiver
  *
  * A worker lets readers use the views of its node if all other nodes that have
  * shards have answered its last "asks", and continue to report. If a node
@@ -99,7 +99,8 @@ static bool sending = false;
  *
  * asking: whether to ask all other nodes for all their feed rows when this
  *	transaction commits
- * losing: whether feed rows of other nodes may be missing after the commit
+ * losing: whether this node's feed may lack rows of other nodes' posts after
+ *	the commit
  */
 static bool asking = false;
 static bool losing = false;
@@ -180,7 +181,7 @@ nodes_sending(void)
  *
  * rows_lost: whether this node may lack feed rows that other nodes have sent.
  *	If so, readers do not use the views until every node has sent its feed
- *	rows. They then wait even for nodes that cannot be reached at present.
+ *	rows, even a node that cannot be reached at present.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -572,9 +573,9 @@ nodes_tell(bool kept)
  * and copies to this node. The last reports of the nodes say this. If a node
  * can be reached, its report must be recent (BELIEVE_FOR).
  *
- * If the result is true, also store a feed size in shared memory: the feeds
- * have at least this many of each node's newest posts. This is the smallest of
- * blogstore.feed_size and the values that the nodes have reported in "keeps".
+ * If the result is true, also set feed_size in shared memory to the smallest
+ * of blogstore.feed_size and the numbers that the nodes have reported in
+ * "keeps". At least this many of each node's newest posts are in all feeds.
  */
 bool
 nodes_confirm(void)
@@ -610,9 +611,10 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * Rows were added at the end of the feed while readers used it. A
-		 * reader with an older snapshot does not see these rows. So readers
-		 * must not use the views until the worker sets "served" again.
+		 * Before feed_size grows, older posts are added to the feed. A reader
+		 * with an older snapshot does not see these posts. So readers must not
+		 * use the views until the worker sets "served" again. From then on,
+		 * only readers with newer snapshots use the views.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

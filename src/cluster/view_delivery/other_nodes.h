@@ -30,9 +30,9 @@ typedef struct OtherNode
 	/*
 	 * lacks_copies: whether the table "unsent" has keys of copies that still
 	 *	have to be sent to the other node
-	 * unsent_group: the value of node_group in the rows with these keys;
-	 *	differs from node.group if the copies were for a node that was removed
-	 *	from the cluster
+	 * unsent_group: the value of the column node_group by which these keys are
+	 *	found in "unsent". It is the other node's groupid, or that of a node
+	 *	that was removed from the cluster (unsent_look()).
 	 * sent_up_to: the id of the last row of "unsent" that was sent; rows are
 	 *	sent in the order of their ids
 	 */
@@ -114,8 +114,8 @@ typedef struct NodeNews
 	int			group;			/* groupid (in pg_dist_node) of the reporter */
 
 	/*
-	 * The number "asks" of this node's last report, once the reporting node
-	 * has sent all its feed rows in answer to it; 0 until then.
+	 * The number "asks" that this node has reported last. 0 as long as the
+	 * reporting node still has to send feed rows to this node.
 	 */
 	int64		answers;
 

@@ -79,14 +79,16 @@ tell(bool kept)
 }
 
 /*
- * Do the work for the other nodes in one cycle of the worker's main loop. Send
- * feed rows, copies and a report in these cases: another node needs them
- * (nodes_have_asked()), the last report is out of date, or SEE_TO_NODES ms
- * have passed.
+ * Do the work for the other nodes in one iteration of the worker's main loop.
+ * Send feed rows, copies and a report in three cases:
+ *
+ *	-	nodes_have_asked() returns true,
+ *	-	"kept" differs from the value in the last report, or
+ *	-	the last report is older than SEE_TO_NODES ms.
  *
  * If all other nodes have reported that they have sent everything, let readers
  * use this node's views. Otherwise stop readers from using them. Returns true
- * if more has to be sent, so that the worker begins the next cycle at once.
+ * if more has to be sent. The worker then begins the next iteration at once.
  */
 bool
 nodes_turn(Worker *worker)
@@ -116,9 +118,10 @@ nodes_turn(Worker *worker)
  * Queue jobs that check the authors' names in all items on this node. Called
  * when the worker may have missed renames and deletions of users.
  *
- * first: true to queue one job that corrects the usernames in all items; false
- *	to queue, for all shards, the jobs that follow a move of a shard to this
- *	node
+ * first: true if the worker's replication slot had never existed. One job is
+ *	queued, which corrects the usernames in all items. If false, a job of kind
+ *	ARRIVAL is queued for each shard, as after a move of the shard to this
+ *	node.
  */
 static void
 look_at_all_names(bool first)
