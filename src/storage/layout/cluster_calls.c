@@ -3,10 +3,12 @@
  *		Variables that say whether this database's containers are spread over
  *		a cluster, and which functions are called if so.
  *
- * src/cluster/ sets cluster_library and cluster_may_come when the library is
- * loaded. If the server cannot be part of a cluster, src/cluster/ clears
- * cluster_may_come later. layout_cache.c sets cluster_spread and cluster_known
- * from the catalogs. A relcache invalidation clears cluster_known.
+ * cluster_calls.h says what each variable means. src/cluster/ sets
+ * cluster_library and cluster_may_come when the server loads blogstore. If the
+ * server cannot be part of a cluster, src/cluster/ clears cluster_may_come
+ * later. layout_cache.c reads the catalogs, and sets cluster_spread and
+ * cluster_known. A relcache invalidation that makes the cached layout invalid
+ * also clears cluster_known.
  */
 #include "postgres.h"
 

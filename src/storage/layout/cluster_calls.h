@@ -52,7 +52,7 @@ typedef struct SpreadTable
 typedef enum UserChange
 {
 	/*
-	 * Write the user's row. The username stays, or the caller has already
+	 * Write the user's row. If the username changes, the caller has already
 	 * registered the new username.
 	 */
 	USER_EDIT,
@@ -86,10 +86,10 @@ typedef struct ClusterCalls
 	bool		(*read_partitions) (Oid table, SpreadTable *spread);
 
 	/*
-	 * Return whether the cluster has given "name" to a partition of "table".
-	 * Looks only at the names, because logical decoding calls this. Also
-	 * called without a cluster. On one machine, pg_inherits has the table of a
-	 * partition.
+	 * Return whether "name" has the form of the names that the cluster gives
+	 * to partitions of "table". Reads no catalog, because logical decoding
+	 * calls this. Also called on one machine. There, pg_inherits has all
+	 * partitions of a table.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
@@ -103,10 +103,10 @@ typedef struct ClusterCalls
 
 	/*
 	 * Keep the cluster from moving a partition off this node until the
-	 * transaction ends. Called before a write to the partition. Because the
-	 * partition may have moved before the call, the caller looks up the key's
-	 * partition again. map: SpreadTable.map. On one machine, partitions do not
-	 * move.
+	 * transaction ends. Called before a write to the partition. The cluster
+	 * may have moved the partition before the call. So after the call, the
+	 * caller looks up again which partition takes the item's key. map:
+	 * SpreadTable.map. On one machine, partitions do not move.
 	 */
 	void		(*hold_partition) (const void *map, int partition);
 
@@ -127,10 +127,10 @@ typedef struct ClusterCalls
 	 * Insert a user. Returns false if the id is taken. On one machine, the
 	 * caller inserts the user.
 	 *
-	 * own_id: whether the client chose the id. A deleted user may have had
-	 * this id. The posts, comments and likes that are left of the deleted user
-	 * are then removed on all nodes. On one machine, the caller removes them
-	 * only if the deletion is still running.
+	 * own_id: whether the client has chosen the id, so that a deleted user may
+	 * have had the same id. If true, the posts, comments and likes that are
+	 * left of the deleted user are removed on all nodes. On one machine, the
+	 * caller removes them.
 	 */
 	bool		(*insert_user) (const BlogItem *user, bool own_id);
 
@@ -160,8 +160,8 @@ typedef struct ClusterCalls
 	/*
 	 * If a transaction is distributing the containers over the cluster, wait
 	 * for its end. Until the current transaction ends, no other transaction
-	 * can begin to distribute them. cluster_settle() calls this wherever a
-	 * cluster is possible, even if the containers are not spread yet.
+	 * can begin to distribute them. Called if cluster_may_come is true, even
+	 * if the containers are not spread.
 	 *
 	 * write: the transaction will write items
 	 */
@@ -207,16 +207,21 @@ typedef struct ClusterCalls
 								  int n);
 
 	/*
-	 * Do one chunk of a rebuild of all copies of posts. Keeps a copy whose
-	 * post is not on this node, because another node may have the post. On one
-	 * machine, copies_build() does the chunk, and deletes such a copy.
+	 * Do one chunk of a rebuild of all copies of posts. Returns true after the
+	 * last chunk. Keeps a copy whose post is not on this node, because another
+	 * node may have the post. On one machine, copies_build() does the chunk,
+	 * and deletes copies whose post does not exist.
+	 *
+	 * place: the chunk begins after *place, which is set to the chunk's end
+	 * done: the number of items in the chunk is added to *done
 	 */
 	bool		(*build_copies) (struct ItemPlace *place, int64 *done);
 
 	/*
-	 * Correct the feed rows of this node's posts. Let all nodes send each
-	 * other their feed rows again. On one machine, the worker compares the
-	 * feed with the newest posts, and corrects the feed.
+	 * Write the feed rows of this node's posts anew on all nodes. Also ask
+	 * every other node to do this with the feed rows of its own posts. On one
+	 * machine, the worker compares the feed with the newest posts, and
+	 * corrects the feed.
 	 */
 	void		(*make_feed) (void);
 
@@ -228,10 +233,10 @@ typedef struct ClusterCalls
 	ClusterStep (*job_step) (struct Job *job);
 
 	/*
-	 * Send changes of the views to the other nodes. Also tell each node
-	 * whether it has received all changes of this node's posts. Queries may
-	 * use the views only while the views of all nodes are up to date. The
-	 * worker calls this at the end of each pass of its main loop, outside of a
+	 * Send changes of the views to the other nodes. Also report to these nodes
+	 * whether all changes of this node's posts have been sent. Queries may use
+	 * the views only while the views of all nodes are up to date. The worker
+	 * calls this at the end of each pass of its main loop, outside of a
 	 * transaction. Returns true if the worker should begin its next pass at
 	 * once. On one machine, queries may use the views when the worker has
 	 * brought the views up to date.
@@ -300,13 +305,16 @@ typedef struct ClusterCalls
 	 * verify() must not report a difference that a worker will still correct.
 	 * These functions find the posts that may have such a difference.
 	 *
-	 * At its beginning, verify() calls views_look_begin(). For the worker of
-	 * each node, the function records the last pass of the main loop whose
-	 * changes are in the views. At its end, verify() calls views_look_end().
-	 * The function returns those of "post_ids" of which a worker has decoded a
-	 * change since. verify() reports nothing if views_look_begin() returns
-	 * false or views_look_end() NULL. On one machine, verify() reads the
-	 * worker's pass from shared memory.
+	 * views_look_begin: called before verify() reads the views. For the worker
+	 * of each node, stores a pass of the main loop in *look: the last pass
+	 * whose changes are in the views.
+	 *
+	 * views_look_end: called after verify() has read the views. Returns those
+	 * of "post_ids" that a worker has found changed after the stored pass.
+	 *
+	 * If views_look_begin() returns false or views_look_end() returns NULL,
+	 * verify() reports no finding about the views. On one machine, verify()
+	 * reads the worker's pass from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);

@@ -120,9 +120,11 @@ lock_leaf(CachedContainer *cc, Container container, ItemType type, int partition
 
 /*
  * Lock all leaves of a container in AccessShareLock mode, until the
- * transaction ends. Called before an SQL statement that reads the whole
- * container. Otherwise the statement would miss the items of a leaf that is
- * missing or being detached. Errors: 55000 if a leaf or partition is missing.
+ * transaction ends. Errors: 55000 if a leaf or partition is missing.
+ *
+ * Called before an SQL statement that reads the whole container. Without this
+ * call, the statement would silently skip a leaf that is missing or being
+ * detached.
  */
 void
 container_require_whole(Container container)

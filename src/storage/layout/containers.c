@@ -19,8 +19,8 @@
 
 /*
  * Return whether the tables users and posts exist. Also caches the layout of
- * the table feed, so that layout_stamp() changes when the feed's partitions
- * change.
+ * the table feed, so that layout_stamp() changes when a leaf of the feed is
+ * attached or detached.
  */
 bool
 container_exists(void)

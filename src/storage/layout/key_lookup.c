@@ -9,13 +9,14 @@
  * by hints: OIDs of partitions and leaves that other backends have left in
  * shared memory (shared_hints.c).
  *
- * Hints can be wrong, so the catalog rows of the two tables are checked
- * (partition_check.c). The leaf must be that of the item type in the
- * partition. The partition must take the key's hash, and be attached to the
- * container's table. All three tables must have one owner. If so, the
- * partition and the leaf are added to a sparse layout. Such a layout has only
- * the partitions that this process has used so far. If a hint is missing or
- * wrong, the backend reads the whole layout, and leaves new hints.
+ * Hints can be wrong, so a backend checks the catalog rows of the partition
+ * and of the leaf (partition_check.c). The leaf must be that of the item type
+ * in the partition. The partition must take the key's hash, and be attached to
+ * the container's table. The container's table, the partition and the leaf
+ * must have one owner. If so, the partition and the leaf are added to a sparse
+ * layout. Such a layout has only the partitions that this process has used so
+ * far. If a hint is missing or wrong, the backend reads the whole layout, and
+ * leaves new hints.
  *
  * Runs in any process.
  */

@@ -343,10 +343,11 @@ expected_modulus(Container container, Oid root)
 /*
  * Invalidate the relcache entries of a container's root table and partitions
  * in this process. The server then builds their partition descriptors anew.
- * Otherwise a descriptor could stay wrong after an invalidation that arrived
- * while RelationBuildPartitionDesc() read the catalogs. In that case, the
- * server rebuilds the relcache entry first, and then stores the older list of
- * partitions in the entry.
+ *
+ * Without this call, a descriptor could stay out of date.
+ * RelationBuildPartitionDesc() reads the list of partitions, and then stores
+ * the list in the relcache entry. If an invalidation arrives between the two
+ * steps, the server rebuilds the entry. The old list is nevertheless stored.
  */
 static void
 forget_partitions(CachedContainer *cc)
@@ -455,8 +456,8 @@ layout_find(Container container, bool whole)
 }
 
 /*
- * Return a LayoutProblem for a container that does not exist. The problem's
- * hint depends on whether another container exists.
+ * Return a LayoutProblem for a container that does not exist. The HINT of the
+ * error message depends on whether another container exists.
  */
 static LayoutProblem *
 missing_problem(Container container)

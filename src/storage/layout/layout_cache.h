@@ -103,7 +103,10 @@ typedef struct Partitions
 {
 	bool		sparse;
 	int			n;				/* partitions have the numbers 0 to n - 1 */
-	/* in a layout that is not sparse: whether every key has a partition */
+	/*
+	 * Whether every key has a partition, that is, no partition is missing. Set
+	 * only in a layout that is not sparse.
+	 */
 	bool		whole;
 	/* whether the container is hash-partitioned; false for the feed */
 	bool		hashed;

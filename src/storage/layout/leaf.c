@@ -227,7 +227,7 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 
 /*
  * Return a LayoutProblem if a function that the owner has attached to an open
- * table, such as a trigger's, does not fix its search_path; else NULL.
+ * table needs a safe SET search_path clause, but lacks it; else NULL.
  */
 static LayoutProblem *
 unpinned_problem(Relation rel)
@@ -278,9 +278,10 @@ leaf_attached_problem(CachedLeaf *leaf, Relation rel)
 }
 
 /*
- * Raise an error (55000) if an SQL statement on a table must not run the code
- * that the owner has attached to the table. Also raises this error if "write"
- * is true and the table has a rule.
+ * Raise an error (55000) if an SQL statement on a table could run unsafe code
+ * that the owner has attached. For example, a trigger function may lack a SET
+ * search_path clause. If "write" is true, a rule on the table is an error,
+ * too.
  *
  * Called before a SELECT, too, because the planner evaluates immutable
  * functions in constraints and indexes.
@@ -324,9 +325,9 @@ container_require_served(Container container, bool write)
 }
 
 /*
- * Return the functions in a container's attached code that do not fix their
- * search_path. Looks only at the tables on this server. Locks: AccessShareLock
- * on each table, to the end of the transaction.
+ * Return the functions in a container's attached code that need a safe SET
+ * search_path clause, but lack it. Looks only at the tables on this server.
+ * Locks: AccessShareLock on each table, to the end of the transaction.
  */
 List *
 container_unpinned(Container container)
@@ -425,9 +426,8 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
  * RowExclusiveLock on the container's root table.
  *
  * To read, a lock on the leaf alone is enough, because dropping or detaching a
- * partition locks its leaves, too. The cached layout may have been out of date
- * before the leaf was locked. So the function looks up and locks the leaf
- * again until the cache is valid while the lock is held.
+ * partition locks its leaves, too. The layout can change while the function
+ * waits for the lock. If so, the function looks up and locks the leaf again.
  */
 void
 leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)

@@ -89,7 +89,7 @@ load_spread(Partitions *partitions, Container container, Relation root)
 	partitions->map = spread.map;
 	if (container == CONTAINER_USERS)
 		partitions->everywhere = UINT32_C(1) << ITEM_USER;
-	/* at least 1, because the leaf for users is in partition 0 */
+	/* at least 1: load_user_items() adds the leaf for users to partition 0 */
 	partitions->n = Max(spread.n, 1);
 	partitions->table = spread.table;
 	for (int t = 0; t < N_ITEM_TYPES; t++)

@@ -67,8 +67,9 @@ item_identity(Container container, ItemType type)
 
 /*
  * Return a bit mask of the fields that must not be NULL in an item that a
- * caller locks. For a row of a view, these are the fields of item_identity(),
- * because the worker writes all other columns anew.
+ * caller locks. These are the fields of item_identity(), a user's username,
+ * and the counts of a post or delta. In a row of a view, the counts may be
+ * NULL, because the worker writes them anew.
  */
 uint32
 item_worked_with(Container container, ItemType type)

@@ -86,7 +86,7 @@ shape_table_problem(Oid relid, char kind, Oid owner)
 	Form_pg_class form;
 
 	if (!HeapTupleIsValid(tuple))
-		/* the table was dropped */
+		/* this function does not report a table that was dropped */
 		return NULL;
 	form = (Form_pg_class) GETSTRUCT(tuple);
 	if (form->relkind != kind)

@@ -131,13 +131,13 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 }
 
 /*
- * Call take() for each item that many_items_read() has found. take() gets the
- * item, and a scan of the items that match "query" and have the partition key
- * of this item. For example, many_items_read() has found many posts, and
- * take() scans the deltas of one post.
+ * Call take() for each item that many_items_read() has found. Passes the item,
+ * and a scan of the items that match "query" and have the same partition key.
+ * For example, the found items are posts, and take() reads the deltas of one
+ * post from the scan.
  *
- * query->key: the values of the key columns that precede the partition key in
- *     the index
+ * query->key: the values of the index columns that precede the column of the
+ *     partition key
  *
  * Errors: those of item_scan_begin() and of take().
  */
@@ -165,9 +165,10 @@ many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
 }
 
 /*
- * Get an item from its scan, and copy the item to item->item. If the copy
- * points to TOAST values, keep the lock on the item's table until the
- * transaction ends. many_items_scan() calls this function for each key.
+ * Copy the first item of a scan to item->item, or set item->found to false if
+ * the scan finds none. If the copy points to TOAST values, keep the lock on
+ * the item's table until the transaction ends. many_items_read() calls this
+ * function for each key, through many_items_scan().
  */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)

@@ -140,10 +140,13 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
 /*
  * Report a conflict between the current transaction and the transaction that
  * has inserted the current item of a scan. There is a conflict if the two
- * transactions are SERIALIZABLE and concurrent. Called when the item is
- * visible to the scan's snapshot, but not to "snapshot", which is the snapshot
- * of the current transaction. Like HeapCheckForSerializableConflictOut().
- * Errors: 40001.
+ * transactions are SERIALIZABLE and concurrent.
+ *
+ * snapshot: the snapshot of the current transaction. The caller has found that
+ *     the item is not visible to this snapshot. The scan itself reads with
+ *     another snapshot.
+ *
+ * Works like HeapCheckForSerializableConflictOut(). Errors: 40001.
  */
 void
 item_scan_unseen(ItemScan *scan, Snapshot snapshot)

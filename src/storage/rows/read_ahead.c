@@ -109,8 +109,8 @@ item_scan_ask(ItemScan *scan)
  *
  * Prefetches only rows that the scan is expected to return. If several scans
  * are merged into one list, each scan is expected to return an equal share of
- * the list. When a scan has returned more rows than this share, it is expected
- * to return as many rows again.
+ * the list. A scan may return more rows than this share. The number of rows
+ * that it has returned is then taken as the number of rows still to come.
  */
 void
 read_ahead(ItemScan *scan)

@@ -193,9 +193,10 @@ writer_form_update(ItemWriter *writer, TupleTableSlot *slot,
 	memcpy(slot->tts_isnull, writer->found->tts_isnull, natts * sizeof(bool));
 	writer_fill(writer, slot, item);
 	/*
-	 * The first call of ExecGetExtraUpdatedCols() prepares the generated
-	 * columns that depend on the updated columns. No updated columns are set
-	 * yet, so this call prepares all generated columns.
+	 * Let the server prepare all generated columns.
+	 * ExecGetExtraUpdatedCols() does so at its first call, because the set of
+	 * updated columns is still empty. If the set had columns, the server would
+	 * prepare only the generated columns that depend on them.
 	 */
 	(void) ExecGetExtraUpdatedCols(writer->rri, writer->estate);
 	compat_set_updated_columns(writer->estate, changed_columns(writer, item));

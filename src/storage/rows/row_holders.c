@@ -183,8 +183,8 @@ look_once(const ItemQuery *query, bool *hidden)
  * Find out whether the item that matches "query" exists. Scans up to LOOKS
  * times, because a scan can miss an item that is being updated.
  *
- * hidden: set to true if the last committed version of the item is hidden,
- *     else to false. Not set if the result is ITEM_UNSEEN.
+ * hidden: set to the value of the item's column "hidden" in the last committed
+ *     version; false for NULL. Not set if the result is ITEM_UNSEEN.
  */
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)

@@ -98,11 +98,13 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 /*
  * Find the unique indexes that tell whether an item's key exists already.
  * ExecInsert() calls such indexes arbiters. An arbiter must have all columns
- * of the key. The list key_arbiters has the arbiters without other columns.
+ * of the key, and may have others. Arbiters without other columns are also in
+ * the list key_arbiters. In an index on posts, "id" counts as "post_id",
+ * because blogstore writes the same value to both columns.
  *
  * A conflict in any other unique index or exclusion constraint is an error.
  * Only the owner can have created such an index or constraint. Errors: 55000
- * if there is no key_arbiter.
+ * if key_arbiters is empty.
  */
 static void
 find_arbiters(ItemWriter *writer)
@@ -162,11 +164,14 @@ prepare_arbiters(ItemWriter *writer)
  * Return whether no row has the key of the new row in "slot". Waits for
  * transactions that are inserting or deleting a row with this key.
  *
- * If all conflicts are in arbiters that are not in key_arbiters, no row has
- * the key. For example, an arbiter for posts may have the column "id" instead
- * of "post_id". Another program may have written a post in which id differs
- * from post_id. In such a case, *arbiters is set to writer->key_arbiters, so
- * that the insertion raises a unique violation.
+ * arbiters: the unique indexes that are searched for the new row's key. A row
+ *     that is found only in indexes outside of key_arbiters has another key.
+ *     *arbiters is then set to writer->key_arbiters, so that the insertion
+ *     raises a unique violation.
+ *
+ * For example, the owner may have created a unique index on (id, type) of
+ * posts. Another program may have written a post with the new row's id and
+ * another post_id. The key of a post is post_id.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)

@@ -95,9 +95,9 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Let a scan return items in which required fields are NULL. The fields that
- * identify the item, and the key columns of the index, must not be NULL. Used
- * for callers that rewrite or delete such items.
+ * Let a scan return items in which required fields are NULL, except the fields
+ * that identify the item and the key columns of the index. Used for callers
+ * that rewrite or delete items with such NULLs.
  */
 static void
 scan_identity(ItemScan *scan, Container container)

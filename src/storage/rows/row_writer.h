@@ -64,8 +64,8 @@ struct ItemWriter
 	Guard	   *guard;
 	bool		wrote;
 	/*
-	 * The fields that must not be NULL in an item that the writer locks. If
-	 * true: the fields that identify the item (item_identity()). If false: the
+	 * Which fields must not be NULL in an item that the writer locks. If true,
+	 * only the fields that identify the item (item_identity()); if false, the
 	 * fields of item_worked_with().
 	 */
 	bool		identity;

@@ -105,8 +105,8 @@ typedef enum KeyLockMode
 	KEY_LOCK_SHARED,			/* conflicts with KEY_LOCK_EXCLUSIVE */
 	KEY_LOCK_SHARED_FIRST,		/* conflicts with itself and
 								 * KEY_LOCK_EXCLUSIVE */
-	KEY_LOCK_EXCLUSIVE			/* conflicts with the two other modes, not with
-								 * itself */
+	KEY_LOCK_EXCLUSIVE			/* conflicts with both shared modes; several
+								 * transactions can hold it */
 } KeyLockMode;
 
 typedef struct ItemScan ItemScan;

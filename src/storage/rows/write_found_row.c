@@ -135,9 +135,10 @@ update_version(ItemWriter *writer, const BlogItem *item)
  *		ITEM_NOT_FOUND	the item was changed or deleted after the scan had
  *						found it
  *
- * Waits for another transaction only if that transaction locks the row while
- * this function runs. A caller that may not wait must hold a lock that
- * excludes other writers. Errors: those of constraints and triggers.
+ * Usually does not wait. But if another transaction locks the row while this
+ * function runs, the function waits for the end of that transaction. A caller
+ * that may not wait must hold a lock that excludes other writers. Errors:
+ * those of constraints and triggers.
  */
 ItemResult
 item_writer_update_found(ItemWriter *writer, ItemScan *scan,

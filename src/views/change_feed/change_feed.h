@@ -67,9 +67,10 @@ typedef struct CountedPost
 #define TOLD_PLACES 1024
 
 /*
- * Tells verify() when the change feed last reported a change of a post. The
- * unit of time is a round of the worker's main loop, and rounds are numbered.
- * Each worker has a ToldPosts in shared memory. See told_posts.c.
+ * Tells verify() in which round of the worker's main loop the change feed last
+ * reported a change of a post. The worker numbers its rounds, and functions
+ * call such a number a turn (told_posts.c). Each worker has a ToldPosts in
+ * shared memory.
  */
 typedef struct ToldPosts
 {

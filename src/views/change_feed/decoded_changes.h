@@ -50,8 +50,8 @@ typedef struct Change
 	bool		message;		/* whether the change is a logical message */
 
 	/*
-	 * For CHANGE_COUNTS: whether the change is the insert of a delta other
-	 * than the post's counter and its stripes.
+	 * For CHANGE_COUNTS: whether the post has one more delta, because a delta
+	 * was inserted. False for the post's counter and its stripes.
 	 */
 	bool		more;
 	bool		beside;			/* for CHANGE_COUNTS: whether a delta other

@@ -9,9 +9,9 @@
  * (dirty_set.c), from which the worker updates the views.
  *
  * Decoding reads the catalogs with historic snapshots, and can leave old rows
- * in the catalog caches. So the caches are reset before and after decoding.
- * Filling the caches again is slow. So the caches are kept if current and
- * historic snapshots see the same rows (caches_agree()).
+ * in the catalog caches. So the caches are reset before and after decoding,
+ * unless current and historic snapshots see the same rows (caches_agree()).
+ * Filling the caches again after a reset is slow.
  *
  * Runs in the worker, outside of transactions.
  */
@@ -56,9 +56,9 @@ struct Decoder
 								 * note_invalidations() last ran */
 
 	/*
-	 * End of WAL when note_invalidations() last ran. All catalog changes whose
-	 * invalidation messages this process had received by then were committed
-	 * before this position.
+	 * End of WAL when note_invalidations() last ran. The process had then
+	 * received the invalidation messages of some catalog changes. The commit
+	 * records of these changes are before this position.
 	 */
 	XLogRecPtr	invalidated;
 };
@@ -205,17 +205,17 @@ forget_catalogs(void)
  * caches need not be reset.
  *
  * The snapshots see the same rows if all these transactions began after the
- * last catalog change. A historic snapshot of an older transaction may put old
- * rows into the caches. No invalidation message would then remove the old
- * rows, because this process has already read the message of that catalog
- * change. The messages of a later catalog change do remove the rows that it
- * replaces.
+ * last catalog change. The historic snapshot of a transaction that began
+ * before a catalog change may put old rows into the caches. These rows would
+ * stay there, because this process has already read the invalidation messages
+ * of the change. If the catalogs change later, new messages remove the rows
+ * that have become old.
  *
- * The commit record of a catalog change is written before its invalidation
- * messages are sent. So the record is before the end of WAL that
- * note_invalidations() reads after the process has received the messages.
- * In-place updates of catalogs have no commit record, but all snapshots see
- * them.
+ * The commit record of a catalog change is written before the invalidation
+ * messages of the change are sent. note_invalidations() reads the end of WAL
+ * after this process has received the messages. So the commit record is before
+ * that end. In-place updates of catalogs have no commit record, but all
+ * snapshots see them.
  */
 static bool
 caches_agree(Decoder *decoder)
