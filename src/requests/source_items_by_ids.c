@@ -150,8 +150,8 @@ static const ItemSource id_list = {
 };
 
 /*
- * Set the source of a query to the items with the ids in an array. The array
- * can have several dimensions. The source frees the array.
+ * Make a query read the items with the ids in an array. The array can have
+ * several dimensions. The end of the query frees the array.
  *
  * key, n: values of the primary key columns that precede the id
  */

@@ -70,9 +70,10 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * Selects the ids of the authors of new items, and the usernames that these
- * items contain. Users whom the import itself has written are left out,
- * because no other transaction can have renamed them.
+ * Selects the authors of new items, with the usernames that these items
+ * contain. The caller checks that no author was renamed meanwhile. Authors
+ * whom the import itself has written are left out: nobody else can have
+ * renamed them.
  */
 const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("

@@ -216,8 +216,9 @@ is_shard(const pg_uuid_t *key, int64 id)
  * for any id). Before returning false, wait until no move or split of the
  * shard is in progress, and test again.
  *
- * After a split, the sending node may see the new shards before this node
- * does. A write to the old shard would be lost.
+ * The wait is for a split of the shard. The sending node may see the new
+ * shards, and send the id of one of them, before this node sees them. A write
+ * to the old shard would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)

@@ -63,8 +63,9 @@ extra_columns_get(Import *import, Datum argument)
 
 /*
  * Throw an error if a column named in "extra" is in none of the sources of
- * users, posts and comments. Likes have no "properties". Without the error, a
- * misspelled name would lose data. Errors: 42703.
+ * users, posts and comments. Without the error, a misspelled name would lose
+ * data. (Values of "extra" go into "properties", which likes do not have.)
+ * Errors: 42703.
  */
 void
 extra_columns_need(const Import *import, const Oid *source)

@@ -79,8 +79,9 @@ refers(StagedColumn column)
 }
 
 /*
- * Set is_key[] for each column of a source: true if the column contains keys.
- * Errors: 42804 if an id column contains neither keys nor uuids.
+ * Set is_key[] for each column of a source: true if the column refers to items
+ * by the old site's own keys (numbers or texts), false if by uuids. Errors:
+ * 42804 if an id column has another type.
  */
 void
 source_keys_find(const Import *import, ItemType type, Oid source,

@@ -109,8 +109,8 @@ properties_of_document(Jsonb *document, Datum *properties)
 }
 
 /*
- * Return whether a key stands for a column in documents, and so cannot be the
- * key of a custom property.
+ * Return whether an item's JSON document uses this key for a column. If so,
+ * the key cannot be the name of a custom property.
  */
 bool
 property_key_taken(const char *key)

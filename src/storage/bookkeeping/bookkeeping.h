@@ -92,7 +92,7 @@ typedef struct Job
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	/* the last item of the partition that the worker has handled */
+	/* the worker has handled the partition's items up to this one */
 	ItemPlace	place;
 	int64		done;
 	/* number of items that the job has to handle; -1 if not known */

@@ -181,7 +181,7 @@ job_queue_arrival(Oid partition_table)
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/* Return the OID that job_queue_arrival() has stored in the column user_id. */
+/* Return the partition's OID, which job_queue_arrival() has put into a key. */
 static Oid
 partition_of_job(const pg_uuid_t *key)
 {

@@ -188,8 +188,9 @@ partition_after(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the same as partition_of(), but also if the partition is on another
- * node of a cluster. Errors: 55000.
+ * Return the number of the partition that has the items of a key, on whichever
+ * node of a cluster it is; NO_PARTITION if there is no such partition. Errors:
+ * 55000.
  */
 int
 partition_taking(Container container, ItemType type, const pg_uuid_t *key)

@@ -126,9 +126,9 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 
 /*
  * Return the number of the partition that holds the items of a type with a
- * given key; NO_PARTITION if there is none. Sets *cc to the layout in which
- * the partition has this number. If the partition has a leaf for the type, the
- * layout has this leaf, too. Errors: 55000.
+ * given key; NO_PARTITION if there is none. Sets *cc to the cached layout in
+ * which the partition has this number. The cached layout is new enough to
+ * contain the partition's leaf for the type. Errors: 55000.
  *
  * key: NULL if the caller passes the partition's number instead
  * partition: the partition's number if key is NULL; it is then returned

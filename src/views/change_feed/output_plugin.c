@@ -151,9 +151,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 }
 
 /*
- * Report that the deltas of a post have changed, because the post was deleted
- * or got another id. The worker then looks for deltas that still have the old
- * id.
+ * Report a post that was deleted or got another id. The worker then looks for
+ * deltas that still have the post's old id.
  */
 static void
 send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,

@@ -293,11 +293,11 @@ build_end(CopiesBuild *build)
 }
 
 /*
- * Do the work of copies_build(), with functions of the caller for the copies
- * that are refreshed individually.
+ * Do the work of copies_build(), but call two functions of the caller to
+ * refresh wrong copies.
  *
- * differing: refreshes copies whose posts are on this node
- * alone: refreshes copies whose posts do not exist on this node
+ * differing: refreshes copies that differ from their posts
+ * alone: refreshes copies without a post on this node
  */
 bool
 copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,

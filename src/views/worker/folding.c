@@ -104,7 +104,7 @@ static TimestampTz next_due = DT_NOBEGIN;
 /*
  * Where the scan of all leaves of deltas continues.
  *
- * look_from_start: whether the scan has to begin
+ * look_from_start: true to begin again at the first partition
  * look_at: partition to scan next; NO_PARTITION at the end of the scan
  * look_after: place of the last delta that was read in this partition
  */

@@ -10,20 +10,20 @@
  *		function				from			to				others see
  *		-----------------------	--------------	--------------	--------------
  *		worker_begin_views		UNKNOWN			CATCHING_UP		CATCHING_UP
- *								UNKNOWN, not	REBUILDING		CATCHING_UP
- *								complete
+ *			(views incomplete)	UNKNOWN			REBUILDING		CATCHING_UP
  *		worker_invalidate_views	all but UNKNOWN	REBUILDING		CATCHING_UP
  *		worker_views_rebuilt	REBUILDING		CATCHING_UP		CATCHING_UP
  *		worker_keep_views		CATCHING_UP		KEPT			CATCHING_UP
  *		worker_serve_views		KEPT			SERVED			RUNNING
  *		worker_await_others		SERVED			KEPT			CATCHING_UP
- *		worker_block			any				exit, no slot,	BLOCKED, then
- *												after repair	WANTED
- *		worker_leave			any				exit			STOPPED or
+ *		worker_block			any				drops its slot	BLOCKED
+ *			(damage repaired)	any				exits			WANTED
+ *		worker_leave			any				exits			STOPPED or
  *																NOT_NEEDED
- *		worker_retire			any				exit, no slot	NOT_NEEDED
- *		an error				any				exit			WANTED, after
- *																a pause
+ *		worker_retire			any				drops its slot	NOT_NEEDED
+ *												and exits
+ *		an error				any				exits, and is	WANTED
+ *												restarted later
  *
  * A reader uses the views only if its snapshot sees two things. The row of
  * view_state says that the views are complete. The transaction in
