@@ -174,8 +174,11 @@ sub write_post
 	return $lsn;
 }
 
+# The table change_feed gets the position of the last commit that the worker has
+# applied. That can be before $lsn, since other records may follow the commit:
+# the worker's own, for example. So a second post follows.
 my $lsn = write_post(201);
-# The worker writes its position when it writes the view, or a second later.
+write_post(203);
 wait_until($node, 'postgres', "SELECT applied_lsn >= '$lsn' FROM blogstore.change_feed");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
 is($standby->safe_psql('postgres', "SELECT w.state, w.applied_lsn >= '$lsn', w.applied_lsn = f.applied_lsn, w.lag_time, w.pid, w.hint FROM blogstore.stat_worker AS w, blogstore.change_feed AS f"),
@@ -198,6 +201,7 @@ $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'postgres', 'a clock that was set');
 is(worker("applied_lsn >= '$behind'"), 't', 'a clock that was set: the views are there');
+write_post(204);
 wait_until($standby, 'postgres', "SELECT applied_lsn >= '$behind' FROM blogstore.stat_worker");
 pass('standby: its views follow');
 $standby->stop;
