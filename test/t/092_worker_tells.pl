@@ -174,9 +174,9 @@ sub write_post
 	return $lsn;
 }
 
-# The table change_feed gets the position of the last commit that the worker has
-# applied. That can be before $lsn, since other records may follow the commit:
-# the worker's own, for example. So a second post follows.
+# The table change_feed gets the position of the last commit that the worker
+# has applied. That can be before $lsn, since other records may follow the
+# commit: the worker's own, for example. So a second post follows.
 my $lsn = write_post(201);
 write_post(203);
 wait_until($node, 'postgres', "SELECT applied_lsn >= '$lsn' FROM blogstore.change_feed");
