@@ -102,10 +102,11 @@ CREATE TYPE blogstore.comment_item AS (
 	parent_deleted	boolean,
 	hidden			boolean,
 	modification_date timestamptz,
-	properties		jsonb
+	properties		jsonb,
+	reply_count		bigint
 );
 COMMENT ON TYPE blogstore.comment_item IS
-'A comment on a post with its author''s name.';
+'A comment on a post with its author''s name and its exact number of replies.';
 
 CREATE TYPE blogstore.like_item AS (
 	id				uuid,
@@ -386,7 +387,7 @@ REVOKE ALL ON FUNCTION blogstore.list_user_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_user_posts IS
 'List a user''s posts in short form (Q3).';
 
-CREATE FUNCTION blogstore.list_post_comments(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
+CREATE FUNCTION blogstore.list_post_comments(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false, top_level boolean DEFAULT false)
 RETURNS SETOF blogstore.comment_item
 AS 'MODULE_PATHNAME', 'blogstore_list_post_comments'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
@@ -1455,6 +1456,14 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION blogstore.import_count_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_count_posts IS
 'For nodes of a cluster: create the counters of posts.';
+
+CREATE FUNCTION blogstore.import_count_replies(post_ids uuid[], ids uuid[], replies bigint[])
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_import_count_replies'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.import_count_replies FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.import_count_replies IS
+'For nodes of a cluster: count replies on their parents.';
 
 CREATE FUNCTION blogstore.import_same_names(ids uuid[], names text[])
 RETURNS boolean

@@ -44,7 +44,8 @@
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \
-	" WHERE d.type = 'delta' AND d.post_id = p.post_id), 0)::bigint" \
+	" WHERE d.type = 'delta' AND d.post_id = p.post_id" \
+	" AND d.item_id = p.post_id), 0)::bigint" \
 	" - CASE WHEN EXISTS (SELECT " DELETION ") THEN (SELECT count(*) FROM " POSTS_SQL " AS i" \
 	" WHERE i.type = '" type "' AND i.post_id = p.post_id" shown \
 	" AND i.user_id IN (SELECT j.user_id " DELETION ")) ELSE 0 END AS " count

@@ -26,7 +26,7 @@ static const char *const users_sql[] = {
 static const char *const posts_sql[] = {
 	"CREATE TABLE " POSTS_SQL " ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
-					 "hidden boolean, parent_id uuid, ")
+					 "hidden boolean, parent_id uuid, item_id uuid, ")
 	") PARTITION BY HASH (post_id)",
 	"COMMENT ON TABLE " POSTS_SQL " IS "
 	"'Container: posts with their comments, likes and counts.'"
@@ -107,7 +107,11 @@ static const char *const posts_partition_sql[] = {
 	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED "content NOT NULL, "
 	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
 	"CREATE INDEX posts_p%1$02d_comment_list "
-	"ON " POSTS_SQL "_p%1$02d_comment (post_id, creation_date, id)",
+	"ON " POSTS_SQL "_p%1$02d_comment (post_id, creation_date, id) "
+	"WHERE parent_id IS NULL",
+	"CREATE INDEX posts_p%1$02d_comment_reply_list "
+	"ON " POSTS_SQL "_p%1$02d_comment (post_id, creation_date, id) "
+	"WHERE parent_id IS NOT NULL",
 	"CREATE INDEX posts_p%1$02d_comment_by_user "
 	"ON " POSTS_SQL "_p%1$02d_comment (user_id, creation_date, id)",
 	"CREATE INDEX posts_p%1$02d_comment_replies "
@@ -127,8 +131,8 @@ static const char *const posts_partition_sql[] = {
 	 * vacuuming.
 	 */
 	"CREATE TABLE " POSTS_SQL "_p%1$02d_delta "
-	"PARTITION OF " POSTS_SQL "_p%1$02d (" COUNTED
-	"PRIMARY KEY (post_id, id)) "
+	"PARTITION OF " POSTS_SQL "_p%1$02d (item_id NOT NULL, " COUNTED
+	"PRIMARY KEY (post_id, item_id, id)) "
 	"FOR VALUES IN ('delta') WITH (fillfactor = 60, "
 	"autovacuum_vacuum_scale_factor = 0.05, "
 	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"

@@ -28,6 +28,11 @@
 	" || CASE WHEN " item ".parent_id IS NULL THEN '{}'::jsonb ELSE" \
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
+/* Selects the sums of the deltas of comments. */
+#define REPLIES_SQL \
+	"SELECT post_id, item_id, sum(comment_count)::bigint AS replies FROM " POSTS_SQL \
+	" WHERE type = 'delta' AND item_id <> post_id GROUP BY post_id, item_id"
+
 /*
  * The expressions below use these aliases in FROM: a, the user or the author
  * of the item; p, a post; i, a comment or like.
@@ -51,11 +56,17 @@
 	" 'likeCount', p.like_count + coalesce(d.likes, 0) - coalesce(n.likes, 0)," \
 	" 'creationDate', p.creation_date)"
 
+/*
+ * The document of a comment. FROM also has two rows: r, with the sum of the
+ * comment's deltas; and n, with the number of replies by users who are being
+ * deleted.
+ */
 #define COMMENT_DOCUMENT_SQL \
 	BESIDE("i", HIDDEN_OR_EDITED("i") REPLY("i")) \
 	"jsonb_build_object('id', i.id, 'type', 'comment'," \
 	" 'postId', i.post_id, 'userId', i.user_id, 'userUsername', a.username," \
-	" 'content', i.content, 'creationDate', i.creation_date)"
+	" 'content', i.content, 'creationDate', i.creation_date," \
+	" 'replyCount', coalesce(r.replies, 0) - coalesce(n.replies, 0))"
 
 #define LIKE_DOCUMENT_SQL \
 	"jsonb_build_object('id', i.id, 'type', 'like'," \

@@ -24,15 +24,24 @@
 #include "utils/timestamp.h"
 
 /*
- * Delete an orphan, that is, an item whose author or post does not exist. Do
- * nothing if the author or post has been created since verify() read the item.
- * Returns whether the item was deleted.
+ * Delete an orphan, that is, an item whose author or post does not exist, or
+ * the deltas of a comment that does not exist. Do nothing if the author, post
+ * or comment has been created since verify() read the item. Returns whether
+ * anything was deleted.
  */
 bool
 mend_orphan(const Finding *f)
 {
 	bool		of_post = strcmp(f->expected, "a post") == 0;
+	const CountedItem post = counted_post(&f->post_id);
 	DeleteResult result;
+
+	if (strcmp(f->expected, "a comment") == 0)
+	{
+		const CountedItem comment = counted_comment(&f->post_id, &f->id);
+
+		return lost_deltas_delete(&comment);
+	}
 
 	if (item_is_there(of_post ? CONTAINER_POSTS : CONTAINER_USERS,
 					  of_post ? ITEM_POST : ITEM_USER,
@@ -44,8 +53,7 @@ mend_orphan(const Finding *f)
 		result = child_delete_anyway(ITEM_COMMENT, &f->post_id, &f->id, NULL,
 									 LockWaitBlock);
 	else if (strcmp(f->type, "delta") == 0)
-		result = child_delete_uncounted(ITEM_DELTA, &f->post_id, &f->id, NULL,
-										LockWaitBlock);
+		result = delta_delete(&post, &f->id);
 	else
 		result = child_delete_anyway(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
 									 LockWaitBlock);

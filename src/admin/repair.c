@@ -47,8 +47,22 @@ SQL_FUNCTION(repair);
 static bool
 mend_count(const Finding *f)
 {
+	const CountedItem post = counted_post(&f->post_id);
+
 	mend_missing_count(f);
-	return post_counter_repair(&f->post_id);
+	return post_counter_repair(&post);
+}
+
+/*
+ * Count the replies to the comment that a finding is about, and correct its
+ * counts. Returns whether the comment exists.
+ */
+static bool
+mend_reply_count(const Finding *f)
+{
+	const CountedItem comment = counted_comment(&f->post_id, &f->id);
+
+	return post_counter_repair(&comment);
 }
 
 /*
@@ -65,6 +79,8 @@ mend(const Finding *f)
 		return mend_orphan(f);
 	if (finding_is(f, "comment_count") || finding_is(f, "like_count"))
 		return mend_count(f);
+	if (finding_is(f, "reply_count"))
+		return mend_reply_count(f);
 	if (finding_is(f, "username"))
 		return mend_username(f);
 	/*

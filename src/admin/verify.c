@@ -216,7 +216,7 @@ static const char verify_sql[] =
 	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys, " RENAMING_SQL " AS renaming"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
 	" user_username, type = 'comment' AND content IS NULL AS no_content,"
-	" comment_count, like_count, creation_date FROM " POSTS_SQL
+	" item_id, comment_count, like_count, creation_date FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" ON coalesce(i.post_id, " NO_UUID_SQL ") = s.post_id"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id"
@@ -246,6 +246,9 @@ static const char verify_sql[] =
 	" NULL::text AS actual, i.creation_date FROM item AS i"
 	" WHERE i.post_id IS NOT NULL"
 	" AND (i.lost OR (i.nobodys AND i.type <> 'delta'))"
+	" AND (i.type <> 'delta' OR i.item_id = i.post_id)"
+	" UNION ALL SELECT 'posts', 'orphan', 'delta', i.id, i.post_id, NULL,"
+	" 'a comment', i.counted::text, NULL FROM recounted AS i WHERE i.lost"
 	" UNION ALL SELECT 'posts', 'orphan', 'post', i.id, i.post_id, i.user_id,"
 	" 'a user', NULL, i.creation_date FROM authored AS i WHERE i.nobodys"
 
@@ -255,6 +258,9 @@ static const char verify_sql[] =
 	" UNION ALL SELECT 'posts', 'like_count', 'post', p.id, p.post_id,"
 	" p.user_id, p.likes::text, p.like_count::text, p.creation_date"
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
+	" UNION ALL SELECT 'posts', 'reply_count', 'comment', i.id, i.post_id,"
+	" i.user_id, i.replies::text, i.counted::text, i.creation_date"
+	" FROM recounted AS i WHERE NOT i.lost"
 
 	/*
 	 * Items whose username is not that of their author. If a rename job for
@@ -291,6 +297,7 @@ static const char verify_sql[] =
 				MISSING_IF("i.type <> 'delta' AND i.username IS NULL"
 						   " AND NOT i.nobodys", "user_username") ", "
 				"('content', i.no_content), "
+				MISSING_IF("i.type = 'delta'", "item_id") ", "
 				MISSING_IF("i.type = 'delta'", "comment_count") ", "
 				MISSING_IF("i.type = 'delta'", "like_count") ", "
 				MISSING_IF("i.type <> 'delta'", "creation_date"))

@@ -43,9 +43,31 @@ typedef enum FindingColumn
 	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
 
 /*
- * A query for the users in a table, with their names. Its rows are sent to the
- * DestReceiver of keyed_names_begin(). This receiver adds the key of each
- * name, which is the case-folded name.
+ * A CTE of the comments whose deltas do not add up to the number of shown
+ * replies, and of deltas of comments that do not exist ("lost"). A reply may
+ * outlive its parent, so replies alone are no error.
+ *
+ * fence: "OFFSET 0" on one machine, where it keeps the planner from
+ * considering the indexes of all partitions; "" on a cluster
+ */
+#define RECOUNTED_SQL(fence) \
+	" recounted AS MATERIALIZED (SELECT c.post_id, c.id, i.user_id, i.creation_date," \
+	" c.replies, c.counted, i.id IS NULL AS lost FROM (SELECT u.post_id, u.id," \
+	" sum(u.replies) AS replies, coalesce(sum(u.counted), 0) AS counted" \
+	" FROM (SELECT post_id, parent_id AS id, 1 AS replies, 0::bigint AS counted" \
+	" FROM " POSTS_SQL " WHERE type = 'comment' AND parent_id IS NOT NULL" \
+	" AND hidden IS NOT TRUE" \
+	" UNION ALL SELECT post_id, item_id, 0, comment_count FROM " POSTS_SQL \
+	" WHERE type = 'delta' AND item_id <> post_id) AS u" \
+	" GROUP BY u.post_id, u.id) AS c" \
+	" LEFT JOIN (SELECT post_id, id, user_id, creation_date FROM " POSTS_SQL \
+	" WHERE type = 'comment' " fence ") AS i ON i.post_id = c.post_id AND i.id = c.id" \
+	" WHERE CASE WHEN i.id IS NULL THEN c.counted <> 0 ELSE c.replies <> c.counted END)"
+
+/*
+ * A query for the users in a table, with their names. It is run with the
+ * DestReceiver that keyed_names_begin() returns. This receiver adds the key of
+ * each name (the case-folded name) to the result rows.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
@@ -85,11 +107,12 @@ typedef struct VerifySource
 								 * VERIFY_REGISTRY_SQL(registry) */
 
 	/*
-	 * The CTE "tally", with one row for each post that has comments, likes or
-	 * deltas. Its query may join the CTE "account". Its columns:
+	 * The CTE "recounted" (RECOUNTED_SQL), and the CTE "tally", with one row
+	 * for each post that has comments, likes or deltas. The query of "tally"
+	 * may join the CTE "account". Its columns:
 	 *
 	 * post_id
-	 * comment_delta, like_delta: the sums of the post's deltas
+	 * comment_delta, like_delta: the sums of the post's own deltas
 	 * comments, likes: how many comments and likes are on the post; NULL means
 	 * none
 	 * odd: whether the comments, likes and deltas have to be checked one by

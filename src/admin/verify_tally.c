@@ -39,14 +39,16 @@
 	" GROUP BY s.post_id)"
 
 const char verify_tally_sql[] =
+	RECOUNTED_SQL("OFFSET 0") ","
 	" liked AS MATERIALIZED "
 	SUMS_SQL("like", "", "", "", "") ","
 	" commented AS MATERIALIZED "
 	SUMS_SQL("comment", " AND content IS NOT NULL",
 			 ", hidden IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
-	" counted AS MATERIALIZED (SELECT post_id, sum(comment_count) AS comment_delta,"
-	" sum(like_count) AS like_delta,"
-	" bool_or(id IS NULL OR comment_count IS NULL OR like_count IS NULL) AS odd"
+	" counted AS MATERIALIZED (SELECT post_id,"
+	" sum(comment_count) FILTER (WHERE item_id = post_id) AS comment_delta,"
+	" sum(like_count) FILTER (WHERE item_id = post_id) AS like_delta,"
+	" bool_or(num_nulls(id, item_id, comment_count, like_count) > 0) AS odd"
 	" FROM " POSTS_SQL " WHERE type = 'delta' AND " COUNTS_SQL " GROUP BY post_id),"
 
 	/*

@@ -28,6 +28,7 @@
 #define RULE_KEYS "keys"
 /* replies to comments must not form a circle */
 #define RULE_NO_CIRCLE "no_circle"
+#define RULE_NOT_POST_ID "not_post_id"	/* a comment needs an id of its own */
 
 /* Rules for users, posts, comments and likes. */
 #define RULE_USER_EXISTS "user_exists"

@@ -13,7 +13,7 @@
  *		KEY SHARE) on posts that already existed
  *	4.	write posts with their counts, then comments and likes
  *	5.	for posts that already existed, write the counts as deltas
- *		(model/post_counts/count_delta.c)
+ *		(model/post_counts/count_delta.c); count replies on their parents
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
  * The checks read committed items. If another transaction writes an item with
@@ -349,6 +349,8 @@ import_posts(Import *import)
 	}
 	if (others > 0)
 		import_run_write(import, import_write_deltas_sql, others);
+	if (import->tally[ITEM_COMMENT].written > 0)
+		import->target->count_replies(import);
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
 	import_hide_posts(import);
@@ -445,7 +447,7 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 	(void) import_run(import,
 					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
 					  " @checked_post, @there, @checked_comment, @checked_like, @part,"
-					  " @count, @rejected");
+					  " @count, @reply, @rejected");
 	import_phase_end(&phase);
 	SPI_finish();
 	if (debug_query_string != NULL)

@@ -10,6 +10,7 @@
 #define BLOGSTORE_IMPORT_H
 
 #include "import/sources/sources.h"
+#include "model/post_counts/post_counts.h"
 
 /*
  * The reasons for rejecting a source row that differs from the existing item
@@ -105,6 +106,12 @@ typedef struct ImportTarget
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*
+	 * Count the new replies on the comments to which they reply, as far as
+	 * these exist. Called after the new comments were written.
+	 */
+	void		(*count_replies) (const Import *import);
+
+	/*
 	 * Edit the existing posts or comments that differ from their source rows.
 	 * Returns how many items were changed. Errors: 40001.
 	 */
@@ -122,6 +129,7 @@ typedef struct ImportTarget
 /* import_here.c */
 extern const ImportTarget import_here;
 extern void import_write_counters(const pg_uuid_t *post_id, int n);
+extern void import_count_reply(const CountedItem *comment, int64 replies);
 
 /* leaf_lookup.c */
 extern ItemLookup *leaf_lookup_begin(ItemType type);
@@ -206,6 +214,7 @@ extern const char *const import_changed_posts_sql;
 extern const char *const import_deleting_sql;
 extern const char *const import_new_sql[ITEM_POST + 1];
 extern const char *const import_count_sql;
+extern const char *const import_replies_sql;
 extern const char *const import_counted_sql;
 extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;

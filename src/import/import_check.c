@@ -48,6 +48,7 @@ typedef struct CheckReceiver
 	int64		rejected;
 	TempWriter *refused;
 	TempWriter *part;			/* writes to the table "part" */
+	TempWriter *reply;			/* for comments: writes to the table "reply" */
 	/*
 	 * The count of new comments or likes of one post. When a row of the next
 	 * post comes, the count is written to the table "part".
@@ -139,6 +140,46 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 	put_part(receiver, post_id, 0, fresh);
 }
 
+/*
+ * Write to the temporary table of replies that a comment gets a number of new
+ * replies.
+ *
+ * fresh: whether the import creates the post
+ */
+static void
+put_reply(CheckReceiver *receiver, const pg_uuid_t *post_id,
+		  const pg_uuid_t *comment_id, int64 replies, bool fresh)
+{
+	TupleTableSlot *slot = temp_writer_slot(receiver->reply);
+
+	slot->tts_values[0] = UUIDPGetDatum(post_id);
+	slot->tts_values[1] = UUIDPGetDatum(comment_id);
+	slot->tts_values[2] = Int64GetDatum(replies);
+	slot->tts_values[3] = BoolGetDatum(fresh);
+	memset(slot->tts_isnull, false, 4 * sizeof(bool));
+	temp_writer_put(receiver->reply);
+}
+
+/*
+ * Note that a new comment has to be counted on the comment to which it
+ * replies. A new comment on an existing post may itself have replies, if it
+ * has the id of a deleted one.
+ */
+static void
+note_reply(CheckReceiver *receiver, const BlogItem *comment, bool fresh)
+{
+	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
+
+	if (!comment->isnull[PROP_PARENT_ID] && !item_hidden(comment))
+		put_reply(receiver, post_id, item_uuid(comment, PROP_PARENT_ID), 1, fresh);
+	if (!fresh)
+		put_reply(receiver, post_id, item_uuid(comment, PROP_ID), 0, fresh);
+}
+
+/*
+ * Insert a rejected comment or like, with the reason, into the temporary table
+ * for rejected comments or likes.
+ */
 static void
 refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 {
@@ -190,6 +231,8 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 			note_uncounted(receiver, post_id, fresh);
 		else
 			count_new(receiver, post_id, fresh);
+		if (receiver->type == ITEM_COMMENT)
+			note_reply(receiver, &item, fresh);
 		tuplestore_puttupleslot(import->passed[receiver->type], slot);
 	}
 }
@@ -219,6 +262,7 @@ check_end(DestReceiver *self)
 	known_items_end(receiver->known);
 	write_part(receiver);
 	temp_writer_end(receiver->part);
+	temp_writer_end(receiver->reply);
 	temp_writer_end(receiver->refused);
 }
 
@@ -234,6 +278,7 @@ check_children(Import *import, ItemType type, int64 *rejected)
 										  psprintf("checked_%s",
 												   item_type_name(type)));
 	Relation	part = temp_table_open(import, "part");
+	Relation	reply = temp_table_open(import, "reply");
 	int64		n;
 
 	receiver.prop = item_properties(type, &receiver.nprops);
@@ -248,7 +293,9 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	import_receiver_init(&receiver.pub, check_row, check_end);
 	receiver.refused = temp_writer_begin(refused);
 	receiver.part = temp_writer_begin(part);
+	receiver.reply = temp_writer_begin(reply);
 	n = import_run_query(import, import_check_sql[type], &receiver.pub);
+	table_close(reply, NoLock);
 	table_close(part, NoLock);
 	table_close(refused, NoLock);
 	*rejected = receiver.rejected;

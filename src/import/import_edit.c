@@ -52,6 +52,12 @@ typedef struct EditReceiver
 	bool		flips;
 
 	/*
+	 * True if the current comment must also get another parent. Set by
+	 * edit_comment(). move_comment() then does it.
+	 */
+	bool		moves;
+
+	/*
 	 * The posts that the import has hidden: a list of BlogItem, in the memory
 	 * context "lasting".
 	 */
@@ -123,6 +129,20 @@ hide_comment(const EditReceiver *receiver, const BlogItem *wanted)
 		import_outdated(receiver->import, "an item was deleted");
 }
 
+/*
+ * Give a comment the parent that its source row has. comment_set_parent() also
+ * changes the counts of both parents.
+ */
+static void
+move_comment(const EditReceiver *receiver, const BlogItem *wanted)
+{
+	CommandCounterIncrement();
+	if (comment_set_parent(item_uuid(wanted, PROP_POST_ID),
+						   item_uuid(wanted, PROP_ID),
+						   item_uuid(wanted, PROP_PARENT_ID)) != ITEM_OK)
+		import_outdated(receiver->import, "an item was deleted");
+}
+
 static bool
 edit_row(TupleTableSlot *slot, DestReceiver *self)
 {
@@ -132,9 +152,11 @@ edit_row(TupleTableSlot *slot, DestReceiver *self)
 	bool		edited;
 
 	row_item(slot, receiver->prop, receiver->nprops, &wanted);
-	receiver->flips = false;
+	receiver->flips = receiver->moves = false;
 	edited = receiver->type == ITEM_USER ? edit_one_user(receiver, &wanted) :
 		edit_item(receiver, &wanted);
+	if (receiver->moves)
+		move_comment(receiver, &wanted);
 	if (receiver->flips)
 		hide_comment(receiver, &wanted);
 	if (edited || receiver->flips)
@@ -327,8 +349,9 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 
 /*
  * A function for receiver->edit(): give a comment the values of the source
- * row, except "hidden". Set receiver->flips if "hidden" differs. Returns false
- * if no other value differs.
+ * row, except "hidden" and "parent_id". Set receiver->flips if "hidden"
+ * differs, and receiver->moves if "parent_id" differs. Returns false if no
+ * value other than "hidden" differs.
  */
 static bool
 edit_comment(EditReceiver *receiver, ItemWriter *writer,
@@ -337,8 +360,10 @@ edit_comment(EditReceiver *receiver, ItemWriter *writer,
 	BlogItem	comment = *found;
 
 	receiver->flips = row_gives_another(wanted, found, PROP_HIDDEN);
+	receiver->moves = row_gives_another(wanted, found, PROP_PARENT_ID);
 	if (!take_texts(receiver->import, writer, wanted, &comment))
 		return false;
+	item_take(&comment, found, PROP_PARENT_ID);
 	item_writer_update(writer, &comment);
 	return true;
 }
@@ -420,6 +445,8 @@ import_edit_one(const Import *import, ItemType type, const BlogItem *wanted)
 	};
 	bool		edited = edit_item(&receiver, wanted);
 
+	if (receiver.moves)
+		move_comment(&receiver, wanted);
 	if (receiver.flips)
 		hide_comment(&receiver, wanted);
 	return edited || receiver.flips;

@@ -19,6 +19,8 @@
 
 #include "catalog/pg_type.h"
 #include "miscadmin.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 
 /*
@@ -179,7 +181,9 @@ write_counters(PostCounters *counters)
 	bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
 	while (next_counted(counters, &post_id))
 	{
-		counter_init(&counter, &post_id);
+		const CountedItem post = counted_post(&post_id);
+
+		counter_init(&counter, &post);
 		bulk_insert_item(bulk, &counter);
 	}
 	bulk_insert_end(bulk);
@@ -250,8 +254,114 @@ write_here(const Import *import, ItemType type, int64 rows)
 }
 
 /*
- * Return whether an error is the violation of a primary key of a container.
- * The names of all these keys end in _pkey.
+ * Count new replies on the comment to which they reply, if it exists. The
+ * import has written the replies.
+ */
+void
+import_count_reply(const CountedItem *comment, int64 replies)
+{
+	Datum		key[] = {
+		UUIDPGetDatum(&comment->post_id), UUIDPGetDatum(&comment->item_id)
+	};
+
+	if (item_written_here(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = &comment->post_id, .path = PATH_KEY, .key = key,
+		.nkeys = lengthof(key), .identity = true
+	}))
+		comment_count_anew(comment);
+	else if (replies > 0)
+		comment_count_replies(comment, replies);
+}
+
+/*
+ * A DestReceiver for rows of import_replies_sql. "comments" is a scan that
+ * finds comments by their key. "bulk" inserts the counters of comments on new
+ * posts.
+ */
+typedef struct ReplyReceiver
+{
+	DestReceiver pub;
+	MemoryContext context;
+	MemoryContext row;			/* reset after each row */
+	ItemScan   *comments;
+	BulkInsert *bulk;
+} ReplyReceiver;
+
+/* Insert the counter of a comment that this import has written. */
+static void
+insert_counter(ReplyReceiver *receiver, const CountedItem *comment,
+			   int64 replies)
+{
+	MemoryContext old = MemoryContextSwitchTo(receiver->context);
+	Datum		key[] = {
+		UUIDPGetDatum(&comment->post_id), UUIDPGetDatum(&comment->item_id)
+	};
+	BlogItem	item;
+	bool		found;
+
+	item_scan_look(&receiver->comments, &(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = &comment->post_id, .path = PATH_KEY, .key = key,
+		.nkeys = lengthof(key), .identity = true
+	});
+	found = item_scan_next(receiver->comments, &item);
+	MemoryContextSwitchTo(old);
+	if (!found)
+		return;
+	counter_init(&item, comment);
+	item_add_counts(&item, replies, 0);
+	bulk_insert_item(receiver->bulk, &item);
+}
+
+static bool
+count_row(TupleTableSlot *slot, DestReceiver *self)
+{
+	ReplyReceiver *receiver = (ReplyReceiver *) self;
+	MemoryContext old = MemoryContextSwitchTo(receiver->row);
+	CountedItem comment;
+	int64		replies;
+
+	slot_getallattrs(slot);
+	comment = counted_comment(DatumGetUUIDP(slot->tts_values[1]),
+							  DatumGetUUIDP(slot->tts_values[2]));
+	replies = DatumGetInt64(slot->tts_values[3]);
+	if (DatumGetBool(slot->tts_values[4]))
+		insert_counter(receiver, &comment, replies);
+	else
+		import_count_reply(&comment, replies);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(receiver->row);
+	return true;
+}
+
+static void
+count_end(DestReceiver *self)
+{
+}
+
+static void
+count_replies_here(const Import *import)
+{
+	ReplyReceiver receiver = {.context = CurrentMemoryContext};
+
+	import_receiver_init(&receiver.pub, count_row, count_end);
+	receiver.row = AllocSetContextCreate(CurrentMemoryContext,
+										 "blogstore counted replies",
+										 ALLOCSET_DEFAULT_SIZES);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	receiver.bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
+	(void) import_run_each(import, import_replies_sql, &receiver.pub);
+	bulk_insert_end(receiver.bulk);
+	if (receiver.comments != NULL)
+		item_scan_end(receiver.comments);
+	PopActiveSnapshot();
+	MemoryContextDelete(receiver.row);
+}
+
+/*
+ * Return whether an error is the violation of a primary key. The names of all
+ * primary keys in the containers end in _pkey.
  */
 static bool
 key_is_taken_here(const ErrorData *error)
@@ -271,6 +381,7 @@ const ImportTarget import_here = {
 	.lookup = lookup_here,
 	.keep_posts = keep_posts_here,
 	.write = write_here,
+	.count_replies = count_replies_here,
 	.edit = import_edit_here,
 	.key_is_taken = key_is_taken_here,
 	.end = end_here

@@ -95,7 +95,8 @@ const char *const import_tables_sql[] = {
 	 */
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
-				  " modification_date timestamptz, properties jsonb"),
+				  " modification_date timestamptz, properties jsonb,"
+				  " reply_count bigint"),
 	REFUSED_CHILD("like", "", ""),
 	/*
 	 * The numbers of new comments and likes of posts. @part can have several
@@ -103,6 +104,13 @@ const char *const import_tables_sql[] = {
 	 */
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
+	/*
+	 * How many visible new replies a comment gets, in one or more rows for
+	 * each comment. A row with 0 replies is for a new comment on an existing
+	 * post: it may have replies that are older than this import.
+	 */
+	("CREATE TEMP TABLE @reply (post_id uuid, comment_id uuid, replies bigint,"
+	 " fresh boolean) USING heap ON COMMIT DROP"),
 	("CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
 	 " USING heap ON COMMIT DROP")
 };
@@ -315,7 +323,8 @@ const char *const import_check_sql[N_IMPORTED] = {
 
 	[ITEM_COMMENT] =
 	CHECK_CHILD("comment", ", content",
-				", parent_id, NULL::boolean, hidden, modification_date, properties", "id",
+				", parent_id, NULL::boolean, hidden, modification_date, properties,"
+				" NULL::bigint", "id",
 				"dated, user_id, content COLLATE \"C\""),
 
 	[ITEM_LIKE] =
@@ -456,6 +465,17 @@ const char *const import_count_sql =
 " SELECT post_id, sum(comments), sum(likes), fresh"
 " FROM @part GROUP BY post_id, fresh";
 
+/*
+ * Adds up the rows of @reply for each comment, sorted by leaf. "fresh" is
+ * whether the import creates the post.
+ */
+const char *const import_replies_sql =
+"SELECT s.partition, r.post_id, r.comment_id, r.replies, r.fresh FROM"
+" (SELECT post_id, comment_id, sum(replies)::bigint AS replies, fresh"
+" FROM @reply GROUP BY post_id, comment_id, fresh) AS r"
+" JOIN (SELECT DISTINCT post_id, partition FROM @comment WHERE reason IS NULL) AS s"
+" ON s.post_id = r.post_id ORDER BY s.partition, r.post_id, r.comment_id";
+
 /* Counts the existing posts that get visible comments or likes. */
 const char *const import_counted_sql =
 "SELECT count(*) FROM @count WHERE NOT fresh AND comments + likes > 0";
@@ -563,6 +583,6 @@ const char *const import_new_sql[ITEM_POST + 1] = {
 };
 
 const char *const import_write_deltas_sql =
-"INSERT INTO " POSTS_SQL " (id, type, post_id, comment_count, like_count)"
-" SELECT gen_random_uuid(), 'delta', post_id, comments, likes"
+"INSERT INTO " POSTS_SQL " (id, type, post_id, item_id, comment_count, like_count)"
+" SELECT gen_random_uuid(), 'delta', post_id, post_id, comments, likes"
 " FROM @count WHERE NOT fresh AND comments + likes > 0";

@@ -20,6 +20,10 @@
  * the same time. The head of post_counts/post_count.c explains the post lock
  * and the counts.
  *
+ * A reply is also a child of the comment to which it replies, its parent. It
+ * is counted there in the same way. Step 1 then checks the parent as well, and
+ * step 3 takes the locks of both.
+ *
  * Runs in backends, as the containers' owner.
  */
 #include "postgres.h"
@@ -27,6 +31,7 @@
 #include "base/worker_hooks.h"
 #include "model/post_children.h"
 #include "model/post_counts/post_counts.h"
+#include "model/reply_parents.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/rows/rows.h"
 
@@ -43,9 +48,13 @@ typedef struct ChildInsert
 	const pg_uuid_t *author;	/* the acting user; NULL: the caller may know
 								 * of all hidden posts */
 	PostLock	lock;
+	bool		id_is_new;		/* whether blogstore has generated the id */
+	bool		reply;			/* whether the child is a shown reply, which is
+								 * counted on its parent too */
+	PostLock	parent;			/* the lock of the parent of such a reply */
 	bool		locked_out;		/* whether try_insert() undid its insert,
-								 * because a deleting transaction holds the
-								 * post lock */
+								 * because a deleting transaction holds one of
+								 * the locks */
 
 	/*
 	 * stamp: a number that changes whenever the list of users being deleted
@@ -147,17 +156,28 @@ require_repetition(const ChildInsert *insert)
 							RULE_POST_SHOWN)));
 }
 
+static void
+unlock(ChildInsert *insert)
+{
+	if (insert->reply)
+		post_unlock(&insert->parent);
+	post_unlock(&insert->lock);
+}
+
 /*
- * Callback of item_writer_insert_if(): take the post lock in share mode (step
- * 3 of child_insert()). Returns false, to undo the insert, if a deleting
- * transaction holds the post lock.
+ * Callback of item_writer_insert_if(): take the post lock in share mode, and
+ * that of the parent (step 3 of child_insert()). Returns false, to undo the
+ * insert, if a deleting transaction holds one of them.
  */
 static bool
 lock_post(void *arg)
 {
 	ChildInsert *insert = arg;
 
-	insert->locked_out = !post_try_lock_shared(&insert->lock);
+	insert->locked_out = !post_try_lock_shared(&insert->lock) ||
+		(insert->reply && !post_try_lock_shared(&insert->parent));
+	if (insert->locked_out)
+		unlock(insert);
 	return !insert->locked_out;
 }
 
@@ -199,6 +219,10 @@ insert_and_lock(ChildInsert *insert)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
+		if (insert->type == ITEM_COMMENT &&
+			check_reply(insert->child, insert->id_is_new,
+						insert->author) != REPLY_ALLOWED)
+			return false;
 		require_post(insert);
 		if (insert->lock.hidden)
 		{
@@ -208,6 +232,8 @@ insert_and_lock(ChildInsert *insert)
 		inserted = try_insert(insert);
 		if (insert->locked_out)
 			post_await_unlock(&insert->lock);
+		if (insert->locked_out && insert->reply)
+			post_await_unlock(&insert->parent);
 	} while (insert->locked_out);
 	return inserted;
 }
@@ -226,20 +252,46 @@ deletions_since(const ChildInsert *insert)
 }
 
 /*
- * Step 4 of child_insert(). Errors: 23503 if the post was deleted meanwhile.
+ * Add "counts" to the counts of the post, or to those of the parent. If
+ * another transaction may be deleting it, release all locks, and wait for that
+ * transaction. Returns false if the item was deleted.
+ */
+static bool
+count_on(ChildInsert *insert, PostLock *lock, PostCounts counts)
+{
+	if (post_count(lock, counts) == POST_COUNTED)
+		return true;
+	unlock(insert);
+	return post_count_after_deletion(lock, counts) == POST_COUNTED;
+}
+
+/*
+ * Add the comment or like to the counts of the post, and of the parent, and
+ * release the locks: step 4 of child_insert(). Errors: 23503 if the post or
+ * the parent was deleted meanwhile.
+ *
+ * A transaction that is deleting the parent is waited for first, before this
+ * one has counted on the post: it may go on to delete the post.
  */
 static void
 count_and_unlock(ChildInsert *insert)
 {
 	const PostCounts one = child_counts(insert->type,
 										item_hidden(insert->child) ? 0 : 1);
-	PostCountResult counted = post_count(&insert->lock, one);
+	bool		replies = true;
 
-	post_unlock(&insert->lock);
-	if (counted == POST_UNSURE)
-		counted = post_count_after_deletion(&insert->lock, one);
-	if (counted != POST_COUNTED)
+	if (insert->reply && !post_make_safe(&insert->parent))
+	{
+		unlock(insert);
+		replies = post_await_deletion(&insert->parent);
+	}
+	if (replies && !count_on(insert, &insert->lock, one))
 		unknown_item(ITEM_POST, insert->post_id);
+	if (replies && insert->reply)
+		replies = count_on(insert, &insert->parent, one);
+	unlock(insert);
+	if (!replies)
+		unknown_parent(insert->child);
 }
 
 /*
@@ -247,21 +299,34 @@ count_and_unlock(ChildInsert *insert)
  * counts. Returns false, with nothing written, if the comment or like exists
  * already.
  *
+ * id_is_new: whether blogstore has generated the id of the comment. An id that
+ *		a client has chosen may be that of a deleted comment with replies.
  * author: the acting user; NULL: the caller may know of all hidden posts
  *
- * Errors: 23503 if the post or the user does not exist; 23514 if the post is
- * hidden; 40001. Locks: the post lock, in share mode, until the comment or
- * like is added to the post's counts.
+ * Errors: those of check_reply(); 23503 if the post, the parent or the user
+ * does not exist; 23514 if the post is hidden; 40001. Locks: the post lock,
+ * and that of the parent, in share mode, until the comment or like is added to
+ * the counts.
  */
 bool
-child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
+child_insert(BlogItem *child, ItemType type, bool id_is_new,
+			 const pg_uuid_t *author)
 {
 	ChildInsert insert = {
 		.child = child, .type = type, .post_id = item_uuid(child, PROP_POST_ID),
-		.author = author
+		.id_is_new = id_is_new, .author = author,
+		.reply = !child->isnull[PROP_PARENT_ID] && !item_hidden(child)
 	};
+	const CountedItem post = counted_post(insert.post_id);
 
-	post_lock_init(&insert.lock, insert.post_id);
+	post_lock_init(&insert.lock, &post);
+	if (insert.reply)
+	{
+		const CountedItem parent =
+			counted_comment(insert.post_id, item_uuid(child, PROP_PARENT_ID));
+
+		post_lock_init(&insert.parent, &parent);
+	}
 	if (!insert_and_lock(&insert))
 		return false;
 	/*
@@ -271,6 +336,13 @@ child_insert(BlogItem *child, ItemType type, const pg_uuid_t *author)
 	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
 		unknown_item(ITEM_POST, insert.post_id);
 	count_and_unlock(&insert);
+	if (type == ITEM_COMMENT && !id_is_new)
+	{
+		const CountedItem comment =
+			counted_comment(insert.post_id, item_uuid(child, PROP_ID));
+
+		comment_count_anew(&comment);
+	}
 	return true;
 }
 

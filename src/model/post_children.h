@@ -11,7 +11,7 @@
 #include "utils/uuid.h"
 
 /* post_children.c */
-extern bool child_insert(BlogItem *child, ItemType type,
+extern bool child_insert(BlogItem *child, ItemType type, bool id_is_new,
 						 const pg_uuid_t *author);
 extern bool child_take_back(ItemType type, const pg_uuid_t *post_id,
 							const pg_uuid_t *other, const pg_uuid_t *author);

@@ -7,12 +7,16 @@
  * reply. A query that returns a reply therefore looks up the parent by key.
  * The parent is gone if it does not exist, or if its author is being deleted.
  *
+ * A comment's reply_count is the sum of its deltas (model/post_counts/), less
+ * the replies by users who are being deleted.
+ *
  * Commands call these functions in backends. Queries call them in parallel
  * workers too.
  */
 #include "postgres.h"
 
 #include "base/compat.h"
+#include "model/post_counts/post_counts.h"
 #include "model/reply_parents.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
@@ -204,6 +208,17 @@ parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 }
 
 /*
+ * Raise the error for a reply whose parent was deleted while the reply was
+ * being written (23503).
+ */
+void
+unknown_parent(const BlogItem *reply)
+{
+	parent_unknown(item_uuid(reply, PROP_POST_ID),
+				   item_uuid(reply, PROP_PARENT_ID));
+}
+
+/*
  * Return whether the active snapshot shows replies to the comment with this
  * id. The comment itself need not exist. If the partition has no index by
  * parent (PATH_REPLIES), return true without a search.
@@ -349,9 +364,8 @@ refuse_reply(const BlogItem *reply, ParentState state)
  * such parent on the post; 23514 if the parent is hidden; 40001 if the parent
  * was committed after the transaction's snapshot.
  *
- * The function does not lock the parent. A row lock would write to the table
- * and to the WAL for each reply. The lock would gain little, because the
- * parent can be deleted as soon as the reply is committed.
+ * The function does not lock the parent. child_insert() locks it before the
+ * reply is counted, and checks again that it exists.
  */
 ReplyCheck
 check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
@@ -385,6 +399,46 @@ set_parent_deleted(BlogItem *comment)
 							  PARENT_GONE));
 }
 
+/*
+ * Set the field reply_count of a comment: the number of shown replies to it.
+ *
+ * deltas: a scan of deltas; *deltas is NULL before the first call. The caller
+ *		ends it.
+ * deleted: the users who are being deleted, as the snapshot shows them.
+ * snapshot: the active snapshot, with which the comment was read.
+ */
+void
+add_up_replies(ItemScan **deltas, const DeletedUsers *deleted,
+			   BlogItem *comment, Snapshot snapshot)
+{
+	const CountedItem item = counted_comment(item_uuid(comment, PROP_POST_ID),
+											 item_uuid(comment, PROP_ID));
+	int64		n = post_deltas(deltas, &item, snapshot).comments;
+
+	if (deleted != NULL)
+		n -= deleted_replies(deleted, &item.post_id, &item.item_id, n);
+	item_set(comment, PROP_REPLY_COUNT, Int64GetDatum(n));
+}
+
+/*
+ * Set the field reply_count of a comment that a command returns.
+ */
+void
+set_reply_count(BlogItem *comment)
+{
+	ItemScan   *deltas = NULL;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	add_up_replies(&deltas, deleted_users(GetActiveSnapshot()), comment,
+				   GetActiveSnapshot());
+	item_scan_end(deltas);
+	PopActiveSnapshot();
+}
+
+/*
+ * Return whether a parent is gone, as parent_is_gone() does, but without using
+ * cached results.
+ */
 static bool
 look_up(ParentCache *cache, const DeletedUsers *deleted, const pg_uuid_t *post_id,
 		const pg_uuid_t *parent_id)

@@ -23,7 +23,11 @@ typedef enum ReplyCheck
 /* reply_parents.c */
 extern ReplyCheck check_reply(const BlogItem *comment, bool id_is_new,
 							  const pg_uuid_t *author);
+extern COMPAT_NORETURN void unknown_parent(const BlogItem *reply);
 extern void set_parent_deleted(BlogItem *comment);
+extern void set_reply_count(BlogItem *comment);
+extern void add_up_replies(ItemScan **deltas, const DeletedUsers *deleted,
+						   BlogItem *comment, Snapshot snapshot);
 extern bool parent_is_gone(ParentCache **cache, const DeletedUsers *deleted,
 						   const pg_uuid_t *post_id,
 						   const pg_uuid_t *parent_id);

@@ -32,6 +32,23 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 2);
 
 /*
+ * Check that the id of a comment is not that of its post. Deltas name the item
+ * that they count for by its id, so a comment needs an id of its own. Errors:
+ * 22023.
+ */
+static void
+check_comment_id(const pg_uuid_t *post_id, const pg_uuid_t *id)
+{
+	if (memcmp(post_id, id, UUID_LEN) == 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("a comment must not have the id of its post"),
+				 errhint("Pass another comment_id, or leave it out."),
+				 err_fields(container_table(CONTAINER_POSTS), "comment_id",
+							RULE_NOT_POST_ID)));
+}
+
+/*
  * create_comment() and own_create_comment() (C3): insert a comment, and
  * increment the post's comment_count.
  *
@@ -65,6 +82,7 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	item_set(&comment, PROP_CONTENT, need_text(fcinfo, 2, "content"));
 	check_not_empty(comment.value[PROP_CONTENT], "content");
 	get_id(fcinfo, 3, &id);
+	check_comment_id(post_id, &id);
 	item_set(&comment, PROP_ID, UUIDPGetDatum(&id));
 	item_set(&comment, PROP_CREATION_DATE,
 			 TimestampTzGetDatum(get_creation_date(fcinfo, 4)));
@@ -80,8 +98,8 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 		unknown_item(ITEM_POST, post_id);
 	do
 	{
-		inserted = check_reply(&comment, PG_ARGISNULL(3), author) == REPLY_ALLOWED &&
-			child_insert(&comment, ITEM_COMMENT, author);
+		inserted = child_insert(&comment, ITEM_COMMENT, PG_ARGISNULL(3),
+								author);
 		done = inserted ||
 			find_conflicting_or_clear(ITEM_COMMENT, post_id, key, 2, &there);
 	} while (!done);
@@ -100,6 +118,10 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	}
 	else if (!comment.isnull[PROP_PARENT_ID])
 		item_set(&comment, PROP_PARENT_DELETED, BoolGetDatum(false));
+	if (inserted && PG_ARGISNULL(3))
+		item_set(&comment, PROP_REPLY_COUNT, Int64GetDatum(0));
+	else
+		set_reply_count(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
@@ -206,6 +228,7 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	set_parent_deleted(&comment);
+	set_reply_count(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }

@@ -67,7 +67,7 @@ create_like_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	check_new_author(ITEM_LIKE, &like, author);
 	do
 	{
-		inserted = child_insert(&like, ITEM_LIKE, author);
+		inserted = child_insert(&like, ITEM_LIKE, true, author);
 		done = inserted ||
 			find_conflicting(ITEM_LIKE, post_id, key, 2, &there);
 	} while (!done);

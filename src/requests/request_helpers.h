@@ -188,6 +188,9 @@ extern void query_ids(RequestScan *scan, Container container,
 /* source_partition_list.c */
 extern void query_list(RequestScan *scan, Container container, AccessPath path,
 					   const pg_uuid_t *const *key, int n);
+extern void query_list_both(RequestScan *scan, Container container,
+							AccessPath path, AccessPath other,
+							const pg_uuid_t *const *key, int n);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
 
 /* source_all_posts.c */
@@ -235,8 +238,19 @@ query_wants_parent_deleted(const RequestScan *scan)
 		query_wants(scan, PROP_PARENT_DELETED);
 }
 
+/*
+ * Return whether the caller of a query needs the field reply_count of the
+ * returned comments. If not, the comments' deltas need not be added up.
+ */
+static inline bool
+query_wants_reply_count(const RequestScan *scan)
+{
+	return scan->query->type == ITEM_COMMENT &&
+		query_wants(scan, PROP_REPLY_COUNT);
+}
+
 extern bool query_shows(const RequestScan *scan, BlogItem *item);
-extern void query_set_parent_deleted(RequestScan *scan, BlogItem *comment);
+extern void query_complete(RequestScan *scan, BlogItem *item);
 
 /* result_set.c */
 extern Datum query_return_set(FunctionCallInfo fcinfo,

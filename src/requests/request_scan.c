@@ -86,6 +86,7 @@ request_scan_begin(RequestScan *scan, const RequestQuery *query,
 	scan->source = NULL;
 	scan->out_of_view = false;
 	scan->parents = NULL;
+	scan->deltas = NULL;
 	scan->newer = NULL;
 	cluster_settle(false);
 	cluster = cluster_calls();
@@ -127,5 +128,8 @@ request_scan_end(RequestScan *scan)
 	if (scan->parents != NULL)
 		parent_cache_free(scan->parents);
 	scan->parents = NULL;
+	if (scan->deltas != NULL)
+		item_scan_end(scan->deltas);
+	scan->deltas = NULL;
 	drop_snapshot(scan);
 }

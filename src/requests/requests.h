@@ -138,6 +138,8 @@ typedef struct RequestScan
 								 * no limit */
 	ParentCache *parents;		/* cache of the parents of replies; NULL while
 								 * it is empty */
+	ItemScan   *deltas;			/* a scan of the deltas of comments; NULL
+								 * before the first comment */
 	Snapshot	newer;			/* a snapshot newer than the caller's, with
 								 * which the query reads; NULL: the query reads
 								 * with the caller's snapshot */

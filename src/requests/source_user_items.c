@@ -45,8 +45,7 @@ user_items_next(RequestScan *scan, BlogItem *item)
 			return false;
 		*item = *present;
 	} while (!query_shows(scan, item));
-	if (query_wants_parent_deleted(scan))
-		query_set_parent_deleted(scan, item);
+	query_complete(scan, item);
 	return true;
 }
 

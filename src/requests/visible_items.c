@@ -1,7 +1,8 @@
 /*
  * visible_items.c
  *		Filters for the items that a query has read: leave out items of users
- *		who are being deleted, and set the field parent_deleted of replies.
+ *		who are being deleted, and set the fields of comments that are not
+ *		stored.
  *
  * Runs in backends and parallel workers.
  */
@@ -10,6 +11,8 @@
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
+
+#include "utils/snapmgr.h"
 
 /*
  * Return whether a query returns an item that it has read. Items of users who
@@ -34,15 +37,18 @@ query_shows(const RequestScan *scan, BlogItem *item)
 }
 
 /*
- * Set the field parent_deleted of a reply: whether the parent comment was
- * deleted. No table has this field.
+ * In a comment, set the fields that the tables do not store, as far as the
+ * caller needs them: parent_deleted, which tells whether the comment to which
+ * a reply replies has been deleted, and reply_count.
  */
 void
-query_set_parent_deleted(RequestScan *scan, BlogItem *comment)
+query_complete(RequestScan *scan, BlogItem *item)
 {
-	if (!comment->isnull[PROP_PARENT_ID])
-		item_set(comment, PROP_PARENT_DELETED,
+	if (query_wants_parent_deleted(scan) && !item->isnull[PROP_PARENT_ID])
+		item_set(item, PROP_PARENT_DELETED,
 				 BoolGetDatum(parent_is_gone(&scan->parents, scan->deleted,
-											 item_uuid(comment, PROP_POST_ID),
-											 item_uuid(comment, PROP_PARENT_ID))));
+											 item_uuid(item, PROP_POST_ID),
+											 item_uuid(item, PROP_PARENT_ID))));
+	if (query_wants_reply_count(scan))
+		add_up_replies(&scan->deltas, scan->deleted, item, GetActiveSnapshot());
 }

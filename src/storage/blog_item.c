@@ -26,7 +26,8 @@ static const char *const type_name[N_ITEM_TYPES] = {
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
 	"content", "comment_count", "like_count", "creation_date", "hidden",
-	"parent_id", "modification_date", "properties", "parent_deleted"
+	"parent_id", "item_id", "modification_date", "properties", "parent_deleted",
+	"reply_count"
 };
 
 typedef struct TypeProperties
@@ -46,14 +47,14 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
 		PROP_LIKE_COUNT, PROP_CREATION_DATE, PROP_HIDDEN,
 	PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
-	[ITEM_COMMENT] = {12, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	[ITEM_COMMENT] = {13, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 		PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE, PROP_PARENT_ID,
 		PROP_PARENT_DELETED, PROP_HIDDEN, PROP_MODIFICATION_DATE,
-	PROP_PROPERTIES}},
+	PROP_PROPERTIES, PROP_REPLY_COUNT}},
 	[ITEM_LIKE] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 	PROP_USER_USERNAME, PROP_CREATION_DATE}},
-	[ITEM_DELTA] = {5, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
-	PROP_LIKE_COUNT}}
+	[ITEM_DELTA] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
+	PROP_LIKE_COUNT, PROP_ITEM_ID}}
 };
 
 /* Return the length of a field's values in bytes; -1 if the length varies. */
@@ -66,9 +67,11 @@ property_length(Property prop)
 		case PROP_POST_ID:
 		case PROP_USER_ID:
 		case PROP_PARENT_ID:
+		case PROP_ITEM_ID:
 			return UUID_LEN;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
+		case PROP_REPLY_COUNT:
 		case PROP_CREATION_DATE:
 		case PROP_MODIFICATION_DATE:
 			return sizeof(int64);
@@ -89,9 +92,11 @@ property_type(Property prop)
 		case PROP_POST_ID:
 		case PROP_USER_ID:
 		case PROP_PARENT_ID:
+		case PROP_ITEM_ID:
 			return UUIDOID;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
+		case PROP_REPLY_COUNT:
 			return INT8OID;
 		case PROP_CREATION_DATE:
 		case PROP_MODIFICATION_DATE:

@@ -30,8 +30,8 @@ typedef enum ItemType
 	ITEM_COMMENT,
 	ITEM_LIKE,
 	/*
-	 * a delta: a row with numbers that will be added to the counts of a post,
-	 * so that concurrent transactions need not all update the post's row
+	 * a delta: a row with numbers that will be added to the counts of a post
+	 * or comment, so that concurrent transactions need not all update one row
 	 */
 	ITEM_DELTA
 } ItemType;
@@ -61,16 +61,23 @@ typedef enum Property
 	 */
 	PROP_HIDDEN,				/* true, or NULL if not hidden */
 	PROP_PARENT_ID,				/* the comment to which this comment replies */
+	PROP_ITEM_ID,				/* of a delta: the post or comment to whose
+								 * counts it adds */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	/*
-	 * Of a reply: whether the parent comment was deleted. The tables have no
-	 * such column. The value is computed when the reply is read.
+	 * The tables have no columns for the following fields. Their values are
+	 * computed when a comment is read.
+	 *
+	 * PROP_PARENT_DELETED: of a reply, whether the comment that it answers was
+	 *		deleted
+	 * PROP_REPLY_COUNT: the number of shown replies to a comment
 	 */
-	PROP_PARENT_DELETED
+	PROP_PARENT_DELETED,
+	PROP_REPLY_COUNT
 } Property;
 
-#define N_PROPERTIES (PROP_PARENT_DELETED + 1)
+#define N_PROPERTIES (PROP_REPLY_COUNT + 1)
 
 /*
  * An item in memory. Values that are passed by reference point into the tuple
@@ -90,16 +97,25 @@ typedef struct BlogItem
  *
  *		PATH_KEY	user			(user_id)
  *					post			(post_id)
- *					comment, delta	(post_id, id)
+ *					comment			(post_id, id)
+ *					delta			(post_id, item_id, id)
  *					like			(user_id, post_id)
  *		PATH_LIST	copy of a post	(user_id, creation_date, id)
- *					comment, like	(post_id, creation_date, id)
+ *					like			(post_id, creation_date, id)
+ *					comment			(post_id, creation_date, id), WHERE
+ *									parent_id IS NULL
  *		PATH_USER	post, comment	(user_id, creation_date, id)
  *					like			(user_id, post_id)
  *		PATH_DATE	post			(creation_date, id)
  *					like			(user_id, creation_date, id), an index
  *									that the owner may create
- *		PATH_REPLIES	comment		(post_id, parent_id, creation_date, id)
+ *		PATH_REPLIES	comment		(post_id, parent_id, creation_date, id),
+ *									WHERE parent_id IS NOT NULL
+ *		PATH_REPLY_LIST	comment		(post_id, creation_date, id), WHERE
+ *									parent_id IS NOT NULL
+ *
+ * So all comments on a post, by date, are in two indexes: PATH_LIST has those
+ * without a parent, and PATH_REPLY_LIST the replies.
  *
  * The index is found by these columns, whatever its name is.
  */
@@ -109,10 +125,11 @@ typedef enum AccessPath
 	PATH_LIST,
 	PATH_USER,
 	PATH_DATE,
-	PATH_REPLIES
+	PATH_REPLIES,
+	PATH_REPLY_LIST
 } AccessPath;
 
-#define N_PATHS (PATH_REPLIES + 1)
+#define N_PATHS (PATH_REPLY_LIST + 1)
 
 extern const char *container_table(Container container);
 extern Property container_key(Container container);

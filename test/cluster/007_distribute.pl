@@ -95,7 +95,7 @@ SELECT id, type, post_id, user_id, user_username, title, content, creation_date,
 FROM blogstore.posts%1\$s WHERE type <> 'delta' AND post_id < kit.p($LIVE) ORDER BY type, id};
 my $COUNTED = qq{
 SELECT post_id, sum(comment_count), sum(like_count) FROM blogstore.posts%1\$s
-WHERE type IN ('post', 'delta') AND post_id < kit.p($LIVE) GROUP BY post_id ORDER BY post_id};
+WHERE (type = 'post' OR item_id = post_id) AND post_id < kit.p($LIVE) GROUP BY post_id ORDER BY post_id};
 my $NAMES = 'SELECT * FROM blogstore.usernames%1$s ORDER BY 1';
 my $USER_COLUMNS = 'id, type, user_id, username, creation_date, modification_date, properties, email';
 my @requests = (

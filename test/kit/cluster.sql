@@ -95,7 +95,7 @@ BEGIN
 	lines := lines || ARRAY(SELECT p::text FROM blogstore.posts p WHERE type NOT IN ('post', 'delta'));
 	lines := lines || ARRAY(SELECT (to_jsonb(p) - '{comment_count,like_count}'::text[])::text || (
 			SELECT (sum(c.comment_count), sum(c.like_count))::text FROM blogstore.posts c
-			WHERE c.post_id = p.post_id AND c.type IN ('post', 'delta')
+			WHERE c.post_id = p.post_id AND (c.type = 'post' OR c.item_id = p.post_id)
 		) FROM blogstore.posts p WHERE type = 'post');
 	lines := lines || ARRAY(SELECT n::text FROM blogstore.usernames n);
 	RETURN (SELECT md5(string_agg(line, E'\n' ORDER BY line)) FROM unnest(lines) line);

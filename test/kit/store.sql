@@ -12,7 +12,7 @@ SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content,
 	p.like_count + coalesce(d.like_count, 0) AS like_count, p.creation_date
 FROM blogstore.posts p
 LEFT JOIN (SELECT post_id, sum(comment_count)::bigint AS comment_count, sum(like_count)::bigint AS like_count
-	FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id) d ON d.post_id = p.post_id
+	FROM blogstore.posts WHERE type = 'delta' AND item_id = post_id GROUP BY post_id) d ON d.post_id = p.post_id
 WHERE p.type = 'post';
 
 -- Posts in short form as the users and posts containers imply them: with

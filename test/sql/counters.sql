@@ -90,14 +90,14 @@ ROLLBACK;
 -- dead ones beside them
 CREATE VIEW kit.wrong AS SELECT p.post_id FROM generate_series(1, 8000) n, md5(n::text) AS m
 	LEFT JOIN (SELECT post_id, sum(comment_count) AS comments, sum(like_count) AS likes
-		FROM blogstore.posts WHERE type IN ('post', 'delta') GROUP BY post_id) p ON p.post_id = m::uuid
+		FROM blogstore.posts WHERE type = 'post' OR item_id = post_id GROUP BY post_id) p ON p.post_id = m::uuid
 	LEFT JOIN LATERAL (SELECT * FROM blogstore.get_post(m::uuid)) g ON true
 	WHERE (g.comment_count, g.like_count) IS DISTINCT FROM (p.comments, p.likes) OR (n % 100 <> 0) IS DISTINCT FROM (g.id IS NOT NULL);
 BEGIN;
 INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date)
 	SELECT m::uuid, 'post', m::uuid, kit.u(1), 'user 1', 't', 'c', n % 3, n % 5, kit.d(1) FROM generate_series(1, 8000) n, md5(n::text) m WHERE n % 100 <> 0;
-INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count)
-	SELECT ('00000000-0000-0000-0000-00000000000' || d)::uuid, 'delta', m::uuid, n, d FROM generate_series(1, 8000) n, md5(n::text) m, generate_series(0, n % 4 - 1) d WHERE n % 100 <> 0;
+INSERT INTO blogstore.posts (id, type, post_id, item_id, comment_count, like_count)
+	SELECT ('00000000-0000-0000-0000-00000000000' || d)::uuid, 'delta', m::uuid, m::uuid, n, d FROM generate_series(1, 8000) n, md5(n::text) m, generate_series(0, n % 4 - 1) d WHERE n % 100 <> 0;
 SELECT count(*) FROM kit.wrong;
 UPDATE blogstore.posts SET like_count = like_count + 1 WHERE type = 'delta' AND comment_count % 2 = 0;
 SELECT count(*) FROM kit.wrong;

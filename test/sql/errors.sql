@@ -200,6 +200,9 @@ FROM calls AS c, LATERAL kit.error('SELECT blogstore.' || c.call) AS e ORDER BY 
 SELECT blogstore.delete_comment(kit.p(1), kit.c(1));
 SELECT code, "table", "column", rule, message FROM kit.error('SELECT blogstore.create_comment(kit.p(1), kit.u(1), ''comment'', kit.c(1), parent_id => kit.c(2))');
 
+-- A comment with the id of its post
+SELECT code, "table", "column", rule, message FROM kit.error('SELECT blogstore.create_comment(kit.p(1), kit.u(1), ''comment'', kit.p(1))');
+
 -- Transactions that must not write
 BEGIN READ ONLY;
 SELECT code, "table", "column", rule, message FROM kit.error('SELECT blogstore.create_like(kit.p(1), kit.u(1))');

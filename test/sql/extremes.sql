@@ -16,7 +16,7 @@ SELECT username, creation_date FROM blogstore.create_user('zero', :zero, :earlie
 SELECT username, creation_date FROM blogstore.create_user('ff', :ff, :latest);
 SELECT title, creation_date FROM blogstore.create_post(:zero, 'earliest', 'x', :zero, :earliest);
 SELECT title, creation_date FROM blogstore.create_post(:ff, 'latest', 'x', :ff, :latest);
-SELECT content FROM blogstore.create_comment(:zero, :ff, 'earliest', :zero, :earliest);
+SELECT content FROM blogstore.create_comment(:zero, :ff, 'earliest', '00000000-0000-0000-0000-000000000001', :earliest);
 SELECT content FROM blogstore.create_comment(:zero, :zero, 'latest', :ff, :latest);
 SELECT user_username FROM blogstore.create_like(:zero, :ff, :earliest);
 SELECT user_username FROM blogstore.create_like(:zero, :zero, :latest);

@@ -35,6 +35,7 @@ FROM generate_series(1, 2) n;
 -- what is shown is counted
 UPDATE given SET item = item || jsonb_build_object('commentCount', c, 'likeCount', l)
 FROM (VALUES (1, 3, 1), (2, 1, 1), (3, 1, 0)) AS v(n, c, l) WHERE item ->> 'type' = 'post' AND item ->> 'id' = kit.p(v.n)::text;
+UPDATE given SET item = item || jsonb_build_object('replyCount', (SELECT count(*) FROM given r WHERE r.item -> 'parentId' = given.item -> 'id' AND r.item -> 'hidden' IS NULL)) WHERE item ->> 'type' = 'comment';
 CREATE VIEW given_documents AS SELECT item FROM given;
 SELECT type, read, imported, rejected FROM blogstore.import_documents('given_documents');
 SELECT kit.compare('SELECT item, item::text FROM given ORDER BY item ->> ''id''',
@@ -64,7 +65,7 @@ UNION ALL SELECT item || '{"score": 0.1}' FROM given WHERE item ? 'score';
 SELECT type, present, rejected FROM blogstore.import_documents('others', 'rejects') WHERE read > 0;
 -- A caller who does not ask for ignored properties gets none; a rejected item
 -- comes with its document unchanged
-SELECT kit.compare('SELECT item - ''userUsername'' - ''commentCount'' - ''likeCount'' FROM others ORDER BY 1', 'SELECT item FROM rejects ORDER BY 1');
+SELECT kit.compare('SELECT item - ''userUsername'' - ''commentCount'' - ''likeCount'' - ''replyCount'' FROM others ORDER BY 1', 'SELECT item FROM rejects ORDER BY 1');
 CREATE TABLE bare AS SELECT (SELECT jsonb_object_agg(key, value) FROM jsonb_each(item)
 	WHERE key IN ('id', 'type', 'postId', 'userId', 'username', 'title', 'content', 'creationDate')) AS item FROM given;
 SELECT type, present, rejected FROM blogstore.import_documents('bare') WHERE read > 0;

@@ -246,7 +246,7 @@ CREATE FUNCTION kit.digest() RETURNS text LANGUAGE sql STABLE AS $$
 		UNION ALL SELECT p::text FROM blogstore.posts p WHERE type NOT IN ('post', 'delta')
 		UNION ALL SELECT (to_jsonb(p) - '{comment_count,like_count}'::text[])::text || (
 			SELECT (sum(c.comment_count), sum(c.like_count))::text FROM blogstore.posts c
-			WHERE c.post_id = p.post_id AND c.type IN ('post', 'delta')
+			WHERE c.post_id = p.post_id AND (c.type = 'post' OR c.item_id = p.post_id)
 		) FROM blogstore.posts p WHERE type = 'post'
 		UNION ALL SELECT n::text FROM blogstore.usernames n) x
 $$;

@@ -98,7 +98,7 @@ SELECT container, problem, type, post_id, user_id, expected, actual FROM kit.sho
 ROLLBACK TO s;
 
 -- A delta
-INSERT INTO blogstore.posts (id, type, post_id, like_count) VALUES (kit.c(99), 'delta', kit.p(3), 1);
+INSERT INTO blogstore.posts (id, type, post_id, item_id, like_count) VALUES (kit.c(99), 'delta', kit.p(3), kit.p(3), 1);
 SELECT * FROM kit.shown();
 SELECT blogstore.repair();
 SELECT * FROM kit.shown();
@@ -118,7 +118,7 @@ ROLLBACK TO s;
 
 -- Values at their bounds
 UPDATE blogstore.posts SET like_count = 9223372036854775807 WHERE type = 'post' AND post_id = kit.p(3);
-INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count) VALUES (kit.c(99), 'delta', kit.p(3), -9223372036854775808, 9223372036854775807);
+INSERT INTO blogstore.posts (id, type, post_id, item_id, comment_count, like_count) VALUES (kit.c(99), 'delta', kit.p(3), kit.p(3), -9223372036854775808, 9223372036854775807);
 SELECT problem, expected, actual FROM kit.shown();
 SELECT blogstore.repair();
 SELECT * FROM kit.shown();
@@ -151,7 +151,7 @@ DO $$ BEGIN
 		EXECUTE format('ALTER TABLE blogstore.posts_p%s_delta ALTER COLUMN like_count DROP NOT NULL', to_char(n, 'FM00'));
 	END LOOP;
 END $$;
-INSERT INTO blogstore.posts (id, type, post_id, comment_count) VALUES (kit.c(99), 'delta', kit.p(3), 0);
+INSERT INTO blogstore.posts (id, type, post_id, item_id, comment_count) VALUES (kit.c(99), 'delta', kit.p(3), kit.p(3), 0);
 UPDATE blogstore.posts SET like_count = 7 WHERE id = kit.c(99);
 SELECT like_count - 7 = (SELECT count(*) FROM blogstore.list_post_likes(kit.p(3))) AS counted FROM blogstore.get_post(kit.p(3));
 ROLLBACK;

@@ -28,6 +28,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('import_likes(''{}'', ''{}'')'),
 	('import_keep_posts(''{}'')'),
 	('import_count_posts(''{}'')'),
+	('import_count_replies(''{}'', ''{}'', ''{}'')'),
 	('import_same_names(''{}'', ''{}'')'),
 	('import_edit_posts(''{}'', now())'),
 	('import_edit_comments(''{}'', now())'),

@@ -214,8 +214,8 @@ SELECT id FROM (SELECT gen_random_uuid() FROM generate_series(1, 100)) n(id)
 WHERE satisfies_hash_partition('blogstore.posts'::regclass, 4, 0, id) LIMIT 1;
 SELECT blogstore.create_post(kit.u(1), 'short-lived', 'x', id) FROM kit.short_lived;
 ALTER TABLE blogstore.posts_p00 DETACH PARTITION blogstore.posts_p00_delta;
-INSERT INTO blogstore.posts_p00_delta (id, type, post_id, comment_count, like_count)
-SELECT gen_random_uuid(), 'delta', id, 0, 1 FROM kit.short_lived;
+INSERT INTO blogstore.posts_p00_delta (id, type, post_id, item_id, comment_count, like_count)
+SELECT gen_random_uuid(), 'delta', id, id, 0, 1 FROM kit.short_lived;
 DELETE FROM blogstore.posts WHERE type = 'post' AND post_id IN (SELECT id FROM kit.short_lived);
 ALTER TABLE blogstore.posts_p00 ATTACH PARTITION blogstore.posts_p00_delta FOR VALUES IN ('delta')});
 is($node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min'); SELECT problem, type FROM blogstore.verify(); SELECT blogstore.repair()}),

@@ -121,7 +121,7 @@ my $counter = "FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(100
 for my $counts ('5, 0', '0, 7')
 {
 	$node->safe_psql('postgres', "DELETE $counter; SELECT blogstore.wait_for_views('5 min')");
-	$node->safe_psql('postgres', "INSERT INTO blogstore.posts (id, type, post_id, comment_count, like_count) SELECT id, type, kit.p(1001), $counts FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1002); SELECT blogstore.wait_for_views('5 min')");
+	$node->safe_psql('postgres', "INSERT INTO blogstore.posts (id, type, post_id, item_id, comment_count, like_count) SELECT id, type, kit.p(1001), kit.p(1001), $counts FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p(1002); SELECT blogstore.wait_for_views('5 min')");
 	is($node->safe_psql('postgres', "SELECT comment_count, like_count FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1001)"),
 		$counts =~ s/, /|/r, "the copy shows $counts of a counter written by hand");
 }

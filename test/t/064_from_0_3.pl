@@ -25,12 +25,12 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE ROLE blog');
 is(run_block($node, 'postgres', $directory, 'From blogstore 0.3'), "\nuser|37|37|0|0\npost|37|37|0|0\ncomment|79|79|0|0\nlike|100|100|0|0\nt", 'all is imported');
 
-# The export is equal byte for byte, apart from the order, in the time zone of
-# the file.
+# The export is equal byte for byte, apart from the order and the new
+# replyCount, in the time zone of the file.
 unlink $file;
 run_shell($directory, block('sh', 'From blogstore 0.3'),
 	PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'postgres', PGTZ => 'Asia/Kathmandu', PGCLIENTENCODING => 'UTF8');
-is(join("\n", sort split /\n/, slurp_file($file)), $lines, 'the export is equal to the imported file');
+is(join("\n", sort map { s/"replyCount": \d+, //r } split /\n/, slurp_file($file)), $lines, 'the export is equal to the imported file');
 
 # ---- Import the export: everything is present; requests return what is in the
 # file

@@ -277,9 +277,9 @@ sub counts_right
 SELECT * FROM (
 	SELECT post_id, count(*) FILTER (WHERE type = 'post') AS posts,
 		count(*) FILTER (WHERE type = 'comment' AND hidden IS NOT TRUE) AS comments,
-		coalesce(sum(comment_count) FILTER (WHERE type IN ('post', 'delta')), 0) AS comment_count,
+		coalesce(sum(comment_count) FILTER (WHERE type = 'post' OR item_id = post_id), 0) AS comment_count,
 		count(*) FILTER (WHERE type = 'like') AS likes,
-		coalesce(sum(like_count) FILTER (WHERE type IN ('post', 'delta')), 0) AS like_count
+		coalesce(sum(like_count) FILTER (WHERE type = 'post' OR item_id = post_id), 0) AS like_count
 	FROM blogstore.posts GROUP BY post_id) c
 WHERE posts <> 1 OR comments <> comment_count OR likes <> like_count
 ORDER BY post_id LIMIT 10}),

@@ -23,7 +23,7 @@ POST_COLUMNS = f'{ARTICLE}, coalesce(hidden, false), modification_date, properti
 HIDDEN = -3			# its index in a post's row; the feed has no such column
 NEWEST_FIRST = 'ORDER BY creation_date DESC, id DESC'
 
-# The id of each post's permanent delta
+# The id of a permanent delta
 COUNTER = '00000000-0000-0000-0000-000000000000'
 DELTAS = "SELECT post_id, count(*) FROM blogstore.posts WHERE type = 'delta' GROUP BY post_id"
 PARKED = "SELECT kind, user_id FROM blogstore.progress WHERE phase = 'parked'"
@@ -166,7 +166,7 @@ class Checker:
 				coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'post'""")
 		yield 'comment items', self._same(
-			[row[:8] + row[9:] for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
+			[row[:8] + row[9:-1] for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
 			SELECT id, type, post_id, user_id, user_username, content, creation_date,
 				parent_id, coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'comment'""")
@@ -201,16 +201,23 @@ class Checker:
 			yield f'list_post_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.reply_count
 				FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
 					LATERAL blogstore.list_post_comments(p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
+				ORDER BY p.n, c.ordinality""", posts, oldest_first, hidden))
+			rows = [expected.comment_rows(post, hidden=hidden, top_level=True)[::-1 if oldest_first else 1][:5] for post in posts]
+			yield f'list_post_comments() of the top level, include_hidden {hidden}, oldest_first {oldest_first}', differences(
+				[(row[0], row[-1]) for comments in rows for row in comments], self._rows("""
+				SELECT c.id, c.reply_count
+				FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n), LATERAL blogstore.list_post_comments(
+					p.id, 5, oldest_first => %s, include_hidden => %s, top_level => true) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", posts, oldest_first, hidden))
 			parents = list({(item.post, item.parent): None for item in expected.comments.values() if item.parent})
 			rows = [expected.comment_rows(*parent, hidden=hidden)[::-1 if oldest_first else 1] for parent in parents]
 			yield f'list_comment_replies(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.reply_count
 				FROM unnest(%s::uuid[], %s::uuid[]) WITH ORDINALITY p(post_id, id, n),
 					LATERAL blogstore.list_comment_replies(p.post_id, p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", [post for post, _ in parents], [parent for _, parent in parents], oldest_first, hidden))
@@ -248,7 +255,7 @@ class Checker:
 			yield f'list_user_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.reply_count
 				FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
 					LATERAL blogstore.list_user_comments(u.user_key, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY u.n, c.ordinality""", users, oldest_first, hidden))

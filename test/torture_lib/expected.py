@@ -1,5 +1,7 @@
 """What the store must show, according to the ledgers of all clients."""
 
+from collections import Counter
+
 from . import properties
 from .model import SHORT_FORM
 
@@ -27,6 +29,7 @@ class Expected:
 		self.comments_of = {post: [] for post in self.posts}
 		self.likes_of = {post: [] for post in self.posts}
 		self._comments_by = {}
+		self._reply_counts = Counter(item.parent for item in self.comments.values() if not item.hidden)
 		for key, item in sorted(self.comments.items(), key=lambda pair: (pair[1].date, pair[0]), reverse=True):
 			self.comments_of[item.post].append(key)
 			self._comments_by.setdefault(item.user, []).append(key)
@@ -56,11 +59,11 @@ class Expected:
 		posts.sort(key=lambda post: (self.posts[post].date, post), reverse=True)
 		return [self.post_row(post, short) for post in posts]
 
-	def comment_rows(self, post, parent=None, hidden=False):
+	def comment_rows(self, post, parent=None, hidden=False, top_level=False):
 		"""Return a post's comments, or the replies to one, the newest first.
 		"""
 		return [row for row in map(self._comment_row, self.comments_of[post])
-			if (hidden or not row[9]) and parent in (None, row[7])]
+			if (hidden or not row[9]) and parent in (None, row[7]) and not (top_level and row[7])]
 
 	def comments_by(self, user, hidden=False):
 		"""Return a user's comments, the newest first."""
@@ -70,7 +73,7 @@ class Expected:
 		item = self.comments[key]
 		return (key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
 			item.parent, None if item.parent is None else item.parent not in self.comments,
-			item.hidden, item.edited, item.properties)
+			item.hidden, item.edited, item.properties, self._reply_counts[key])
 
 	def like_rows(self):
 		"""Return the like items without their ids, which the store generates.

@@ -212,7 +212,8 @@ class Ledger:
 			user_id=args['user_id'], user_username=self.users[args['user_id']].username if attempt.first else None,
 			content=args['content'], creation_date=args['creation_date']) or self._same(
 			outcome, hidden=comment.hidden, modification_date=None, properties=comment.properties,
-			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment))
+			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment)
+			) or self._compare(outcome, reply_count=0 if attempt.first else None)
 
 	def _edit_comment(self, command, outcome, attempt):
 		args = command.args
@@ -222,7 +223,7 @@ class Ledger:
 			return complaint
 		comment, complaint = self._edited(comment, args, outcome, attempt)
 		self.comments[args['comment_id']] = comment
-		return complaint or self._compare_comment(args['comment_id'], comment, outcome)
+		return complaint or self._compare_comment(args['comment_id'], comment, outcome, attempt)
 
 	def _hide_comment(self, command, outcome, attempt):
 		args = command.args
@@ -231,7 +232,7 @@ class Ledger:
 		if outcome == REFUSED or complaint:
 			return complaint
 		comment = self.comments[args['comment_id']] = comment._replace(hidden=args['hidden'])
-		return self._compare_comment(args['comment_id'], comment, outcome)
+		return self._compare_comment(args['comment_id'], comment, outcome, attempt)
 
 	def _delete_comment(self, command, outcome, attempt):
 		comment = self.comments.pop(command.args['comment_id'], None)
@@ -282,7 +283,7 @@ class Ledger:
 			self.comments[key], complaint = self._imported(self.comments.get(key), new, row, given, attempt)
 			complaints.append(complaint)
 		# After all are known, because they may reply to each other
-		complaints += [self._compare_comment(key, self.comments[key], row) for key, row in outcome['comments'].items()]
+		complaints += [self._compare_comment(key, self.comments[key], row, attempt) for key, row in outcome['comments'].items()]
 		return '; '.join(filter(None, complaints))
 
 	def _imported(self, known, new, row, given, attempt):
@@ -343,9 +344,11 @@ class Ledger:
 			creation_date=post.date) or self._same(
 			row, hidden=post.hidden, modification_date=post.edited, properties=post.properties)
 
-	def _compare_comment(self, key, comment, row):
+	def _compare_comment(self, key, comment, row, attempt):
+		# Later commands of a step that is repeated may have committed.
+		replies = sum(item.parent == key and not item.hidden for item in self.comments.values()) if attempt.first else None
 		return self._compare(row, id=key, post_id=comment.post, user_id=comment.user, content=comment.content,
-			creation_date=comment.date) or self._same(
+			creation_date=comment.date, reply_count=replies) or self._same(
 			row, hidden=comment.hidden, modification_date=comment.edited, properties=comment.properties,
 			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment))
 

@@ -83,6 +83,14 @@ c AS MATERIALIZED (SELECT l.* FROM post, LATERAL blogstore.list_post_comments(po
 SELECT 'parent_deleted of a list', id FROM c
 WHERE parent_deleted IS DISTINCT FROM CASE WHEN parent_id IS NOT NULL THEN NOT EXISTS (SELECT FROM c AS p WHERE p.id = c.parent_id) END
 UNION ALL
+SELECT 'reply_count of a list', id FROM c
+WHERE reply_count <> (SELECT count(*) FROM c AS r WHERE r.parent_id = c.id AND NOT r.hidden)
+UNION ALL
+SELECT 'list_post_comments() of the top level', post_id FROM post
+WHERE ARRAY(SELECT id FROM c WHERE parent_id IS NULL ORDER BY creation_date DESC, id DESC LIMIT 10) <>
+	ARRAY(SELECT t.id FROM blogstore.list_post_comments(post.post_id, 10, include_hidden => true, top_level => true) WITH ORDINALITY t
+		ORDER BY t.ordinality)
+UNION ALL
 SELECT 'list_comment_replies()', parent_id FROM (SELECT DISTINCT post_id, parent_id FROM c WHERE parent_id IS NOT NULL) p
 WHERE ARRAY(SELECT id FROM c WHERE c.parent_id = p.parent_id ORDER BY creation_date DESC, id DESC) <>
 	ARRAY(SELECT r.id FROM blogstore.list_comment_replies(p.post_id, p.parent_id, NULL, include_hidden => true) WITH ORDINALITY r
@@ -228,7 +236,7 @@ class Reader(threading.Thread):
 			time.sleep(0.05)
 			cursor.execute(REPLIES)
 			for call, comment in cursor.fetchall():
-				raise Divergence(f'reader: in one snapshot {call} differs from list_post_comments() for comment {comment}')
+				raise Divergence(f'reader: in one snapshot {call} differs from list_post_comments() for {comment}')
 
 	def _look_at_users(self, cursor):
 		"""Check the lists of a user's comments and likes, and pages of them.

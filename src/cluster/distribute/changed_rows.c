@@ -121,7 +121,7 @@ changes_find(const SpreadSource *source, Snapshot before, Snapshot now,
 	Relation	rel = table_open(source->leaf, AccessShareLock);
 	TupleTableSlot *slot = table_slot_create(rel, NULL);
 	TableScanDesc scan = compat_table_beginscan(rel, SnapshotAny);
-	AttrNumber	column[2] = {InvalidAttrNumber};
+	AttrNumber	column[lengthof(source->key)] = {InvalidAttrNumber};
 
 	for (int i = 0; i < source->nkeys; i++)
 		column[i] = shape_column(rel, source->key[i]);

@@ -135,20 +135,36 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 }
 
 /*
- * Return the SQL condition that a row of "o" has the same key as a row of "c":
- * for example, "o.post_id = c.first". "o" is an alias of the old or the new
- * table. "c" contains the keys that the statement got as arrays (UNNEST()).
+ * Return the SQL condition that a row of the table "o" and a row of "c" have
+ * the same key, for example "o.post_id = c.k1". unnested() makes "c" from the
+ * statement's array arguments; "o" is an alias of the old or the new table.
  */
 static char *
 same_key(const SpreadSource *source)
 {
-	return source->nkeys == 1 ? psprintf("o.%s = c.first", source->key[0]) :
-		psprintf("o.%s = c.first AND o.%s = c.second", source->key[0], source->key[1]);
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	for (int i = 0; i < source->nkeys; i++)
+		appendStringInfo(&sql, "%so.%s = c.k%d", i > 0 ? " AND " : "",
+						 source->key[i], i + 1);
+	return sql.data;
 }
 
-#define UNNEST(source) \
-	((source)->nkeys == 1 ? "unnest($1) AS c (first)" : \
-	 "unnest($1, $2) AS c (first, second)")
+/*
+ * Return the SQL text that makes rows of the keys in the array arguments, for
+ * example "unnest($1, $2) AS c (k1, k2)".
+ */
+static const char *
+unnested(const SpreadSource *source)
+{
+	static const char *const of[] = {
+		"unnest($1) AS c (k1)", "unnest($1, $2) AS c (k1, k2)",
+		"unnest($1, $2, $3) AS c (k1, k2, k3)"
+	};
+
+	return of[source->nkeys - 1];
+}
 
 /*
  * Delete from the new table the rows that have n of the keys in "gone". If the
@@ -160,15 +176,15 @@ static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
 {
 	const SpreadSource *source = gone->source;
-	Oid			types[2];
-	Datum		values[2];
+	Oid			types[lengthof(((SpreadSource *) NULL)->key)];
+	Datum		values[lengthof(types)];
 
 	if (n == 0)
 		return;
 	make_arrays(gone, which, n, types, values);
 	/* The condition with ANY tells Citus to which shard the rows belong. */
 	if (SPI_execute_with_args(psprintf("DELETE FROM %s AS o USING %s WHERE o.%s = ANY ($1) AND %s",
-									   source->target, UNNEST(source),
+									   source->target, unnested(source),
 									   source->key[0], same_key(source)),
 							  source->nkeys, types, values, NULL, false, 0) < 0)
 		elog(ERROR, "could not delete from %s", source->target);
@@ -211,15 +227,15 @@ static int64
 copy_come(const ChangedKeys *come, Snapshot now)
 {
 	const SpreadSource *source = come->source;
-	Oid			types[2];
-	Datum		values[2];
+	Oid			types[lengthof(((SpreadSource *) NULL)->key)];
+	Datum		values[lengthof(types)];
 
 	if (come->n == 0)
 		return 0;
 	make_arrays(come, NULL, come->n, types, values);
 	return run_by(now, psprintf("INSERT INTO %s (%s) SELECT %s FROM %s AS o JOIN %s ON %s",
 								source->target, source->columns, source->columns,
-								sql_name(source->leaf), UNNEST(source),
+								sql_name(source->leaf), unnested(source),
 								same_key(source)), source->nkeys, types, values);
 }
 

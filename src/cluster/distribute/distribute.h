@@ -38,7 +38,7 @@ typedef struct SpreadSource
 	/* the columns to copy, as an SQL list */
 	char	   *columns;
 	int			nkeys;
-	const char *key[2];
+	const char *key[3];
 	Oid			key_type;
 
 	/*
@@ -90,7 +90,7 @@ typedef struct ChangedKeys
 	const SpreadSource *source;
 	int			n;
 	int			room;
-	Datum	   *key[2];
+	Datum	   *key[3];
 } ChangedKeys;
 
 extern ChangedKeys *changed_keys_make(const SpreadSource *source);

@@ -305,25 +305,25 @@ common_columns(Oid leaf, const char *target)
 }
 
 static void
-add_source(Spread *spread, Oid leaf, const char *target, const char *first,
-		   const char *second, Oid key_type)
+add_source(Spread *spread, Oid leaf, const char *target,
+		   const char *const *key, int nkeys, Oid key_type)
 {
 	SpreadSource *source = palloc0(sizeof(SpreadSource));
 
 	source->leaf = leaf;
 	source->target = target;
 	source->columns = common_columns(leaf, target);
-	source->nkeys = second ? 2 : 1;
-	source->key[0] = first;
-	source->key[1] = second;
+	source->nkeys = nkeys;
+	for (int i = 0; i < nkeys; i++)
+		source->key[i] = key[i];
 	source->key_type = key_type;
-	source->spread = strcmp(first, "post_id") == 0;
+	source->spread = strcmp(key[0], "post_id") == 0;
 	spread->sources = lappend(spread->sources, source);
 }
 
 static void
 add_leaves(Spread *spread, Container container, ItemType type,
-		   const char *target, const char *first, const char *second)
+		   const char *target, const char *const *key, int nkeys)
 {
 	for (int p = partition_first(container, type); p != NO_PARTITION;
 		 p = partition_after(container, type, p))
@@ -331,7 +331,7 @@ add_leaves(Spread *spread, Container container, ItemType type,
 		Oid			leaf = partition_leaf(container, type, p);
 
 		if (OidIsValid(leaf))
-			add_source(spread, leaf, target, first, second, UUIDOID);
+			add_source(spread, leaf, target, key, nkeys, UUIDOID);
 	}
 }
 
@@ -357,12 +357,18 @@ check_sources(const Spread *spread)
 void
 spread_plan_sources(Spread *spread)
 {
+	static const char *const user[] = {"user_id"};
+	static const char *const name[] = {"username_key"};
+	static const char *const comment[] = {"post_id", "id"};	/* and of a post */
+	static const char *const like[] = {"post_id", "user_id"};
+	static const char *const delta[] = {"post_id", "item_id", "id"};
+
 	check_sources(spread);
-	add_leaves(spread, CONTAINER_USERS, ITEM_USER, USER_ITEMS_SQL, "user_id", NULL);
+	add_leaves(spread, CONTAINER_USERS, ITEM_USER, USER_ITEMS_SQL, user, 1);
 	add_source(spread, bookkeeping_lookup(BOOK_USERNAMES),
-			   USERNAMES_SQL NEW_SUFFIX, "username_key", NULL, TEXTOID);
-	add_leaves(spread, CONTAINER_POSTS, ITEM_POST, POSTS_SQL "_post", "post_id", NULL);
-	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT, POSTS_SQL "_comment", "post_id", "id");
-	add_leaves(spread, CONTAINER_POSTS, ITEM_LIKE, POSTS_SQL "_like", "post_id", "user_id");
-	add_leaves(spread, CONTAINER_POSTS, ITEM_DELTA, POSTS_SQL "_delta", "post_id", "id");
+			   USERNAMES_SQL NEW_SUFFIX, name, 1, TEXTOID);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_POST, POSTS_SQL "_post", comment, 1);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT, POSTS_SQL "_comment", comment, 2);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_LIKE, POSTS_SQL "_like", like, 2);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_DELTA, POSTS_SQL "_delta", delta, 3);
 }

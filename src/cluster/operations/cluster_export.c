@@ -30,8 +30,8 @@
 #define JOIN_AUTHOR \
 	" JOIN (SELECT user_id, username FROM " USER_ITEMS_SQL ") AS a ON a.user_id = "
 
-#define HANGS_ON(type) \
-	" FROM " ITEMS(type) " AS i" JOIN_AUTHOR "i.user_id" \
+#define HANGS_ON(type, joined) \
+	" FROM " ITEMS(type) " AS i" JOIN_AUTHOR "i.user_id" joined \
 	" LEFT JOIN (SELECT post_id FROM " POSTS_SQL " WHERE type = 'post'" \
 	" AND user_id = ANY (@)) AS g ON g.post_id = i.post_id WHERE g.post_id IS NULL"
 
@@ -49,7 +49,7 @@ static const char items_sql[] =
 " FROM " ITEMS("post") " AS p" JOIN_AUTHOR "p.user_id"
 " LEFT JOIN (SELECT post_id, sum(comment_count)::bigint AS comments,"
 " sum(like_count)::bigint AS likes FROM " POSTS_SQL
-" WHERE type = 'delta' GROUP BY post_id) AS d ON d.post_id = p.post_id"
+" WHERE type = 'delta' AND item_id = post_id GROUP BY post_id) AS d ON d.post_id = p.post_id"
 " LEFT JOIN (SELECT post_id,"
 " count(*) FILTER (WHERE type = 'comment' AND hidden IS NOT TRUE) AS comments,"
 " count(*) FILTER (WHERE type = 'like') AS likes FROM " POSTS_SQL
@@ -57,10 +57,14 @@ static const char items_sql[] =
 " ON n.post_id = p.post_id"
 
 " UNION ALL SELECT i.post_id, " COMMENT_DOCUMENT_SQL " AS document"
-HANGS_ON("comment")
+HANGS_ON("comment", " LEFT JOIN (" REPLIES_SQL ") AS r ON r.post_id = i.post_id AND r.item_id = i.id"
+		 " LEFT JOIN (SELECT post_id, parent_id, count(*) AS replies FROM " POSTS_SQL
+		 " WHERE type = 'comment' AND parent_id IS NOT NULL AND hidden IS NOT TRUE"
+		 " AND user_id = ANY (@) GROUP BY post_id, parent_id) AS n"
+		 " ON n.post_id = i.post_id AND n.parent_id = i.id")
 
 " UNION ALL SELECT i.post_id, " LIKE_DOCUMENT_SQL " AS document"
-HANGS_ON("like") ") AS item";
+HANGS_ON("like", "") ") AS item";
 
 /*
  * The query for the documents of users. It runs after items_sql, so that it

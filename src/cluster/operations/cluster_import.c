@@ -280,7 +280,8 @@ nodes_write(const Import *import, ItemType type, int64 rows)
 	spool_items(import, type);
 	initStringInfo(&columns);
 	for (int i = 0; i < n; i++)
-		if (prop[i] != PROP_PARENT_DELETED)
+		if (container_has_property(type == ITEM_USER ? CONTAINER_USERS :
+								   CONTAINER_POSTS, prop[i]))
 			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
 							 property_column(prop[i]));
 	sql = psprintf("INSERT INTO %s (%s) SELECT %s FROM @new_%s",
@@ -289,6 +290,17 @@ nodes_write(const Import *import, ItemType type, int64 rows)
 	import_run_write(import, sql, rows);
 	if (type == ITEM_POST)
 		ship_query(import, &count, "SELECT partition, post_id FROM @new_post");
+}
+
+static void
+nodes_count_replies(const Import *import)
+{
+	const NodeCall call = {
+		.name = "import_count_replies", .flag = true,
+		.outdated = "a comment was deleted", .rows = ROWS_A_CALL
+	};
+
+	ship_query(import, &call, import_node_replies_sql);
 }
 
 static void
@@ -397,6 +409,7 @@ const ImportTarget cluster_import_target = {
 	.lookup = node_lookup_begin,
 	.keep_posts = nodes_keep_posts,
 	.write = nodes_write,
+	.count_replies = nodes_count_replies,
 	.edit = nodes_edit,
 	.key_is_taken = nodes_key_is_taken,
 	.end = nodes_end

@@ -70,6 +70,16 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
+ * Selects how many new replies comments get, as import_replies_sql does.
+ */
+const char *const import_node_replies_sql =
+"SELECT s.partition, r.post_id, r.comment_id, r.replies FROM"
+" (SELECT post_id, comment_id, sum(replies)::bigint AS replies"
+" FROM @reply GROUP BY post_id, comment_id) AS r"
+" JOIN (SELECT DISTINCT post_id, partition FROM @comment WHERE reason IS NULL) AS s"
+" ON s.post_id = r.post_id ORDER BY s.partition, r.post_id, r.comment_id";
+
+/*
  * Selects the authors of new items, with the usernames that these items
  * contain. The caller checks that no author was renamed meanwhile. Authors
  * whom the import itself has written are left out: nobody else can have

@@ -59,7 +59,7 @@ static bool
 is_of_post(const Finding *f)
 {
 	return finding_is(f, "orphan") || finding_is(f, "comment_count") ||
-		finding_is(f, "like_count");
+		finding_is(f, "like_count") || finding_is(f, "reply_count");
 }
 
 /*

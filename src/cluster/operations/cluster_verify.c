@@ -68,19 +68,20 @@ static const char feeds_sql[] =
 	" modification_date timestamptz, properties jsonb)";
 
 static const char tally_sql[] =
+	RECOUNTED_SQL("") ","
 	" tally AS MATERIALIZED (SELECT s.post_id, sum(s.comment_delta) AS comment_delta,"
 	" sum(s.like_delta) AS like_delta, count(*) FILTER (WHERE s.is_comment) AS comments,"
 	" count(*) FILTER (WHERE s.is_like) AS likes, bool_or(s.odd) AS odd"
 	" FROM (SELECT i.post_id, i.type = 'like' AS is_like,"
 	" i.type = 'comment' AND i.hidden IS NOT TRUE AS is_comment,"
-	" CASE WHEN i.type = 'delta' THEN i.comment_count END AS comment_delta,"
-	" CASE WHEN i.type = 'delta' THEN i.like_count END AS like_delta,"
+	" CASE WHEN i.item_id = i.post_id THEN i.comment_count END AS comment_delta,"
+	" CASE WHEN i.item_id = i.post_id THEN i.like_count END AS like_delta,"
 	" i.id IS NULL OR CASE WHEN i.type = 'delta'"
-	" THEN i.comment_count IS NULL OR i.like_count IS NULL"
+	" THEN num_nulls(i.item_id, i.comment_count, i.like_count) > 0"
 	" ELSE i.no_content OR i.creation_date IS NULL"
 	" OR (i.user_username COLLATE \"C\" = a.username) IS NOT TRUE END AS odd"
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
-	" type = 'comment' AND content IS NULL AS no_content, comment_count,"
+	" type = 'comment' AND content IS NULL AS no_content, item_id, comment_count,"
 	" like_count, creation_date, hidden FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"

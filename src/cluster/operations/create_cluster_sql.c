@@ -20,7 +20,7 @@
 static const char *const tables_sql[] = {
 	"CREATE TABLE " POSTS_SQL "%1$s ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
-					 "hidden boolean, parent_id uuid, ")
+					 "hidden boolean, parent_id uuid, item_id uuid, ")
 	") PARTITION BY LIST (type)",
 	"CREATE TABLE " POSTS_SQL "_post PARTITION OF " POSTS_SQL "%1$s (" AUTHORED_POST
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
@@ -38,7 +38,11 @@ static const char *const tables_sql[] = {
 	AUTHORED "content NOT NULL, "
 	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('comment')",
 	"CREATE INDEX posts_comment_list "
-	"ON " POSTS_SQL "_comment (post_id, creation_date, id)",
+	"ON " POSTS_SQL "_comment (post_id, creation_date, id) "
+	"WHERE parent_id IS NULL",
+	"CREATE INDEX posts_comment_reply_list "
+	"ON " POSTS_SQL "_comment (post_id, creation_date, id) "
+	"WHERE parent_id IS NOT NULL",
 	"CREATE INDEX posts_comment_by_user "
 	"ON " POSTS_SQL "_comment (user_id, creation_date, id)",
 	"CREATE INDEX posts_comment_replies "
@@ -48,8 +52,9 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
 	"CREATE INDEX posts_like_list "
 	"ON " POSTS_SQL "_like (post_id, creation_date, id)",
-	"CREATE TABLE " POSTS_SQL "_delta PARTITION OF " POSTS_SQL "%1$s (" COUNTED
-	"PRIMARY KEY (post_id, id)) FOR VALUES IN ('delta') "
+	"CREATE TABLE " POSTS_SQL "_delta PARTITION OF " POSTS_SQL "%1$s ("
+	"item_id NOT NULL, " COUNTED
+	"PRIMARY KEY (post_id, item_id, id)) FOR VALUES IN ('delta') "
 	"WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, "
 	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)",
 
@@ -115,7 +120,7 @@ CREATE_COUNTS_VIEW
 " FROM " POSTS_SQL " AS p JOIN " USER_ITEMS_SQL " AS u ON u.user_id = p.user_id"
 " LEFT JOIN (SELECT i.post_id, sum(i.comment_count)::bigint AS comments,"
 " sum(i.like_count)::bigint AS likes FROM " POSTS_SQL " AS i"
-" WHERE i.type = 'delta' GROUP BY i.post_id) AS d ON d.post_id = p.post_id"
+" WHERE i.type = 'delta' AND i.item_id = i.post_id GROUP BY i.post_id) AS d ON d.post_id = p.post_id"
 " WHERE p.type = 'post'";
 
 const Statements create_cluster_sql = STATEMENTS(tables_sql);

@@ -41,6 +41,7 @@ NODE_FUNCTION(import_posts, "import()");
 NODE_FUNCTION(import_children, "import()");
 NODE_FUNCTION(import_keep_posts, "import()");
 NODE_FUNCTION(import_count_posts, "import()");
+NODE_FUNCTION(import_count_replies, "import()");
 NODE_FUNCTION(import_same_names, "import()");
 NODE_FUNCTION(import_edit_items, "import()");
 
@@ -228,6 +229,39 @@ import_count_posts(PG_FUNCTION_ARGS)
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	import_write_counters(ids, n);
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(true);
+}
+
+/*
+ * blogstore.import_count_replies(post_ids, ids, replies): add numbers of new
+ * replies to the counts of comments. Comments that do not exist are left out.
+ */
+static Datum
+import_count_replies(PG_FUNCTION_ARGS)
+{
+	int			n;
+	int			n_others;
+	int			n_numbers;
+	const pg_uuid_t *posts = get_ids(fcinfo, 0, &n);
+	const pg_uuid_t *ids = get_ids(fcinfo, 1, &n_others);
+	Datum	   *number;
+	bool	   *isnull;
+
+	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), INT8OID, sizeof(int64),
+					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &number, &isnull,
+					  &n_numbers);
+	need_same_length(n, n_others);
+	need_same_length(n, n_numbers);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	for (int i = 0; i < n; i++)
+	{
+		const CountedItem comment = counted_comment(&posts[i], &ids[i]);
+
+		CHECK_FOR_INTERRUPTS();
+		if (!isnull[i])
+			import_count_reply(&comment, DatumGetInt64(number[i]));
+	}
 	PopActiveSnapshot();
 	PG_RETURN_BOOL(true);
 }

@@ -161,8 +161,16 @@ mend_given(FunctionCallInfo fcinfo)
 		f.id = *DatumGetUUIDP(id[i]);
 		f.post_id = *DatumGetUUIDP(post_id[i]);
 		f.user_id = *DatumGetUUIDP(user_id[i]);
-		mended += finding_is(&f, "orphan") ? mend_orphan(&f) :
-			post_counter_repair(&f.post_id);
+		if (finding_is(&f, "orphan"))
+			mended += mend_orphan(&f);
+		else
+		{
+			const CountedItem item = finding_is(&f, "reply_count") ?
+				counted_comment(&f.post_id, &f.id) :
+				counted_post(&f.post_id);
+
+			mended += post_counter_repair(&item);
+		}
 	}
 	return mended;
 }

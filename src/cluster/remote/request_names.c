@@ -67,7 +67,8 @@ static const char *const served[] = {
 	"put_copies", "touch_copies", "begin_user_deletion", "revive_user",
 	"wait_for_views", "wait_for_posts", "rebuild_views",
 	"import_begin_part", "deleting_users", "import_posts", "import_comments",
-	"import_likes", "import_keep_posts", "import_count_posts", "import_same_names",
+	"import_likes", "import_keep_posts", "import_count_posts",
+	"import_count_replies", "import_same_names",
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
 };
 

@@ -217,5 +217,9 @@ row_problem(ItemType type, const StagedRow *row)
 		memcmp(DatumGetUUIDP(row->value[STAGED_PARENT_ID]),
 			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)
 		return "parent_id must be another comment's";
+	if (type == ITEM_COMMENT &&
+		memcmp(DatumGetUUIDP(row->value[STAGED_POST_ID]),
+			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)
+		return "comment_id must not be the post's id";
 	return NULL;
 }

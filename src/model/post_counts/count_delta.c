@@ -64,15 +64,12 @@ stripe_id(pg_uuid_t *id)
 }
 
 static bool
-delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
+delta_pending(const CountedItem *item, const pg_uuid_t *id)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
+	Datum		key[DELTA_KEYS];
+	ItemQuery	query = one_delta_query(item, id, key);
 
-	return item_written_elsewhere(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
-		.identity = true
-	});
+	return item_written_elsewhere(&query);
 }
 
 /*
@@ -91,7 +88,7 @@ delta_pending(const pg_uuid_t *post_id, const pg_uuid_t *id)
 
 typedef struct StripedPost
 {
-	pg_uuid_t	post_id;
+	CountedItem item;
 	TimestampTz until;
 } StripedPost;
 
@@ -99,10 +96,10 @@ static StripedPost striped[STRIPED_POSTS];
 static int	next_striped = 0;
 
 static StripedPost *
-find_striped(const pg_uuid_t *post_id)
+find_striped(const CountedItem *item)
 {
 	for (int i = 0; i < STRIPED_POSTS; i++)
-		if (memcmp(&striped[i].post_id, post_id, UUID_LEN) == 0)
+		if (memcmp(&striped[i].item, item, sizeof(CountedItem)) == 0)
 			return &striped[i];
 	return NULL;
 }
@@ -112,9 +109,9 @@ find_striped(const pg_uuid_t *post_id)
  * the caller adds to this process's stripe instead.
  */
 bool
-delta_striped(const pg_uuid_t *post_id)
+delta_striped(const CountedItem *item)
 {
-	const StripedPost *post = find_striped(post_id);
+	const StripedPost *post = find_striped(item);
 
 	return post != NULL &&
 		!clock_reached(post->until, GetCurrentTimestamp(), STRIPED_FOR);
@@ -126,16 +123,16 @@ delta_striped(const pg_uuid_t *post_id)
  * which does not try the counter. They are ignored.
  */
 static void
-remember_striped(const pg_uuid_t *post_id, PostCounts counts)
+remember_striped(const CountedItem *item, PostCounts counts)
 {
-	StripedPost *post = find_striped(post_id);
+	StripedPost *post = find_striped(item);
 
 	if (counts.comments == 0 && counts.likes == 0)
 		return;
 	if (post == NULL)
 	{
 		post = &striped[next_striped];
-		post->post_id = *post_id;
+		post->item = *item;
 		next_striped = (next_striped + 1) % STRIPED_POSTS;
 	}
 	post->until = TimestampTzPlusMilliseconds(GetCurrentTimestamp(),
@@ -148,8 +145,8 @@ remember_striped(const pg_uuid_t *post_id, PostCounts counts)
  * the row; else ITEM_OK.
  */
 static ItemResult
-add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
-			 BlogItem *delta, PostCounts counts)
+add_to_found(ItemWriter *writer, ItemScan *scan, const CountedItem *item,
+			 DeltaKind kind, BlogItem *delta, PostCounts counts)
 {
 	ItemResult	result;
 
@@ -162,7 +159,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
 			return ITEM_LOCKED;
 		item_add_counts(delta, counts.comments, counts.likes);
 		item_writer_update(writer, delta);
-		remember_striped(item_uuid(delta, PROP_POST_ID), counts);
+		remember_striped(item, counts);
 		return ITEM_OK;
 	}
 	item_scan_require(scan, delta);
@@ -181,10 +178,10 @@ add_to_found(ItemWriter *writer, ItemScan *scan, DeltaKind kind,
  * or has just changed it. Errors: 22004 if the counter has a null amount.
  */
 ItemResult
-delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
+delta_add(const CountedItem *item, DeltaKind kind, PostCounts counts)
 {
 	pg_uuid_t	id = counter_id;
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&id)};
+	Datum		key[DELTA_KEYS];
 	BlogItem	delta;
 	ItemWriter *writer;
 	ItemScan   *scan;
@@ -192,11 +189,12 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 
 	if (kind == DELTA_STRIPE)
 		stripe_id(&id);
+	delta_key(item, &id, key);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = item_writer_scan(writer, key, 2);
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, &item->post_id);
+	scan = item_writer_scan(writer, key, DELTA_KEYS);
 	if (item_scan_next(scan, &delta))
-		result = add_to_found(writer, scan, kind, &delta, counts);
+		result = add_to_found(writer, scan, item, kind, &delta, counts);
 	item_scan_end(scan);
 	item_writer_close(writer);
 	PopActiveSnapshot();
@@ -204,44 +202,45 @@ delta_add(const pg_uuid_t *post_id, DeltaKind kind, PostCounts counts)
 }
 
 static void
-delta_init(BlogItem *delta, const pg_uuid_t *post_id, const pg_uuid_t *id,
+delta_init(BlogItem *delta, const CountedItem *item, const pg_uuid_t *id,
 		   PostCounts counts)
 {
 	item_init(delta, ITEM_DELTA);
 	item_set(delta, PROP_ID, UUIDPGetDatum(id));
-	item_set(delta, PROP_POST_ID, UUIDPGetDatum(post_id));
+	item_set(delta, PROP_POST_ID, UUIDPGetDatum(&item->post_id));
+	item_set(delta, PROP_ITEM_ID, UUIDPGetDatum(&item->item_id));
 	item_set(delta, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
 	item_set(delta, PROP_LIKE_COUNT, Int64GetDatum(counts.likes));
 }
 
 /*
- * Initialize a counter in memory, with counts of zero. The counter points to
- * post_id.
+ * Fill in a counter in memory, with counts of zero. The counter points to
+ * item, which must live as long.
  */
 void
-counter_init(BlogItem *counter, const pg_uuid_t *post_id)
+counter_init(BlogItem *counter, const CountedItem *item)
 {
-	delta_init(counter, post_id, &counter_id, (PostCounts) {0, 0});
+	delta_init(counter, item, &counter_id, (PostCounts) {0, 0});
 }
 
 static bool
-delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
+delta_write(const CountedItem *item, const pg_uuid_t *id, PostCounts counts)
 {
 	BlogItem	delta;
 	ItemWriter *writer;
 	bool		inserted;
 
-	delta_init(&delta, post_id, id, counts);
+	delta_init(&delta, item, id, counts);
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, &item->post_id);
 	inserted = item_writer_insert(writer, &delta);
 	/*
 	 * Detect a conflict with serializable transactions that have read the
 	 * counts without this delta.
 	 */
 	if (!delta_is_empty(&delta))
-		key_predicate_check(writer, post_id);
+		key_predicate_check(writer, &item->post_id, &item->item_id);
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return inserted;
@@ -252,7 +251,7 @@ delta_write(const pg_uuid_t *post_id, const pg_uuid_t *id, PostCounts counts)
  * transaction can delete the post.
  */
 void
-delta_insert(const pg_uuid_t *post_id, PostCounts counts)
+delta_insert(const CountedItem *item, PostCounts counts)
 {
 	pg_uuid_t	id;
 	bool		inserted;
@@ -261,7 +260,7 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
 	{
 		CHECK_FOR_INTERRUPTS();
 		new_id(&id);
-		inserted = delta_write(post_id, &id, counts);
+		inserted = delta_write(item, &id, counts);
 	} while (!inserted);
 }
 
@@ -272,19 +271,19 @@ delta_insert(const pg_uuid_t *post_id, PostCounts counts)
  * post.
  */
 void
-delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
+delta_insert_stripe(const CountedItem *item, PostCounts counts)
 {
 	pg_uuid_t	id;
 	bool		inserted = false;
 
 	CHECK_FOR_INTERRUPTS();
 	stripe_id(&id);
-	if (!delta_pending(post_id, &id))
-		inserted = delta_write(post_id, &id, counts);
+	if (!delta_pending(item, &id))
+		inserted = delta_write(item, &id, counts);
 	if (inserted)
-		remember_striped(post_id, counts);
+		remember_striped(item, counts);
 	else
-		delta_insert(post_id, counts);
+		delta_insert(item, counts);
 }
 
 /*
@@ -292,9 +291,9 @@ delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts)
  * post's counter.
  */
 bool
-delta_counter_pending(const pg_uuid_t *post_id)
+delta_counter_pending(const CountedItem *item)
 {
-	return delta_pending(post_id, &counter_id);
+	return delta_pending(item, &counter_id);
 }
 
 /*
@@ -302,9 +301,9 @@ delta_counter_pending(const pg_uuid_t *post_id)
  * false if the post has a counter already.
  */
 bool
-delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
+delta_insert_counter(const CountedItem *item, PostCounts counts)
 {
-	return delta_write(post_id, &counter_id, counts);
+	return delta_write(item, &counter_id, counts);
 }
 
 /*
@@ -312,10 +311,10 @@ delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts)
  * than the counter.
  */
 bool
-delta_any(const pg_uuid_t *post_id)
+delta_any(const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	query = delta_query(&key);
+	Datum		key[2];
+	ItemQuery	query = delta_query(item, key);
 	BlogItem	delta;
 	ItemScan   *scan;
 	bool		any = false;
@@ -339,20 +338,19 @@ delta_any(const pg_uuid_t *post_id)
  * left: set to true if deltas other than the counter still exist afterwards
  */
 int64
-delta_take(const pg_uuid_t *post_id, int64 limit, PostCounts *counts,
+delta_take(const CountedItem *item, int64 limit, PostCounts *counts,
 		   bool *left)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	Datum		key[2];
+	ItemQuery	query = delta_query(item, key);
 	ItemWriter *writer;
 	ItemScan   *scan;
 	BlogItem	delta;
 	int64		taken = 0;
 
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_DELTA,
-		.partition_key = post_id, .path = PATH_KEY, .key = &key, .nkeys = 1
-	});
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, &item->post_id);
+	query.identity = false;
+	scan = item_scan_begin(&query);
 	while (!(*left && taken >= limit) && item_scan_next(scan, &delta))
 	{
 		PostCounts	says = {

@@ -60,7 +60,7 @@ static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 {
 	int			partition = partition_of(CONTAINER_POSTS, type, post_id);
-	Datum		key = UUIDPGetDatum(post_id);
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(post_id)};
 	ItemScan  **scan;
 
 	if (partition == NO_PARTITION)
@@ -70,7 +70,7 @@ scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)
 		&many->deltas[partition % MAX_OPEN];
 	item_scan_look(scan, &(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_KEY, .key = &key, .nkeys = 1,
+		.path = PATH_KEY, .key = key, .nkeys = type == ITEM_POST ? 1 : 2,
 		.snapshot = many->snapshot
 	});
 	return *scan;

@@ -3,6 +3,11 @@
  *		The post lock, and counting a post's comments and likes in the
  *		transaction that writes them.
  *
+ * The replies to a comment are counted on the comment in the same way. For
+ * them, read "comment" for "post" below, and "reply" for "comment or like".
+ * The lock of a comment is another one than that of its post. A transaction
+ * that takes both waits for neither while it holds the other.
+ *
  * A "counting transaction" writes or deletes a comment or like, and changes
  * the post's counts for it. It never waits for another counting transaction.
  * It adds to one of these deltas of the post (count_delta.c):
@@ -117,10 +122,10 @@
 static ItemLife
 look_at_post(PostLock *lock)
 {
-	Datum		key = UUIDPGetDatum(&lock->post_id);
-	ItemQuery	post = post_query(&key);
+	Datum		key[2];
+	ItemQuery	item = counted_query(&lock->item, key);
 
-	return item_look(&post, &lock->hidden);
+	return item_look(&item, &lock->hidden);
 }
 
 /*
@@ -129,13 +134,13 @@ look_at_post(PostLock *lock)
  * written or locked the post item.
  */
 static bool
-is_deletion_barred(const pg_uuid_t *post_id)
+is_deletion_barred(const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	deltas = delta_query(&key);
-	ItemQuery	post = post_query(&key);
+	Datum		key[2];
+	ItemQuery	deltas = all_deltas_query(item, key);
+	ItemQuery	row = counted_query(item, key);
 
-	return item_written_here(&deltas) || item_held_here(&post);
+	return item_written_here(&deltas) || item_held_here(&row);
 }
 
 /*
@@ -143,14 +148,15 @@ is_deletion_barred(const pg_uuid_t *post_id)
  * partition has no usable leaf for deltas.
  */
 void
-post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
+post_lock_init(PostLock *lock, const CountedItem *item)
 {
-	lock->post_id = *post_id;
+	lock->item = *item;
 	lock->hidden = false;
 	lock->locked = false;
 	lock->mode = KEY_LOCK_SHARED;
 	lock->safe = false;
-	key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA, post_id);
+	key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA, &item->post_id,
+				  &item->item_id);
 }
 
 /*
@@ -162,7 +168,7 @@ post_lock_init(PostLock *lock, const pg_uuid_t *post_id)
 static ItemResult
 bar_deletion(PostLock *lock, LockWaitPolicy wait)
 {
-	ItemResult	result = post_row_lock(&lock->post_id, LockTupleKeyShare, wait);
+	ItemResult	result = post_row_lock(&lock->item, LockTupleKeyShare, wait);
 
 	lock->safe = result == ITEM_OK;
 	return result;
@@ -175,8 +181,8 @@ bar_deletion(PostLock *lock, LockWaitPolicy wait)
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
  * after the snapshot.
  */
-static bool
-await_deletion(PostLock *lock)
+bool
+post_await_deletion(PostLock *lock)
 {
 	return bar_deletion(lock, LockWaitBlock) == ITEM_OK;
 }
@@ -193,11 +199,11 @@ await_deletion(PostLock *lock)
 bool
 post_find(PostLock *lock)
 {
-	if (IsolationUsesXactSnapshot() && !post_shown_by(&lock->post_id, NULL))
+	if (IsolationUsesXactSnapshot() && !post_shown_by(&lock->item, NULL))
 		return false;
 	if (look_at_post(lock) == ITEM_LIVE)
 		return true;
-	if (!await_deletion(lock))
+	if (!post_await_deletion(lock))
 		return false;
 	(void) look_at_post(lock);
 	return true;
@@ -215,7 +221,7 @@ static bool
 lock_key_shared(PostLock *lock)
 {
 	lock->mode = KEY_LOCK_SHARED_FIRST;
-	if (!delta_striped(&lock->post_id) &&
+	if (!delta_striped(&lock->item) &&
 		key_lock(&lock->key, lock->mode, LockWaitSkip))
 		return true;
 	lock->mode = KEY_LOCK_SHARED;
@@ -242,7 +248,7 @@ post_try_lock_shared(PostLock *lock)
 		return true;
 	lock->locked = lock_key_shared(lock);
 	if (!lock->locked)
-		lock->safe = is_deletion_barred(&lock->post_id);
+		lock->safe = is_deletion_barred(&lock->item);
 	return lock->locked || lock->safe;
 }
 
@@ -262,8 +268,8 @@ post_await_unlock(const PostLock *lock)
  * transaction can delete it. If this transaction holds the post lock, the
  * function looks for the post item.
  */
-static bool
-make_safe(PostLock *lock)
+bool
+post_make_safe(PostLock *lock)
 {
 	if (lock->locked && !lock->safe)
 		lock->safe = look_at_post(lock) == ITEM_LIVE;
@@ -351,7 +357,7 @@ post_unlock(PostLock *lock)
  * caller has made sure that no other transaction can delete the post.
  */
 static void
-count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
+count_in_stripe(const CountedItem *item, PostCounts counts)
 {
 	ItemResult	in_stripe = ITEM_LOCKED;
 
@@ -360,11 +366,11 @@ count_in_stripe(const pg_uuid_t *post_id, PostCounts counts)
 	 * was changed after the snapshot.
 	 */
 	if (!IsolationUsesXactSnapshot())
-		in_stripe = delta_add(post_id, DELTA_STRIPE, counts);
+		in_stripe = delta_add(item, DELTA_STRIPE, counts);
 	if (in_stripe == ITEM_NOT_FOUND)
-		delta_insert_stripe(post_id, counts);
+		delta_insert_stripe(item, counts);
 	else if (in_stripe != ITEM_OK)
-		delta_insert(post_id, counts);
+		delta_insert(item, counts);
 }
 
 /*
@@ -376,9 +382,9 @@ static void
 count_beside(const PostLock *lock, PostCounts counts)
 {
 	if (!IsolationUsesXactSnapshot() && post_has_counter(lock) &&
-		delta_add(&lock->post_id, DELTA_COUNTER, counts) == ITEM_OK)
+		delta_add(&lock->item, DELTA_COUNTER, counts) == ITEM_OK)
 		return;
-	count_in_stripe(&lock->post_id, counts);
+	count_in_stripe(&lock->item, counts);
 }
 
 /*
@@ -395,7 +401,7 @@ count_beside(const PostLock *lock, PostCounts counts)
 PostCountResult
 post_count(PostLock *lock, PostCounts counts)
 {
-	if (!make_safe(lock))
+	if (!post_make_safe(lock))
 		return POST_UNSURE;
 	count_beside(lock, counts);
 	return POST_COUNTED;
@@ -410,7 +416,22 @@ post_count(PostLock *lock, PostCounts counts)
 PostCountResult
 post_count_after_deletion(PostLock *lock, PostCounts counts)
 {
-	return await_deletion(lock) ? post_count(lock, counts) : POST_GONE;
+	return post_await_deletion(lock) ? post_count(lock, counts) : POST_GONE;
+}
+
+/*
+ * Add to the counts of a comment, if it exists. The caller holds the post lock
+ * in exclusive mode, so no other transaction counts on the comment, and none
+ * deletes it. The worker may be folding its deltas.
+ */
+void
+post_count_held(const CountedItem *comment, PostCounts counts)
+{
+	PostLock	lock;
+
+	post_lock_init(&lock, comment);
+	if (look_at_post(&lock) == ITEM_LIVE)
+		count_in_stripe(comment, counts);
 }
 
 /*
@@ -430,16 +451,17 @@ bool
 post_keep(const pg_uuid_t *post_id)
 {
 	const PostCounts nothing = {0, 0};
+	const CountedItem post = counted_post(post_id);
 	PostLock	lock;
 
-	post_lock_init(&lock, post_id);
+	post_lock_init(&lock, &post);
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
 	 * Use the stripe. Updating the counter would keep other transactions from
 	 * updating it until this one ends.
 	 */
-	count_in_stripe(post_id, nothing);
+	count_in_stripe(&post, nothing);
 	post_unlock(&lock);
 	return true;
 }

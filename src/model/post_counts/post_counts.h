@@ -20,14 +20,47 @@
 #include "storage/blog_item.h"
 #include "storage/rows/rows.h"
 
-/* The counts of a post, or amounts to add to them. */
+/*
+ * A counted item: a post, or a comment on a post, whose children are counted.
+ * The replies to a comment are its children, and are counted as comments. A
+ * comment's row has no counts of its own; its counts are the sum of its
+ * deltas. It has none before its first reply.
+ *
+ * The struct has no padding, so that it can be hashed as bytes.
+ */
+typedef struct CountedItem
+{
+	pg_uuid_t	post_id;
+	pg_uuid_t	item_id;		/* the post's id again, or the comment's id */
+} CountedItem;
+
+static inline CountedItem
+counted_post(const pg_uuid_t *post_id)
+{
+	return (CountedItem) {*post_id, *post_id};
+}
+
+static inline CountedItem
+counted_comment(const pg_uuid_t *post_id, const pg_uuid_t *comment_id)
+{
+	return (CountedItem) {*post_id, *comment_id};
+}
+
+static inline ItemType
+counted_type(const CountedItem *item)
+{
+	return memcmp(&item->post_id, &item->item_id, UUID_LEN) == 0 ? ITEM_POST :
+		ITEM_COMMENT;
+}
+
+/* The counts of an item, or amounts to add to them. */
 typedef struct PostCounts
 {
-	int64		comments;
+	int64		comments;		/* of a comment: the replies to it */
 	int64		likes;
 } PostCounts;
 
-/* Return what n comments (or n likes) add to the counts of their post. */
+/* Return what n comments (or n likes) add to the counts of their item. */
 static inline PostCounts
 child_counts(ItemType type, int64 n)
 {
@@ -42,13 +75,14 @@ child_counts(ItemType type, int64 n)
 
 /*
  * post_count.c: taking the post lock, and adding to the counts of a post.
+ * Comments are locked and counted on in the same way.
  *
- * A PostLock says what a transaction has locked of a post. It is a local
- * variable. The head of post_count.c has a table of its states.
+ * A PostLock says what a transaction has locked of a post or comment. It is a
+ * local variable. The head of post_count.c has a table of its states.
  */
 typedef struct PostLock
 {
-	pg_uuid_t	post_id;
+	CountedItem item;
 	KeyLock		key;
 	bool		locked;
 	KeyLockMode mode;			/* the mode of the post lock; undefined if
@@ -64,8 +98,10 @@ typedef struct PostLock
 								 * item was last read */
 } PostLock;
 
-extern void post_lock_init(PostLock *lock, const pg_uuid_t *post_id);
+extern void post_lock_init(PostLock *lock, const CountedItem *item);
 extern bool post_find(PostLock *lock);
+extern bool post_make_safe(PostLock *lock);
+extern bool post_await_deletion(PostLock *lock);
 extern bool post_try_lock_shared(PostLock *lock);
 extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
 extern void post_try_lock_counter(PostLock *lock);
@@ -89,14 +125,18 @@ typedef enum PostCountResult
 extern PostCountResult post_count(PostLock *lock, PostCounts counts);
 extern PostCountResult post_count_after_deletion(PostLock *lock,
 												 PostCounts counts);
+extern void post_count_held(const CountedItem *comment, PostCounts counts);
 extern bool post_keep(const pg_uuid_t *post_id);
 
 /* post_repair.c: correcting wrong counts */
-extern bool post_counter_repair(const pg_uuid_t *post_id);
+extern bool post_counter_repair(const CountedItem *item);
+
+/* comment_recount.c: the counts of a new comment that already has replies */
+extern void comment_count_anew(const CountedItem *comment);
 
 /*
- * count_delta.c: deltas. A post's counter is the delta with the id counter_id
- * (all zeros).
+ * count_delta.c: deltas. The counter of a post or comment is the delta with
+ * the id counter_id (all zeros).
  */
 extern const pg_uuid_t counter_id;
 
@@ -116,19 +156,20 @@ delta_is_stripe(const pg_uuid_t *id)
 	return id->data[6] >> 4 == 8;
 }
 
-extern void counter_init(BlogItem *counter, const pg_uuid_t *post_id);
+extern void counter_init(BlogItem *counter, const CountedItem *item);
 
 /*
  * post_fold.c: folding deltas into the counter, and making the counter of a
  * new post
  */
-extern ItemResult post_fold(const pg_uuid_t *post_id, int64 limit, bool merge,
+extern ItemResult post_fold(const CountedItem *item, int64 limit, bool merge,
 							int64 *taken, bool *left);
 extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id);
 
-/* post_item.c: adding up the counts of a post and its deltas */
-extern PostCounts post_deltas(const pg_uuid_t *post_id, Snapshot snapshot);
+/* post_item.c: adding up the counts of an item and its deltas */
+extern PostCounts post_deltas(ItemScan **scan, const CountedItem *item,
+							  Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
 
@@ -167,7 +208,20 @@ extern DeleteResult child_delete_anyway(ItemType type,
 										const pg_uuid_t *author,
 										LockWaitPolicy wait);
 
-/* child_deletion.c: hiding a comment, or showing it again */
+/* child_deletion.c: counting replies that are in the tables already */
+extern void comment_count_replies(const CountedItem *comment, int64 n);
+
+/* child_deletion.c: deleting one delta */
+extern DeleteResult delta_delete(const CountedItem *item,
+								 const pg_uuid_t *delta_id);
+
+/* post_deletion.c: deleting the deltas of a comment that does not exist */
+extern bool lost_deltas_delete(const CountedItem *comment);
+
+/* child_deletion.c: hiding a comment, showing it again, changing its parent */
+extern ItemResult comment_set_parent(const pg_uuid_t *post_id,
+									 const pg_uuid_t *comment_id,
+									 const pg_uuid_t *parent_id);
 extern ItemResult comment_hide(const pg_uuid_t *post_id,
 							   const pg_uuid_t *comment_id, bool hidden,
 							   BlogItem *comment);

@@ -40,19 +40,19 @@
  * end. Returns false if there were none.
  */
 static bool
-await_counting(const pg_uuid_t *post_id)
+await_counting(const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	deltas = delta_query(&key);
+	Datum		key[2];
+	ItemQuery	deltas = all_deltas_query(item, key);
 
 	return item_await_inserters(&deltas);
 }
 
 static bool
-is_counted_on(const pg_uuid_t *post_id)
+is_counted_on(const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	deltas = delta_query(&key);
+	Datum		key[2];
+	ItemQuery	deltas = all_deltas_query(item, key);
 
 	return item_inserted_elsewhere(&deltas);
 }
@@ -67,7 +67,44 @@ await_nobody_counting(const PostLock *lock)
 {
 	do
 		CHECK_FOR_INTERRUPTS();
-	while (await_counting(&lock->post_id));
+	while (await_counting(&lock->item));
+}
+
+/*
+ * Take the post lock in exclusive mode, if no other transaction in progress
+ * has added to the counts. Returns false, with nothing locked, if another
+ * transaction has, or if the function would have to wait for the lock and
+ * key_wait forbids it.
+ *
+ * count_wait: whether to wait for transactions that have added to the counts,
+ *		while holding the lock.
+ */
+bool
+post_hold_exclusive(PostLock *lock, LockWaitPolicy key_wait,
+					LockWaitPolicy count_wait)
+{
+	Assert(!lock->locked && !lock->safe);
+	lock->mode = KEY_LOCK_EXCLUSIVE;
+	lock->locked = key_lock(&lock->key, lock->mode, key_wait);
+	if (!lock->locked)
+		return false;
+	if (count_wait == LockWaitBlock)
+		await_nobody_counting(lock);
+	if (is_counted_on(&lock->item))
+		post_unlock(lock);
+	return lock->locked;
+}
+
+/*
+ * Wait, without holding the lock, for the transactions that have added to the
+ * counts, and for those that hold the lock in share mode.
+ */
+void
+post_await_counting(const PostLock *lock)
+{
+	(void) await_counting(&lock->item);
+	(void) key_lock(&lock->key, KEY_LOCK_EXCLUSIVE, LockWaitBlock);
+	key_unlock(&lock->key, KEY_LOCK_EXCLUSIVE);
 }
 
 /*
@@ -86,17 +123,11 @@ static ItemResult
 lock_exclusive_once(PostLock *lock, LockTupleMode mode,
 					LockWaitPolicy key_wait, LockWaitPolicy item_wait)
 {
-	ItemResult	result = ITEM_LOCKED;
+	ItemResult	result;
 
-	Assert(!lock->locked && !lock->safe);
-	lock->mode = KEY_LOCK_EXCLUSIVE;
-	lock->locked = key_lock(&lock->key, lock->mode, key_wait);
-	if (!lock->locked)
+	if (!post_hold_exclusive(lock, key_wait, item_wait))
 		return ITEM_LOCKED;
-	if (item_wait == LockWaitBlock)
-		await_nobody_counting(lock);
-	if (!is_counted_on(&lock->post_id))
-		result = post_row_lock(&lock->post_id, mode, item_wait);
+	result = post_row_lock(&lock->item, mode, item_wait);
 	lock->safe = result == ITEM_OK;
 	if (!lock->safe)
 		post_unlock(lock);
@@ -109,13 +140,13 @@ lock_exclusive_once(PostLock *lock, LockTupleMode mode,
  * can add to the counts meanwhile.
  */
 static void
-await_quiet(const pg_uuid_t *post_id)
+await_quiet(const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	post = post_query(&key);
+	Datum		key[2];
+	ItemQuery	row = counted_query(item, key);
 
-	(void) await_counting(post_id);
-	item_await_free(&post);
+	(void) await_counting(item);
+	item_await_free(&row);
 }
 
 /*
@@ -139,7 +170,7 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 	for (int i = 0; i < TRIES_TO_LOCK && result == ITEM_LOCKED; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
-		await_quiet(&lock->post_id);
+		await_quiet(&lock->item);
 		result = lock_exclusive_once(lock, mode, LockWaitBlock, LockWaitSkip);
 	}
 	while (result == ITEM_LOCKED)
@@ -166,7 +197,7 @@ lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode
 	 * post. So this check is still valid when the post is deleted.
 	 */
 	if (result != ITEM_OK || author == NULL ||
-		post_shown_by(&lock->post_id, author))
+		post_shown_by(&lock->item, author))
 		return result;
 	post_unlock(lock);
 	return ITEM_NOT_FOUND;
@@ -200,36 +231,33 @@ check_shown(ItemScan *scan)
 }
 
 /*
- * Delete the comments, likes or deltas of a post. Returns the number of
- * deleted items.
+ * Delete the items that the query finds: comments, likes or deltas of a post.
+ * Returns the number of deleted items.
  *
  * limit: the largest number of items to delete; 0: all
  * busy: set to true if an item was left, because another transaction has
  *	locked its row
+ * deleted_one: called for each deleted item; may be NULL
  */
 static int64
-delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
-				int64 limit, bool *busy)
+delete_items(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
+			 void (*deleted_one) (const BlogItem *item))
 {
-	Datum		key = UUIDPGetDatum(post_id);
 	ItemWriter *writer;
 	ItemScan   *scan;
 	BlogItem	item;
 	int64		deleted = 0;
 
 	PushActiveSnapshot(present_snapshot());
-	writer = item_writer_open(CONTAINER_POSTS, type, post_id);
+	writer = item_writer_open(CONTAINER_POSTS, query.type, query.partition_key);
 	item_writer_identity(writer);
-	scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = type == ITEM_DELTA ? PATH_KEY : PATH_LIST, .key = &key,
-		.nkeys = 1, .identity = true, .rows = limit == 0 ? -1 : limit
-	});
+	query.rows = limit == 0 ? -1 : limit;
+	scan = item_scan_begin(&query);
 	while ((limit == 0 || deleted < limit) && item_scan_next(scan, &item))
 	{
 		ItemResult	result;
 
-		if (type != ITEM_DELTA)
+		if (query.type != ITEM_DELTA)
 			check_shown(scan);
 		result = item_writer_lock_found(writer, scan, LockTupleExclusive, wait,
 										&item);
@@ -237,6 +265,8 @@ delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 		{
 			item_writer_delete(writer);
 			deleted++;
+			if (deleted_one != NULL)
+				deleted_one(&item);
 		}
 		*busy |= result == ITEM_LOCKED;
 	}
@@ -244,6 +274,74 @@ delete_children(ItemType type, const pg_uuid_t *post_id, LockWaitPolicy wait,
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	return deleted;
+}
+
+/*
+ * Return a query that finds all comments or likes on a post.
+ */
+static ItemQuery
+children_query(ItemType type, const Datum *post_id)
+{
+	ItemQuery	query = post_query(post_id);
+
+	query.type = type;
+	query.path = type == ITEM_LIKE ? PATH_LIST : PATH_KEY;
+	return query;
+}
+
+/*
+ * Delete all deltas of an item; of a post, also those of the comments on it.
+ * No other transaction can write any, because the caller has deleted the item.
+ */
+void
+deltas_delete(const CountedItem *item)
+{
+	Datum		key[2];
+	bool		busy = false;
+
+	(void) delete_items(all_deltas_query(item, key), LockWaitBlock, 0, &busy,
+						NULL);
+}
+
+/*
+ * Delete the deltas of a comment, for repair(), if the comment does not exist.
+ * Returns whether there were any.
+ */
+bool
+lost_deltas_delete(const CountedItem *comment)
+{
+	Datum		key[2];
+	ItemQuery	row = counted_query(comment, key);
+	ItemQuery	deltas = delta_query(comment, key);
+	BlogItem	item;
+	bool		lost;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	lost = !item_get(&row, &item) && !item_written_elsewhere(&row) &&
+		item_get(&deltas, &item);
+	PopActiveSnapshot();
+	if (lost)
+		deltas_delete(comment);
+	return lost;
+}
+
+/*
+ * Called for a comment that a step of the deletion of its post has deleted:
+ * delete its deltas, and subtract it from the counts of its parent. The caller
+ * holds the post lock in exclusive mode, so no other transaction adds to the
+ * counts of comments on the post.
+ */
+static void
+comment_deleted(const BlogItem *comment)
+{
+	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
+	CountedItem item = counted_comment(post_id, item_uuid(comment, PROP_ID));
+
+	deltas_delete(&item);
+	if (item_hidden(comment) || comment->isnull[PROP_PARENT_ID])
+		return;
+	item = counted_comment(post_id, item_uuid(comment, PROP_PARENT_ID));
+	post_count_held(&item, child_counts(ITEM_COMMENT, -1));
 }
 
 static ItemResult
@@ -275,7 +373,7 @@ delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 static void
 delete_all_children(const PostLock *lock)
 {
-	const pg_uuid_t *post_id = &lock->post_id;
+	Datum		key = UUIDPGetDatum(&lock->item.post_id);
 	bool		busy = false;
 
 	/*
@@ -283,9 +381,11 @@ delete_all_children(const PostLock *lock)
 	 * lock was held until the post item was deleted.
 	 */
 	await_nobody_counting(lock);
-	(void) delete_children(ITEM_COMMENT, post_id, LockWaitBlock, 0, &busy);
-	(void) delete_children(ITEM_LIKE, post_id, LockWaitBlock, 0, &busy);
-	(void) delete_children(ITEM_DELTA, post_id, LockWaitBlock, 0, &busy);
+	(void) delete_items(children_query(ITEM_COMMENT, &key), LockWaitBlock, 0,
+						&busy, NULL);
+	(void) delete_items(children_query(ITEM_LIKE, &key), LockWaitBlock, 0,
+						&busy, NULL);
+	deltas_delete(&lock->item);
 }
 
 /*
@@ -306,10 +406,11 @@ DeleteResult
 post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 			LockWaitPolicy wait)
 {
+	const CountedItem post = counted_post(post_id);
 	PostLock	lock;
 	ItemResult	result;
 
-	post_lock_init(&lock, post_id);
+	post_lock_init(&lock, &post);
 	result = lock_exclusive_if_by(&lock, author, LockTupleExclusive, wait);
 	if (result == ITEM_OK)
 		result = delete_post_item(post_id, wait);
@@ -328,14 +429,14 @@ static int64
 delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 					 bool *busy)
 {
-	const pg_uuid_t *post_id = &lock->post_id;
-	int64		comments = delete_children(ITEM_COMMENT, post_id, wait, limit,
-										   busy);
+	Datum		key = UUIDPGetDatum(&lock->item.post_id);
+	int64		comments = delete_items(children_query(ITEM_COMMENT, &key), wait,
+										limit, busy, comment_deleted);
 	int64		likes = 0;
 
 	if (limit == 0 || comments < limit)
-		likes = delete_children(ITEM_LIKE, post_id, wait,
-								limit == 0 ? 0 : limit - comments, busy);
+		likes = delete_items(children_query(ITEM_LIKE, &key), wait,
+							 limit == 0 ? 0 : limit - comments, busy, NULL);
 	if (comments + likes > 0)
 		(void) post_count(lock, (PostCounts) {-comments, -likes});
 	return comments + likes;
@@ -361,12 +462,13 @@ DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,
 					 LockWaitPolicy wait, int64 limit, int64 *children)
 {
+	const CountedItem post = counted_post(post_id);
 	PostLock	lock;
 	DeleteResult result;
 	int64		deleted;
 	bool		busy = false;
 
-	post_lock_init(&lock, post_id);
+	post_lock_init(&lock, &post);
 	result = delete_result(lock_exclusive_if_by(&lock, author,
 												LockTupleNoKeyExclusive, wait));
 	if (result != DELETE_DONE)

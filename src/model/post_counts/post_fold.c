@@ -8,9 +8,9 @@
  * transaction is using the counter, the other deltas stay, or are merged into
  * one.
  *
- * A post that the owner has inserted with SQL has no counter. The first
- * transaction that folds its deltas makes the counter, unless another
- * transaction is making it already.
+ * A post that the owner has inserted with SQL has no counter, and a comment
+ * has none before its first reply. The first transaction that folds the deltas
+ * makes the counter, unless another transaction is making it already.
  *
  * Runs in backends and in the worker.
  */
@@ -38,18 +38,21 @@ typedef struct FoldTarget
  * progress has changed or made the counter.
  */
 static ItemResult
-fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
+fold_lock(FoldTarget *target, const CountedItem *item)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
+	Datum		key[DELTA_KEYS];
 	ItemResult	result;
 
-	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	result = item_writer_lock(target->writer, key, 2, LockTupleNoKeyExclusive,
-							  LockWaitSkip, &target->item);
+	delta_key(item, &counter_id, key);
+	target->writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA,
+									  &item->post_id);
+	result = item_writer_lock(target->writer, key, DELTA_KEYS,
+							  LockTupleNoKeyExclusive, LockWaitSkip,
+							  &target->item);
 	target->counter = result != ITEM_NOT_FOUND;
 	if (target->counter)
 		return result;
-	return delta_counter_pending(post_id) ? ITEM_LOCKED : ITEM_OK;
+	return delta_counter_pending(item) ? ITEM_LOCKED : ITEM_OK;
 }
 
 /*
@@ -57,12 +60,12 @@ fold_lock(FoldTarget *target, const pg_uuid_t *post_id)
  * this sum.
  */
 static void
-fold_write(FoldTarget *target, const pg_uuid_t *post_id, PostCounts counts)
+fold_write(FoldTarget *target, const CountedItem *item, PostCounts counts)
 {
 	if (!target->counter)
 	{
-		if (!delta_insert_counter(post_id, counts))
-			delta_insert(post_id, counts);
+		if (!delta_insert_counter(item, counts))
+			delta_insert(item, counts);
 		return;
 	}
 	item_add_counts(&target->item, counts.comments, counts.likes);
@@ -79,7 +82,7 @@ static ItemResult
 fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 			bool *left)
 {
-	const pg_uuid_t *post_id = &lock->post_id;
+	const CountedItem *item = &lock->item;
 	PostCounts	counts = {0, 0};
 	FoldTarget	target = {.writer = NULL};
 	ItemResult	result = ITEM_LOCKED;
@@ -87,15 +90,15 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 
 	PushActiveSnapshot(GetTransactionSnapshot());
 	if (post_has_counter(lock))
-		result = fold_lock(&target, post_id);
+		result = fold_lock(&target, item);
 	if (result == ITEM_OK || (result == ITEM_LOCKED && merge))
 	{
 		PushActiveSnapshot(GetTransactionSnapshot());
-		n = delta_take(post_id, limit, &counts, left);
+		n = delta_take(item, limit, &counts, left);
 		if (n > 0 && result == ITEM_OK)
-			fold_write(&target, post_id, counts);
+			fold_write(&target, item, counts);
 		else if (n > 0)
-			delta_insert(post_id, counts);
+			delta_insert(item, counts);
 		PopActiveSnapshot();
 	}
 	*taken += n;
@@ -121,7 +124,7 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
  * counter's row, FOR NO KEY UPDATE.
  */
 ItemResult
-post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
+post_fold(const CountedItem *item, int64 limit, bool merge, int64 *taken,
 		  bool *left)
 {
 	PostLock	lock;
@@ -129,39 +132,26 @@ post_fold(const pg_uuid_t *post_id, int64 limit, bool merge, int64 *taken,
 
 	*taken = 0;
 	*left = false;
-	post_lock_init(&lock, post_id);
+	post_lock_init(&lock, item);
 	post_try_lock_counter(&lock);
 	result = post_lock_shared(&lock, LockWaitSkip);
-	if (result == ITEM_OK && delta_any(post_id))
+	if (result == ITEM_OK && delta_any(item))
 		result = fold_locked(&lock, limit, merge, taken, left);
 	post_unlock(&lock);
 	return result;
 }
 
 /*
- * Delete the counter and other deltas that an earlier post with the same id
- * has left. Called by a transaction that has just inserted a post with this
+ * Delete the deltas that an earlier post with the same id, and comments on it,
+ * have left. Called by a transaction that has just inserted a post with that
  * id.
  */
 void
 post_counter_clear(const pg_uuid_t *post_id)
 {
-	PostCounts	counts = {0, 0};
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
-	bool		left = false;
-	ItemWriter *writer;
-	ItemScan   *scan;
-	BlogItem	counter;
+	const CountedItem post = counted_post(post_id);
 
-	PushActiveSnapshot(GetTransactionSnapshot());
-	(void) delta_take(post_id, PG_INT64_MAX, &counts, &left);
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	scan = item_writer_scan(writer, key, 2);
-	if (item_scan_next(scan, &counter))
-		(void) item_writer_delete_found(writer, scan);
-	item_scan_end(scan);
-	item_writer_close(writer);
-	PopActiveSnapshot();
+	deltas_delete(&post);
 }
 
 /*
@@ -171,10 +161,11 @@ post_counter_clear(const pg_uuid_t *post_id)
 void
 post_counter_make(const pg_uuid_t *post_id)
 {
+	const CountedItem post = counted_post(post_id);
 	const PostCounts nothing = {0, 0};
 
-	if (delta_insert_counter(post_id, nothing))
+	if (delta_insert_counter(&post, nothing))
 		return;
 	post_counter_clear(post_id);
-	(void) delta_insert_counter(post_id, nothing);
+	(void) delta_insert_counter(&post, nothing);
 }

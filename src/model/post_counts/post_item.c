@@ -46,14 +46,14 @@ deltas_query(Snapshot snapshot)
 }
 
 static PostCounts
-add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
+add_deltas(ItemScan *scan, const CountedItem *item, Snapshot snapshot)
 {
 	PostCounts	counts = {0, 0};
 	bool		serializable = IsolationIsSerializable();
 	BlogItem	delta;
 
 	if (serializable)
-		key_predicate_lock(scan, post_id, snapshot);
+		key_predicate_lock(scan, &item->post_id, &item->item_id, snapshot);
 	while (item_scan_next(scan, &delta))
 	{
 		if (serializable && !item_scan_shown(scan, snapshot))
@@ -71,26 +71,27 @@ add_deltas(ItemScan *scan, const pg_uuid_t *post_id, Snapshot snapshot)
 }
 
 /*
- * Return the sum of a post's deltas, including the counter, as the snapshot
+ * Return the sum of an item's deltas, including the counter, as the snapshot
  * shows them. In a SERIALIZABLE transaction, take a predicate lock on the
- * post's key. Errors: 22004 if a delta has a null amount; 40001 under
+ * item's key. Errors: 22004 if a delta has a null amount; 40001 under
  * SERIALIZABLE.
+ *
+ * scan: *scan is NULL before the first call; later calls restart the same
+ *		scan. The caller ends it.
  */
 PostCounts
-post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
+post_deltas(ItemScan **scan, const CountedItem *item, Snapshot snapshot)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	Datum		key[] = {
+		UUIDPGetDatum(&item->post_id), UUIDPGetDatum(&item->item_id)
+	};
 	ItemQuery	query = deltas_query(snapshot);
-	PostCounts	counts;
-	ItemScan   *scan;
 
-	query.partition_key = post_id;
-	query.key = &key;
-	query.nkeys = 1;
-	scan = item_scan_begin(&query);
-	counts = add_deltas(scan, post_id, snapshot);
-	item_scan_end(scan);
-	return counts;
+	query.partition_key = &item->post_id;
+	query.key = key;
+	query.nkeys = lengthof(key);
+	item_scan_look(scan, &query);
+	return add_deltas(*scan, item, snapshot);
 }
 
 /*
@@ -100,15 +101,19 @@ post_deltas(const pg_uuid_t *post_id, Snapshot snapshot)
 void
 post_add_up(BlogItem *post, Snapshot snapshot)
 {
-	PostCounts	counts = post_deltas(item_uuid(post, PROP_POST_ID), snapshot);
+	const CountedItem item = counted_post(item_uuid(post, PROP_POST_ID));
+	ItemScan   *scan = NULL;
+	PostCounts	counts = post_deltas(&scan, &item, snapshot);
 
+	item_scan_end(scan);
 	item_add_counts(post, counts.comments, counts.likes);
 }
 
 static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 {
-	PostCounts	counts = add_deltas(scan, &post->key, (Snapshot) arg);
+	const CountedItem item = counted_post(&post->key);
+	PostCounts	counts = add_deltas(scan, &item, (Snapshot) arg);
 
 	item_add_counts(&post->item, counts.comments, counts.likes);
 }
@@ -122,19 +127,19 @@ posts_add_up(ManyItems *posts, Snapshot snapshot)
 {
 	ItemQuery	query = deltas_query(snapshot);
 
-	many_items_scan(posts, &query, take_deltas, snapshot);
+	many_items_scan(posts, &query, 2, take_deltas, snapshot);
 }
 
 /*
- * Return whether the transaction's snapshot shows the post, and "author" has
- * written it. If "author" is NULL, any user may have written it. Takes no
- * predicate lock.
+ * Return whether the transaction's snapshot shows the post or comment, and
+ * "author" has written it. If "author" is NULL, any user may have written it.
+ * Takes no predicate lock.
  */
 bool
-post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author)
+post_shown_by(const CountedItem *item, const pg_uuid_t *author)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	query = post_query(&key);
+	Datum		key[2];
+	ItemQuery	query = counted_query(item, key);
 	BlogItem	post;
 	ItemScan   *scan;
 	bool		shown;
@@ -183,14 +188,14 @@ post_part_lock(const ItemQuery *query, LockTupleMode mode, LockWaitPolicy wait,
 }
 
 /*
- * Lock the row of a post item until the end of the transaction. Results and
- * errors are those of post_part_lock().
+ * Lock the row of a post or comment until the end of the transaction. Results
+ * and errors are those of post_part_lock().
  */
 ItemResult
-post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode, LockWaitPolicy wait)
+post_row_lock(const CountedItem *item, LockTupleMode mode, LockWaitPolicy wait)
 {
-	Datum		key = UUIDPGetDatum(post_id);
-	ItemQuery	post = post_query(&key);
+	Datum		key[2];
+	ItemQuery	query = counted_query(item, key);
 
-	return post_part_lock(&post, mode, wait, NULL, NULL);
+	return post_part_lock(&query, mode, wait, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #define BLOGSTORE_POST_PARTS_H
 
 #include "model/post_counts/post_counts.h"
+#include "storage/layout/layout.h"
 
 /*
  * Return a query that finds a post item by its id. In the item that it finds,
@@ -23,16 +24,110 @@ post_query(const Datum *post_id)
 }
 
 /*
- * Return a query that finds all deltas of a post. In a delta that it finds,
- * any field can be null, except those of the key.
+ * Return a query that finds a post or comment by its key. In the item that it
+ * finds, any field can be null, except its ids, author and creation date.
+ *
+ * key: room for two values, which the query points to
  */
 static inline ItemQuery
-delta_query(const Datum *post_id)
+counted_query(const CountedItem *item, Datum *key)
 {
-	ItemQuery	query = post_query(post_id);
+	ItemType	type = counted_type(item);
+
+	key[0] = UUIDPGetDatum(&item->post_id);
+	key[1] = UUIDPGetDatum(&item->item_id);
+	return (ItemQuery) {
+		.container = CONTAINER_POSTS, .type = type,
+		.partition_key = &item->post_id, .path = PATH_KEY, .key = key,
+		.nkeys = type == ITEM_POST ? 1 : 2, .identity = true
+	};
+}
+
+/*
+ * Return a query that finds all deltas of a post or comment. Columns of a
+ * found delta can be null, except those of the key.
+ *
+ * key: room for two values, which the query points to
+ */
+static inline ItemQuery
+delta_query(const CountedItem *item, Datum *key)
+{
+	ItemQuery	query = counted_query(item, key);
 
 	query.type = ITEM_DELTA;
+	query.nkeys = 2;
 	return query;
+}
+
+#define DELTA_KEYS 3			/* number of columns of a delta's key */
+
+/*
+ * Fill in the key of a delta, which points to item and id.
+ */
+static inline void
+delta_key(const CountedItem *item, const pg_uuid_t *id, Datum *key)
+{
+	key[0] = UUIDPGetDatum(&item->post_id);
+	key[1] = UUIDPGetDatum(&item->item_id);
+	key[2] = UUIDPGetDatum(id);
+}
+
+/*
+ * Return a query that finds a delta by its key.
+ *
+ * key: room for DELTA_KEYS values, which the query points to
+ */
+static inline ItemQuery
+one_delta_query(const CountedItem *item, const pg_uuid_t *id, Datum *key)
+{
+	ItemQuery	query = delta_query(item, key);
+
+	delta_key(item, id, key);
+	query.nkeys = DELTA_KEYS;
+	return query;
+}
+
+/*
+ * Return a query that finds the deltas for which a deletion of the item waits:
+ * those of the item, and for a post also those of all comments on it.
+ */
+static inline ItemQuery
+all_deltas_query(const CountedItem *item, Datum *key)
+{
+	ItemQuery	query = delta_query(item, key);
+
+	query.nkeys = counted_type(item) == ITEM_POST ? 1 : 2;
+	return query;
+}
+
+/*
+ * Return a query that finds the replies to a comment, with and without hidden
+ * ones. If the owner has dropped the index of replies, for example for an
+ * import, the query finds all comments on the post; is_reply_to() tells which
+ * of them are replies.
+ *
+ * key: room for two values, which the query points to
+ */
+static inline ItemQuery
+replies_query(const CountedItem *comment, Datum *key)
+{
+	ItemQuery	query = counted_query(comment, key);
+
+	if (partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
+						   partition_of(CONTAINER_POSTS, ITEM_COMMENT,
+										&comment->post_id), PATH_REPLIES))
+		query.path = PATH_REPLIES;
+	else
+		query.nkeys = 1;
+	return query;
+}
+
+static inline bool
+is_reply_to(const BlogItem *item, const CountedItem *comment)
+{
+	return !item->isnull[PROP_PARENT_ID] &&
+		memcmp(item_uuid(item, PROP_PARENT_ID), &comment->item_id,
+			   UUID_LEN) == 0;
 }
 
 static inline DeleteResult
@@ -55,17 +150,18 @@ delta_is_empty(const BlogItem *delta)
 }
 
 /*
- * Lock the row of a post item FOR NO KEY UPDATE, and read the item into *post.
- * The values in *post are valid until the writer is closed.
+ * Lock the row of a post or comment FOR NO KEY UPDATE, and read the item into
+ * *row. The values in *row are valid until the writer is closed.
  */
 static inline ItemResult
-post_lock_for_counts(ItemWriter *writer, const pg_uuid_t *post_id,
-					 LockWaitPolicy wait, BlogItem *post)
+post_lock_for_counts(ItemWriter *writer, const CountedItem *item,
+					 LockWaitPolicy wait, BlogItem *row)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	Datum		key[2];
+	ItemQuery	query = counted_query(item, key);
 
-	return item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive, wait,
-							post);
+	return item_writer_lock(writer, key, query.nkeys, LockTupleNoKeyExclusive,
+							wait, row);
 }
 
 static inline void
@@ -84,11 +180,11 @@ post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
 typedef ItemResult (*PostPartAct) (ItemWriter *writer, const BlogItem *item,
 								   void *arg);
 
-extern bool post_shown_by(const pg_uuid_t *post_id, const pg_uuid_t *author);
+extern bool post_shown_by(const CountedItem *item, const pg_uuid_t *author);
 extern ItemResult post_part_lock(const ItemQuery *query, LockTupleMode mode,
 								 LockWaitPolicy wait, PostPartAct act,
 								 void *arg);
-extern ItemResult post_row_lock(const pg_uuid_t *post_id, LockTupleMode mode,
+extern ItemResult post_row_lock(const CountedItem *item, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
@@ -105,22 +201,33 @@ typedef enum DeltaKind
 	DELTA_STRIPE
 } DeltaKind;
 
-extern ItemResult delta_add(const pg_uuid_t *post_id, DeltaKind kind,
+extern ItemResult delta_add(const CountedItem *item, DeltaKind kind,
 							PostCounts counts);
-extern bool delta_striped(const pg_uuid_t *post_id);
+extern bool delta_striped(const CountedItem *item);
 
 /*
  * delta_insert_stripe() and delta_insert() always insert a new row. They wait
  * for no other transaction.
  */
-extern void delta_insert_stripe(const pg_uuid_t *post_id, PostCounts counts);
-extern void delta_insert(const pg_uuid_t *post_id, PostCounts counts);
-extern bool delta_counter_pending(const pg_uuid_t *post_id);
-extern bool delta_insert_counter(const pg_uuid_t *post_id, PostCounts counts);
+extern void delta_insert_stripe(const CountedItem *item, PostCounts counts);
+extern void delta_insert(const CountedItem *item, PostCounts counts);
+extern bool delta_counter_pending(const CountedItem *item);
+extern bool delta_insert_counter(const CountedItem *item, PostCounts counts);
 
-/* delta_any() and delta_take() ignore the counter. */
-extern bool delta_any(const pg_uuid_t *post_id);
-extern int64 delta_take(const pg_uuid_t *post_id, int64 limit,
+/* These two functions ignore the counter. */
+extern bool delta_any(const CountedItem *item);
+extern int64 delta_take(const CountedItem *item, int64 limit,
 						PostCounts *counts, bool *left);
+
+/*
+ * post_deletion.c: the lock in exclusive mode, for deleting a comment
+ */
+extern bool post_hold_exclusive(PostLock *lock, LockWaitPolicy key_wait,
+								LockWaitPolicy count_wait);
+extern void post_await_counting(const PostLock *lock);
+extern void deltas_delete(const CountedItem *item);
+
+/* post_repair.c */
+extern int64 count_replies(const CountedItem *comment);
 
 #endif							/* BLOGSTORE_POST_PARTS_H */

@@ -1,6 +1,6 @@
 /*
  * post_repair.c
- *		Correcting the counts of a post, for repair().
+ *		Correcting the counts of a post or comment, for repair().
  *
  * A post's counts are the sum of the amounts in the post item, in its counter
  * and in its other deltas. repair() compares this sum with the numbers of
@@ -19,32 +19,68 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many comments or likes on a post the active snapshot shows.
+ * Return how many of the items that the query finds the active snapshot shows.
  * Hidden comments are not counted.
+ *
+ * parent: count only the replies to this comment; NULL: all items
  */
 static int64
-count_children(ItemType type, const pg_uuid_t *post_id)
+count_shown(ItemQuery query, const CountedItem *parent)
 {
-	Datum		key = UUIDPGetDatum(post_id);
 	BlogItem	item;
+	ItemScan   *scan;
 	int64		n = 0;
-	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_LIST, .key = &key, .nkeys = 1, .identity = true,
-		.shown = true, .rows = -1
-	});
 
+	query.shown = true;
+	query.rows = -1;
+	query.no_predicate_locks = true;
+	scan = item_scan_begin(&query);
 	while (item_scan_next(scan, &item))
-		n++;
+		n += parent == NULL || is_reply_to(&item, parent);
 	item_scan_end(scan);
 	return n;
 }
 
+/* Return how many shown replies to a comment the active snapshot shows. */
+int64
+count_replies(const CountedItem *comment)
+{
+	Datum		key[2];
+
+	return count_shown(replies_query(comment, key), comment);
+}
+
 /*
- * Return whether a post's counts add up to the actual numbers of comments and
- * likes.
+ * Return the numbers of shown comments and likes on a post, or of shown
+ * replies to a comment, that the active snapshot shows.
+ */
+static PostCounts
+count_children(const CountedItem *item)
+{
+	Datum		key[2];
+	ItemQuery	query = counted_query(item, key);
+	PostCounts	counts = {0, 0};
+
+	if (counted_type(item) == ITEM_COMMENT)
+	{
+		counts.comments = count_replies(item);
+		return counts;
+	}
+	query.type = ITEM_COMMENT;
+	counts.comments = count_shown(query, NULL);
+	query.type = ITEM_LIKE;
+	query.path = PATH_LIST;
+	counts.likes = count_shown(query, NULL);
+	return counts;
+}
+
+/*
+ * Return whether the counts of an item add up to the actual numbers of
+ * comments and likes.
  *
- * rest: the sum of the post's deltas without the counter.
+ * post: the item's row. That of a comment has no counts.
+ * rest: the sum of the item's deltas other than the counter.
+ * actual: the numbers of comments and likes that exist.
  */
 static bool
 counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
@@ -56,7 +92,7 @@ counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 
 	for (int i = 0; i < lengthof(prop); i++)
 	{
-		int64		sum = item_count(post, prop[i]);
+		int64		sum = post->isnull[prop[i]] ? 0 : item_count(post, prop[i]);
 
 		if (pg_add_s64_overflow(sum, item_count(counter, prop[i]), &sum) ||
 			pg_add_s64_overflow(sum, beside[i], &sum) || sum != wanted[i])
@@ -66,18 +102,13 @@ counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 }
 
 static PostCounts
-count_deltas(const pg_uuid_t *post_id)
+count_deltas(const CountedItem *item)
 {
-	BlogItem	sum;
+	ItemScan   *scan = NULL;
+	PostCounts	sum = post_deltas(&scan, item, GetActiveSnapshot());
 
-	item_init(&sum, ITEM_POST);
-	item_set(&sum, PROP_POST_ID, UUIDPGetDatum(post_id));
-	item_set(&sum, PROP_COMMENT_COUNT, Int64GetDatum(0));
-	item_set(&sum, PROP_LIKE_COUNT, Int64GetDatum(0));
-	post_add_up(&sum, GetActiveSnapshot());
-	return (PostCounts) {
-		item_count(&sum, PROP_COMMENT_COUNT), item_count(&sum, PROP_LIKE_COUNT)
-	};
+	item_scan_end(scan);
+	return sum;
 }
 
 /*
@@ -91,17 +122,15 @@ count_deltas(const pg_uuid_t *post_id)
  *		counter is in use, it is one of the other deltas.
  */
 static void
-repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
-			   PostCounts counts)
+repair_counter(ItemWriter *writer, const CountedItem *item, BlogItem *counter,
+			   ItemResult found, PostCounts counts)
 {
-	const pg_uuid_t *post_id = item_uuid(counter, PROP_POST_ID);
-
-	if (found == ITEM_NOT_FOUND && !delta_counter_pending(post_id) &&
-		delta_insert_counter(post_id, counts))
+	if (found == ITEM_NOT_FOUND && !delta_counter_pending(item) &&
+		delta_insert_counter(item, counts))
 		return;
 	if (found != ITEM_OK)
 	{
-		delta_insert(post_id, counts);
+		delta_insert(item, counts);
 		return;
 	}
 	item_set(counter, PROP_COMMENT_COUNT, Int64GetDatum(counts.comments));
@@ -117,15 +146,15 @@ repair_counter(ItemWriter *writer, BlogItem *counter, ItemResult found,
  * lock: the post lock, after post_try_lock_counter().
  */
 static ItemResult
-lock_counter(ItemWriter *writer, const PostLock *lock,
-			 const pg_uuid_t *post_id, BlogItem *counter)
+lock_counter(ItemWriter *writer, const PostLock *lock, BlogItem *counter)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(&counter_id)};
+	Datum		key[DELTA_KEYS];
 
-	counter_init(counter, post_id);
+	delta_key(&lock->item, &counter_id, key);
+	counter_init(counter, &lock->item);
 	if (!post_has_counter(lock))
 		return ITEM_LOCKED;
-	return item_writer_lock(writer, key, 2, LockTupleNoKeyExclusive,
+	return item_writer_lock(writer, key, DELTA_KEYS, LockTupleNoKeyExclusive,
 							LockWaitSkip, counter);
 }
 
@@ -144,30 +173,28 @@ lock_counter(ItemWriter *writer, const PostLock *lock,
  * never change a counter whose row the caller has locked.
  */
 static void
-count_post(const pg_uuid_t *post_id, const BlogItem *counter,
+count_post(const CountedItem *item, const BlogItem *counter,
 		   PostCounts *actual, PostCounts *rest)
 {
 	PushActiveSnapshot(GetTransactionSnapshot());
-	actual->comments = count_children(ITEM_COMMENT, post_id);
-	actual->likes = count_children(ITEM_LIKE, post_id);
-	*rest = count_deltas(post_id);
+	*actual = count_children(item);
+	*rest = count_deltas(item);
 	rest->comments -= item_count(counter, PROP_COMMENT_COUNT);
 	rest->likes -= item_count(counter, PROP_LIKE_COUNT);
 	PopActiveSnapshot();
 }
 
 /*
- * Check the counts of a post, and correct wrong counts with repair_counter().
+ * Check the counts of an item, and correct wrong counts with repair_counter().
  * Returns whether the counts were wrong. If they were, the deltas alone now
- * add up to the right counts. The caller must then set the counts in the post
+ * add up to the right counts. The caller must then set the counts in a post
  * item to zero.
  *
  * The caller has locked the row of the post item.
  */
 static bool
-correct_beside_post(const BlogItem *post)
+correct_beside_post(const CountedItem *item, const BlogItem *post)
 {
-	const pg_uuid_t *post_id = item_uuid(post, PROP_POST_ID);
 	PostLock	lock;
 	ItemWriter *writer;
 	BlogItem	counter;
@@ -176,15 +203,15 @@ correct_beside_post(const BlogItem *post)
 	PostCounts	rest;
 	bool		wrong;
 
-	post_lock_init(&lock, post_id);
+	post_lock_init(&lock, item);
 	post_try_lock_counter(&lock);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, post_id);
-	found = lock_counter(writer, &lock, post_id, &counter);
-	count_post(post_id, &counter, &actual, &rest);
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_DELTA, &item->post_id);
+	found = lock_counter(writer, &lock, &counter);
+	count_post(item, &counter, &actual, &rest);
 	wrong = !counts_right(post, &counter, rest, actual);
 	if (wrong)
-		repair_counter(writer, &counter, found, (PostCounts) {
+		repair_counter(writer, item, &counter, found, (PostCounts) {
 			actual.comments - rest.comments, actual.likes - rest.likes
 		});
 	item_writer_close(writer);
@@ -206,24 +233,25 @@ clear_post_counts(ItemWriter *writer, BlogItem *post)
 }
 
 /*
- * Correct the counts of a post, if they are wrong. Returns false if the post
- * does not exist. The transaction must be READ COMMITTED.
+ * Correct the counts of a post or comment, if they are wrong. Returns false if
+ * there is no such item. The transaction must be READ COMMITTED.
  *
- * Locks: row locks (FOR NO KEY UPDATE) on the post item and on its counter.
- * The function waits for the lock on the post item, but not for the lock on
- * the counter.
+ * Locks: row locks (FOR NO KEY UPDATE) on the item and on its counter. The
+ * function waits for the lock on the item, but not for the lock on the
+ * counter.
  */
 bool
-post_counter_repair(const pg_uuid_t *post_id)
+post_counter_repair(const CountedItem *item)
 {
+	ItemType	type = counted_type(item);
 	ItemWriter *writer;
 	BlogItem	post;
 	bool		found;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, post_id);
-	found = post_lock_for_counts(writer, post_id, LockWaitBlock, &post) == ITEM_OK;
-	if (found && correct_beside_post(&post))
+	writer = item_writer_open(CONTAINER_POSTS, type, &item->post_id);
+	found = post_lock_for_counts(writer, item, LockWaitBlock, &post) == ITEM_OK;
+	if (found && correct_beside_post(item, &post) && type == ITEM_POST)
 		clear_post_counts(writer, &post);
 	item_writer_close(writer);
 	PopActiveSnapshot();

@@ -57,6 +57,9 @@ extern bool deleted_has_author_of_post(const DeletedUsers *deleted,
 extern bool author_being_deleted(const BlogItem *item);
 extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
+extern int64 deleted_replies(const DeletedUsers *deleted,
+							 const pg_uuid_t *post_id,
+							 const pg_uuid_t *comment_id, int64 total);
 extern void deleted_changed(void);
 
 extern bool user_find(const pg_uuid_t *user_id, BlogItem *user);

@@ -219,7 +219,7 @@ delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	BlogItem	user;
 	KeyLock		lock;
 
-	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author);
+	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, author, NULL);
 	if (!key_lock(&lock, KEY_LOCK_EXCLUSIVE, LockWaitSkip) ||
 		user_find_now(author, &user))
 		return VISIT_BUSY;
@@ -240,7 +240,7 @@ deletion_claim(const pg_uuid_t *user_id)
 {
 	KeyLock		lock;
 
-	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id);
+	key_lock_init(&lock, CONTAINER_USERS, ITEM_USER, user_id, NULL);
 	(void) key_lock(&lock, KEY_LOCK_SHARED, LockWaitBlock);
 }
 

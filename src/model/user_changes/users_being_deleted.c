@@ -297,72 +297,106 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
 	return has;
 }
 
+/* The items of which count_hidden() counts those by users being deleted. */
+typedef struct CountedChildren
+{
+	ItemType	type;			/* comments or likes */
+	const pg_uuid_t *post_id;
+	const pg_uuid_t *parent_id; /* count only the replies to this comment;
+								 * NULL: all comments on the post */
+} CountedChildren;
+
+static bool
+is_child(const CountedChildren *of, const BlogItem *item)
+{
+	return memcmp(item_uuid(item, PROP_POST_ID), of->post_id, UUID_LEN) == 0 &&
+		(of->parent_id == NULL ||
+		 (!item->isnull[PROP_PARENT_ID] &&
+		  memcmp(item_uuid(item, PROP_PARENT_ID), of->parent_id, UUID_LEN) == 0));
+}
+
 /*
- * Return how many comments or likes on a post are by users in the list
- * "deleted". Hidden comments are not counted. Reads with the active snapshot.
+ * Return how many of the items "of" are by users in the list "deleted". Hidden
+ * comments are not counted. Reads with the active snapshot.
  *
- * path, key: the index to scan, and the value of its first column, post_id or
- *		user_id. By user_id, the scan also reads the user's items on other
- *		posts, but does not count them.
+ * path, key, nkeys: the index to scan, and the values of its first columns. By
+ *		user_id, the scan also reads the user's items on other posts, or with
+ *		another parent, but does not count them.
  */
 static int64
-count_deleted(const DeletedUsers *deleted, ItemType type,
-			  const pg_uuid_t *post_id, AccessPath path, Datum key)
+count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
+			  AccessPath path, const Datum *key, int nkeys)
 {
 	BlogItem	item;
 	int64		n = 0;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = path, .key = &key, .nkeys = 1,
-		.identity = true, .rows = -1
+		.container = CONTAINER_POSTS, .type = of->type,
+		.partition_key = of->post_id, .path = path, .key = key,
+		.nkeys = nkeys, .identity = true, .rows = -1
 	});
 
 	while (item_scan_next(scan, &item))
 		n += deleted_has_author(deleted, &item) && !item_hidden(&item) &&
-			memcmp(item_uuid(&item, PROP_POST_ID), post_id, UUID_LEN) == 0;
+			is_child(of, &item);
 	item_scan_end(scan);
 	return n;
 }
 
 /*
- * If a post has at most FEW comments or likes per user being deleted,
- * count_hidden() scans all comments or likes on the post. Otherwise it scans
- * all comments of each such user, or looks up each such user's like.
+ * Return how many of the items "of" are by users in the list "deleted", by
+ * reading all of these items.
+ */
+static int64
+count_deleted_of_all(const DeletedUsers *deleted, const CountedChildren *of)
+{
+	Datum		key[] = {
+		UUIDPGetDatum(of->post_id), UUIDPGetDatum(of->parent_id)
+	};
+
+	if (of->parent_id != NULL)
+		return count_deleted(deleted, of, PATH_REPLIES, key, 2);
+	return count_deleted(deleted, of, of->type == ITEM_LIKE ? PATH_LIST :
+						 PATH_KEY, key, 1);
+}
+
+/*
+ * If the post has at most FEW * n comments or likes, where n is the number of
+ * users being deleted, count_hidden() scans all of them. Otherwise it scans
+ * the items of each of these users.
  */
 #define FEW 20
 
 /*
- * Return how many comments or likes on a post are by users in the list
- * "deleted". Chooses the cheaper of two ways to find them (FEW).
+ * Return how many of the items "of" are by users in the list "deleted". FEW
+ * decides which items are scanned for that.
  *
- * total: the number of all comments or likes on the post.
+ * total: the number of all these items.
  */
 static int64
-count_hidden(const DeletedUsers *deleted, ItemType type,
-			 const pg_uuid_t *post_id, int64 total)
+count_hidden(const DeletedUsers *deleted, const CountedChildren *of,
+			 int64 total)
 {
 	int64		n = 0;
 
 	if (total <= 0)
 		return 0;
 	if (total <= (int64) FEW * deleted->n)
-		return count_deleted(deleted, type, post_id, PATH_LIST,
-							 UUIDPGetDatum(post_id));
+		return count_deleted_of_all(deleted, of);
 	for (int i = 0; i < deleted->n; i++)
 	{
 		Datum		key[] = {
-			UUIDPGetDatum(&deleted->id[i]), UUIDPGetDatum(post_id)
+			UUIDPGetDatum(&deleted->id[i]), UUIDPGetDatum(of->post_id)
 		};
 		BlogItem	like;
 
-		if (type == ITEM_LIKE)
+		if (of->type == ITEM_LIKE)
 			n += item_get(&(ItemQuery) {
-				.container = CONTAINER_POSTS, .type = type,
-				.partition_key = post_id, .path = PATH_KEY, .key = key,
+				.container = CONTAINER_POSTS, .type = of->type,
+				.partition_key = of->post_id, .path = PATH_KEY, .key = key,
 				.nkeys = 2
 			}, &like);
 		else
-			n += count_deleted(deleted, type, post_id, PATH_USER, key[0]);
+			n += count_deleted(deleted, of, PATH_USER, key, 1);
 	}
 	return n;
 }
@@ -374,16 +408,32 @@ count_hidden(const DeletedUsers *deleted, ItemType type,
 void
 deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 {
-	const pg_uuid_t *post_id;
+	CountedChildren comments = {.type = ITEM_COMMENT};
+	CountedChildren likes = {.type = ITEM_LIKE};
 
 	if (deleted == NULL)
 		return;
-	post_id = item_uuid(post, PROP_POST_ID);
+	comments.post_id = likes.post_id = item_uuid(post, PROP_POST_ID);
 	item_add_counts(post,
-					-count_hidden(deleted, ITEM_COMMENT, post_id,
+					-count_hidden(deleted, &comments,
 								  item_count(post, PROP_COMMENT_COUNT)),
-					-count_hidden(deleted, ITEM_LIKE, post_id,
+					-count_hidden(deleted, &likes,
 								  item_count(post, PROP_LIKE_COUNT)));
+}
+
+/*
+ * Return how many shown replies to a comment are by users in the list
+ * "deleted". Reads with the active snapshot.
+ *
+ * total: the number of all shown replies to the comment.
+ */
+int64
+deleted_replies(const DeletedUsers *deleted, const pg_uuid_t *post_id,
+				const pg_uuid_t *comment_id, int64 total)
+{
+	const CountedChildren replies = {ITEM_COMMENT, post_id, comment_id};
+
+	return count_hidden(deleted, &replies, total);
 }
 
 /*

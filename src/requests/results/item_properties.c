@@ -38,8 +38,8 @@
  */
 static const char *const taken[] = {
 	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
-	"modificationDate", "parentDeleted", "parentId", "postId", "title", "type",
-	"userId", "userUsername", "username"
+	"modificationDate", "parentDeleted", "parentId", "postId", "replyCount",
+	"title", "type", "userId", "userUsername", "username"
 };
 
 static int

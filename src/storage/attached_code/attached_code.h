@@ -25,7 +25,7 @@ extern void guard_check_statement(Node *stmt);
 /* attached_functions.c */
 extern bool code_is_attached(Relation rel);
 extern bool index_is_attached(Relation index);
-extern AttrNumber index_leaves_out_nulls_of(Relation index);
+extern AttrNumber index_null_test_of(Relation index, bool nulls);
 
 extern void attached_init(void);
 extern uint64 attached_stamp(void);

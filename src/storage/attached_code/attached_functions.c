@@ -55,11 +55,13 @@
 #include "utils/varlena.h"
 
 /*
- * If the predicate of an index is (column IS NOT NULL), with no further
- * condition, return the number of the column. Otherwise return 0.
+ * Return the number of the column for which the predicate of an index is
+ * (column IS NULL) if "nulls" is true, or (column IS NOT NULL) if it is false,
+ * with no further condition. Return 0 if the index has another predicate, or
+ * none.
  */
 AttrNumber
-index_leaves_out_nulls_of(Relation index)
+index_null_test_of(Relation index, bool nulls)
 {
 	bool		isnull;
 	Datum		predtext = SysCacheGetAttr(INDEXRELID, index->rd_indextuple,
@@ -69,15 +71,17 @@ index_leaves_out_nulls_of(Relation index)
 	if (isnull)
 		return InvalidAttrNumber;
 	test = stringToNode(TextDatumGetCString(predtext));
-	return IsA(test, NullTest) && test->nulltesttype == IS_NOT_NULL &&
+	return IsA(test, NullTest) &&
+		test->nulltesttype == (nulls ? IS_NULL : IS_NOT_NULL) &&
 		!test->argisrow && IsA(test->arg, Var) ?
 		((Var *) test->arg)->varattno : InvalidAttrNumber;
 }
 
 /*
  * Return whether inserting into an index runs code that the owner may have
- * written: an expression, a predicate other than (column IS NOT NULL), an
- * exclusion operator, or an operator class that is not the server's.
+ * written: an expression, a predicate other than (column IS NULL) or (column
+ * IS NOT NULL), an exclusion operator, or an operator class that is not the
+ * server's.
  */
 bool
 index_is_attached(Relation index)
@@ -86,7 +90,8 @@ index_is_attached(Relation index)
 
 	if (!heap_attisnull(index->rd_indextuple, Anum_pg_index_indexprs, NULL) ||
 		(!heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL) &&
-		 index_leaves_out_nulls_of(index) == InvalidAttrNumber) ||
+		 index_null_test_of(index, true) == InvalidAttrNumber &&
+		 index_null_test_of(index, false) == InvalidAttrNumber) ||
 		index->rd_index->indisexclusion)
 		return true;
 	for (int i = 0; i < nkeys; i++)

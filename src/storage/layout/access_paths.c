@@ -51,7 +51,8 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}},
 			[PATH_USER] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}},
 			[PATH_REPLIES] = {4, {PROP_POST_ID, PROP_PARENT_ID,
-				PROP_CREATION_DATE, PROP_ID}}
+				PROP_CREATION_DATE, PROP_ID}},
+			[PATH_REPLY_LIST] = {3, {PROP_POST_ID, PROP_CREATION_DATE, PROP_ID}}
 		},
 		[ITEM_LIKE] = {
 			[PATH_KEY] = {2, {PROP_USER_ID, PROP_POST_ID}},
@@ -60,7 +61,7 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_DATE] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
 		},
 		[ITEM_DELTA] = {
-			[PATH_KEY] = {2, {PROP_POST_ID, PROP_ID}}
+			[PATH_KEY] = {3, {PROP_POST_ID, PROP_ITEM_ID, PROP_ID}}
 		}
 	},
 	[CONTAINER_FEED] = {
@@ -72,17 +73,34 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 };
 
 /*
- * Return whether an index has the right predicate for an AccessPath. For
- * PATH_REPLIES, the predicate must be (parent_id IS NOT NULL). For all others,
- * there must be no predicate.
+ * Return which items the index for an AccessPath contains: those with or
+ * without a parent, or all.
+ */
+IndexedRows
+leaf_path_rows(ItemType type, AccessPath path)
+{
+	if (path == PATH_REPLIES || path == PATH_REPLY_LIST)
+		return INDEXED_REPLIES;
+	return type == ITEM_COMMENT && path == PATH_LIST ? INDEXED_TOP_LEVEL :
+		INDEXED_ALL;
+}
+
+/*
+ * Return whether an index contains just the items that a scan by an AccessPath
+ * must find. Its predicate must be (parent_id IS NOT NULL) or (parent_id IS
+ * NULL), or it must have none.
  */
 static bool
-index_has_rows(Relation index, AccessPath path, const AttrNumber *attno)
+index_has_rows(Relation index, ItemType type, AccessPath path,
+			   const AttrNumber *attno)
 {
+	IndexedRows rows = leaf_path_rows(type, path);
+
 	if (heap_attisnull(index->rd_indextuple, Anum_pg_index_indpred, NULL))
-		return path != PATH_REPLIES;
-	return path == PATH_REPLIES &&
-		index_leaves_out_nulls_of(index) == attno[PROP_PARENT_ID];
+		return rows == INDEXED_ALL;
+	return rows != INDEXED_ALL &&
+		index_null_test_of(index, rows == INDEXED_TOP_LEVEL) ==
+		attno[PROP_PARENT_ID];
 }
 
 /*
@@ -307,7 +325,7 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 			for (AccessPath path = 0; path < N_PATHS; path++)
 				if (path_is_wanted(path, wanted) &&
 					!OidIsValid(leaf->index[path]) &&
-					index_has_rows(index, path, leaf->attno) &&
+					index_has_rows(index, type, path, leaf->attno) &&
 					(index_serves(index, &paths[path], path == identity,
 								  leaf->attno) ||
 					 index_serves(index, &paths[path], path == identity,

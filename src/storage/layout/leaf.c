@@ -515,7 +515,9 @@ index_statement(Relation rel, Container container, ItemType type,
 	if (path == leaf_identity_path(container, type))
 		return psprintf("ALTER TABLE %s ADD PRIMARY KEY (%s)", name, columns.data);
 	return psprintf("CREATE INDEX ON %s (%s)%s", name, columns.data,
-					path == PATH_REPLIES ? " WHERE parent_id IS NOT NULL" : "");
+					leaf_path_rows(type, path) == INDEXED_ALL ? "" :
+					leaf_path_rows(type, path) == INDEXED_REPLIES ?
+					" WHERE parent_id IS NOT NULL" : " WHERE parent_id IS NULL");
 }
 
 LayoutProblem *

@@ -75,7 +75,16 @@ typedef enum KeyCover
 								 * item, and other columns */
 } KeyCover;
 
+/* Which items an index contains. */
+typedef enum IndexedRows
+{
+	INDEXED_ALL,
+	INDEXED_TOP_LEVEL,			/* comments without a parent */
+	INDEXED_REPLIES
+} IndexedRows;
+
 /* access_paths.c */
+extern IndexedRows leaf_path_rows(ItemType type, AccessPath path);
 extern KeyCover leaf_key_cover(const OpenLeaf *leaf, Container container,
 							   ItemType type, Relation index);
 extern AccessPath leaf_identity_path(Container container, ItemType type);

@@ -271,8 +271,10 @@ container_has_property(Container container, Property prop)
 		case PROP_HIDDEN:
 			return container != CONTAINER_FEED;
 		case PROP_PARENT_ID:
+		case PROP_ITEM_ID:
 			return container == CONTAINER_POSTS;
 		case PROP_PARENT_DELETED:
+		case PROP_REPLY_COUNT:
 			return false;
 		default:
 			return true;

@@ -94,15 +94,22 @@ take_keys(ManyItems *many, const ItemQuery *query, const pg_uuid_t *key, int n)
 	pfree(asked);
 }
 
+/*
+ * Begin a scan of the items that match "query" and have the key item->key, or
+ * restart *scan for this key.
+ *
+ * columns: how many key columns of the index must have the value item->key
+ */
 static void
-look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
+look(ItemScan **scan, const ItemQuery *query, int columns, const ManyItem *item)
 {
 	ItemQuery	each = *query;
 	Datum		key[MAX_COLUMNS];
 
 	for (int i = 0; i < query->nkeys; i++)
 		key[i] = query->key[i];
-	key[each.nkeys++] = UUIDPGetDatum(&item->key);
+	for (int i = 0; i < columns; i++)
+		key[each.nkeys++] = UUIDPGetDatum(&item->key);
 	each.key = key;
 	each.partition_key = &item->key;
 	item_scan_look(scan, &each);
@@ -114,8 +121,8 @@ look(ItemScan **scan, const ItemQuery *query, const ManyItem *item)
  * next item.
  */
 static int
-ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
-			  int from)
+ask_for_items(const ManyItems *many, const ItemQuery *query, int columns,
+			  ItemScan **scan, int from)
 {
 	int			to = Min(many->n, from + item_scan_ask_limit(*scan));
 
@@ -124,7 +131,7 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
 	{
 		if (!many->item[i].found)
 			continue;
-		look(scan, query, &many->item[i]);
+		look(scan, query, columns, &many->item[i]);
 		item_scan_ask(*scan);
 	}
 	return to;
@@ -138,26 +145,28 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, ItemScan **scan,
  *
  * query->key: the values of the index columns that precede the column of the
  *     partition key
+ * columns: how many further key columns must have the value of the partition
+ *     key: 1, or 2 for the deltas of posts
  *
  * Errors: those of item_scan_begin() and of take().
  */
 void
-many_items_scan(ManyItems *many, const ItemQuery *query, ManyTake take,
-				void *arg)
+many_items_scan(ManyItems *many, const ItemQuery *query, int columns,
+				ManyTake take, void *arg)
 {
 	int64		reads = pgBufferUsage.shared_blks_read;
 	ItemScan   *scan = NULL;
 	int			asked = 0;
 
-	Assert(query->nkeys < MAX_COLUMNS);
+	Assert(query->nkeys + columns <= MAX_COLUMNS);
 	for (int i = 0; i < many->n; i++)
 	{
 		if (!many->item[i].found)
 			continue;
 		if (reads != pgBufferUsage.shared_blks_read && i >= asked && scan != NULL)
-			asked = ask_for_items(many, query, &scan, i);
+			asked = ask_for_items(many, query, columns, &scan, i);
 		reads = pgBufferUsage.shared_blks_read;
-		look(&scan, query, &many->item[i]);
+		look(&scan, query, columns, &many->item[i]);
 		take(&many->item[i], scan, arg);
 	}
 	if (scan != NULL)
@@ -204,6 +213,6 @@ many_items_read(const ItemQuery *query, const pg_uuid_t *key, int n)
 
 	many->partition = NO_PARTITION;
 	take_keys(many, query, key, n);
-	many_items_scan(many, query, take_item, many);
+	many_items_scan(many, query, 1, take_item, many);
 	return many;
 }

@@ -41,24 +41,36 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
+/*
+ * Return the block number on which the locks of a key are taken.
+ *
+ * item: an item of the partition key, whose locks are taken on a number of
+ *		their own; the partition key itself, or NULL: no such item
+ */
 static BlockNumber
-key_page(const pg_uuid_t *partition_key)
+key_page(const pg_uuid_t *partition_key, const pg_uuid_t *item)
 {
-	return UINT32_C(0x80000000) |
-		(hash_bytes(partition_key->data, UUID_LEN) & UINT32_C(0x3fffffff));
+	uint32		hash = hash_bytes(partition_key->data, UUID_LEN);
+
+	if (item == NULL || memcmp(item, partition_key, UUID_LEN) == 0)
+		return UINT32_C(0x80000000) | (hash & UINT32_C(0x3fffffff));
+	hash = hash_combine(hash, hash_bytes(item->data, UUID_LEN));
+	return UINT32_C(0xc0000000) | (hash & UINT32_C(0x1fffffff));
 }
 
 /*
- * Set up a KeyLock for the items of a type that belong to a partition key.
- * Does not lock anything yet. Errors: 55000 if the key's partition has no
- * usable table for the type.
+ * Set up a KeyLock for the items of a type that belong to a partition key, or
+ * to an item of that key. Does not lock anything yet. Errors: 55000 if the
+ * key's partition has no usable table for the type.
+ *
+ * item: as in key_page()
  */
 void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
-			  const pg_uuid_t *partition_key)
+			  const pg_uuid_t *partition_key, const pg_uuid_t *item)
 {
 	lock->table = leaf_of_key(container, type, partition_key);
-	lock->number = key_page(partition_key);
+	lock->number = key_page(partition_key, item);
 }
 
 static LOCKMODE
@@ -111,30 +123,34 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Take a predicate lock on all items of a partition key. In a SERIALIZABLE
- * transaction, this records that the result of a scan depends on these items.
- * Does nothing if "snapshot" is not an MVCC snapshot.
+ * Take a predicate lock on all items of a partition key, or of an item of that
+ * key. In a SERIALIZABLE transaction, this records that the result of a scan
+ * depends on all these items. Does nothing if "snapshot" is not an MVCC
+ * snapshot.
+ *
+ * item: as in key_page()
  */
 void
 key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
-				   Snapshot snapshot)
+				   const pg_uuid_t *item, Snapshot snapshot)
 {
 	Relation	leaf = item_scan_relation(scan);
 
 	if (leaf != NULL)
-		PredicateLockPage(leaf, key_page(partition_key), snapshot);
+		PredicateLockPage(leaf, key_page(partition_key, item), snapshot);
 }
 
 /*
- * Called when a SERIALIZABLE transaction writes an item of a partition key.
- * Reports a conflict with each concurrent transaction that has called
- * key_predicate_lock() for this key. Errors: 40001.
+ * Called when a SERIALIZABLE transaction writes an item of a partition key, or
+ * of an item of that key. Reports a conflict with each concurrent transaction
+ * that has called key_predicate_lock() for the same. Errors: 40001.
  */
 void
-key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key)
+key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key,
+					const pg_uuid_t *item)
 {
 	CheckForSerializableConflictIn(item_writer_relation(writer), NULL,
-								   key_page(partition_key));
+								   key_page(partition_key, item));
 }
 
 /*

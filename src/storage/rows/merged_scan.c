@@ -1,6 +1,7 @@
 /*
  * merged_scan.c
- *		Reads the items of one type in all partitions as one ordered list.
+ *		Reads the items of one type in all partitions, or those of several
+ *		queries, as one ordered list.
  *
  * Each partition is scanned through an index that has the order of the list. A
  * binary heap orders the scans by their current items. The current item of the
@@ -27,7 +28,8 @@ struct MergedScan
 	/* the memory context for the scans of the partitions */
 	MemoryContext context;
 	ItemOrder	order;
-	int			n;				/* the number of scans, one per partition */
+	int			n;				/* the number of scans, one per partition or
+								 * query */
 	ItemScan  **scan;
 	BlogItem   *item;			/* the current item of each scan */
 	binaryheap *heap;			/* scan numbers, ordered by "item" */
@@ -67,6 +69,24 @@ compare_inputs(Datum a, Datum b, void *arg)
 						 &merged->item[DatumGetInt32(a)]);
 }
 
+static MergedScan *
+merged_make(ItemOrder order)
+{
+	MergedScan *merged = palloc0(sizeof(MergedScan));
+
+	merged->context = CurrentMemoryContext;
+	merged->order = order;
+	return merged;
+}
+
+static void
+make_inputs(MergedScan *merged, int n)
+{
+	merged->n = 0;
+	merged->scan = palloc(sizeof(ItemScan *) * Max(n, 1));
+	merged->item = palloc(sizeof(BlogItem) * Max(n, 1));
+}
+
 /*
  * Begin a scan of each partition. Returns false if the layout was read again
  * meanwhile, because the partitions may have other numbers now. The caller
@@ -79,9 +99,7 @@ open_inputs(MergedScan *merged, const ItemQuery *query)
 	int			n = partition_count(query->container, query->type);
 	uint64		loads = layout_loads();
 
-	merged->n = 0;
-	merged->scan = palloc(sizeof(ItemScan *) * Max(n, 1));
-	merged->item = palloc(sizeof(BlogItem) * Max(n, 1));
+	make_inputs(merged, n);
 	each.parts = n;
 	for (each.partition = partition_first(query->container, query->type);
 		 each.partition != NO_PARTITION;
@@ -141,6 +159,38 @@ read_first_items(MergedScan *merged)
 	binaryheap_build(merged->heap);
 }
 
+/* Read the first items of all scans, and put the scans into the heap. */
+static void
+begin_list(MergedScan *merged)
+{
+	merged->heap = binaryheap_allocate(Max(merged->n, 1), compare_inputs,
+									   merged);
+	read_first_items(merged);
+}
+
+/*
+ * Begin to read the items that match any of n queries, as one list. The
+ * indexes of the queries must have the items in the order "order". Errors:
+ * 55000. Locks: AccessShareLock on the tables and indexes, to the end of the
+ * scan.
+ */
+MergedScan *
+merged_scan_of_queries(const ItemQuery *query, int n, ItemOrder order)
+{
+	MergedScan *merged = merged_make(order);
+
+	make_inputs(merged, n);
+	while (merged->n < n)
+	{
+		ItemQuery	each = query[merged->n];
+
+		each.parts = n;
+		merged->scan[merged->n++] = item_scan_begin(&each);
+	}
+	begin_list(merged);
+	return merged;
+}
+
 /*
  * Begin to read the items that match "query" in all partitions, as one list.
  * The index of query->path must have the order that "order" compares by. The
@@ -152,18 +202,14 @@ read_first_items(MergedScan *merged)
 MergedScan *
 merged_scan_begin(const ItemQuery *query, ItemOrder order)
 {
-	MergedScan *merged = palloc0(sizeof(MergedScan));
+	MergedScan *merged = merged_make(order);
 
-	merged->context = CurrentMemoryContext;
-	merged->order = order;
 	while (!open_inputs(merged, query))
 	{
 		close_inputs(merged);
 		CHECK_FOR_INTERRUPTS();
 	}
-	merged->heap = binaryheap_allocate(Max(merged->n, 1), compare_inputs,
-									   merged);
-	read_first_items(merged);
+	begin_list(merged);
 	return merged;
 }
 
@@ -182,6 +228,13 @@ const BlogItem *
 merged_scan_item(const MergedScan *merged)
 {
 	return binaryheap_empty(merged->heap) ? NULL : &merged->item[present(merged)];
+}
+
+/* Return the first of the merged scans. */
+ItemScan *
+merged_scan_first(const MergedScan *merged)
+{
+	return merged->scan[0];
 }
 
 /* Return the scan that has the current item of the list. */

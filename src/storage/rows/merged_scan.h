@@ -19,6 +19,9 @@ extern int	merged_newest_first(const BlogItem *a, const BlogItem *b);
 extern int	merged_oldest_first(const BlogItem *a, const BlogItem *b);
 
 extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
+extern MergedScan *merged_scan_of_queries(const ItemQuery *query, int n,
+										  ItemOrder order);
+extern ItemScan *merged_scan_first(const MergedScan *merged);
 extern const BlogItem *merged_scan_item(const MergedScan *merged);
 extern ItemScan *merged_scan_source(const MergedScan *merged);
 extern void merged_scan_next(MergedScan *merged);

@@ -177,7 +177,9 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 	for (int i = n; i < scan->ncolumns; i++)
 		value[i] = scan->column[i] == PROP_CREATION_DATE ?
 			TimestampTzGetDatum(scan->after.date) :
-			UUIDPGetDatum(i == 0 ? &scan->after.first : &scan->after.last);
+			UUIDPGetDatum(i == 0 ? &scan->after.first :
+						  i < scan->ncolumns - 1 ? &scan->after.middle :
+						  &scan->after.last);
 	/* a single remaining column is a uuid, and needs no row comparison */
 	if (scan->ncolumns - n == 1)
 		ScanKeyInit(&scan->keys[n], n + 1, BTGreaterStrategyNumber, F_UUID_GT,
@@ -299,6 +301,8 @@ item_scan_place(const ItemScan *scan, ItemPlace *place)
 	for (int i = 1; i < scan->ncolumns; i++)
 		if (scan->column[i] == PROP_CREATION_DATE)
 			place->date = item_date(&item);
+		else if (i < scan->ncolumns - 1)
+			place->middle = *item_uuid(&item, scan->column[i]);
 		else
 			place->last = *item_uuid(&item, scan->column[i]);
 }

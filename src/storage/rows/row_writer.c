@@ -42,62 +42,81 @@ open_index(ResultRelInfo *rri, Oid relid)
 }
 
 /*
- * Open the indexes of the writer's table like ExecOpenIndices(), but skip the
- * index "closed". If this index exists, set writer->closed to it.
+ * If an index of the writer's table has entries only for comments with a
+ * parent, or only for those without, set *path to its AccessPath and return
+ * true.
  */
-static void
-open_indexes_but(ItemWriter *writer, Oid closed)
+static bool
+index_is_of_some(const ItemWriter *writer, Oid index, AccessPath *path)
 {
-	ResultRelInfo *rri = writer->rri;
-	List	   *indexes = RelationGetIndexList(writer->leaf.rel);
-	int			n = list_length(indexes);
-	ListCell   *lc;
-
-	rri->ri_IndexRelationDescs = palloc(sizeof(Relation) * Max(n, 1));
-	rri->ri_IndexRelationInfo = palloc(sizeof(IndexInfo *) * Max(n, 1));
-	foreach(lc, indexes)
-		if (lfirst_oid(lc) != closed)
-			open_index(rri, lfirst_oid(lc));
-		else
-			writer->closed = closed;
-	list_free(indexes);
-	writer->indexes = true;
+	for (*path = 0; *path < N_PATHS; (*path)++)
+		if (writer->leaf.index[*path] == index &&
+			leaf_path_rows(writer->type, *path) != INDEXED_ALL)
+			return true;
+	return false;
 }
 
 /*
- * Open the indexes of the writer's table, except the index for PATH_REPLIES.
- * Only replies to comments have entries in that index.
- * writer_open_indexes_for() opens it when the first reply is written.
+ * Open the indexes of the writer's table like ExecOpenIndices(), except those
+ * that have entries only for comments with a parent, or only for those
+ * without. writer_open_indexes_for() opens these when the first such comment
+ * is written.
  */
 void
 writer_open_indexes(ItemWriter *writer)
 {
+	ResultRelInfo *rri = writer->rri;
 	MemoryContext old;
+	List	   *indexes;
+	ListCell   *lc;
+	int			n;
 
 	if (writer->indexes)
 		return;
 	old = MemoryContextSwitchTo(writer->context);
-	open_indexes_but(writer, writer->leaf.index[PATH_REPLIES]);
+	indexes = RelationGetIndexList(writer->leaf.rel);
+	n = list_length(indexes);
+	rri->ri_IndexRelationDescs = palloc(sizeof(Relation) * Max(n, 1));
+	rri->ri_IndexRelationInfo = palloc(sizeof(IndexInfo *) * Max(n, 1));
+	foreach(lc, indexes)
+	{
+		AccessPath	path;
+
+		if (index_is_of_some(writer, lfirst_oid(lc), &path))
+			writer->closed[path] = lfirst_oid(lc);
+		else
+			open_index(rri, lfirst_oid(lc));
+	}
+	list_free(indexes);
+	writer->indexes = true;
 	MemoryContextSwitchTo(old);
 }
 
 /*
- * Open the indexes in which the row version in "slot" needs entries. The index
- * for PATH_REPLIES is opened only if the row is a reply, or if "slot" is NULL.
+ * Open the indexes in which the row version in "slot" needs entries. Some
+ * indexes of comments are needed only if the row has a parent, and others only
+ * if it has none. If slot is NULL, open all indexes.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
 {
 	MemoryContext old;
+	IndexedRows rows = INDEXED_ALL;
 
 	writer_open_indexes(writer);
-	if (!OidIsValid(writer->closed) ||
-		(slot != NULL &&
-		 slot_attisnull(slot, writer->leaf.attno[PROP_PARENT_ID])))
+	if (writer->type != ITEM_COMMENT)
 		return;
+	if (slot != NULL)
+		rows = slot_attisnull(slot, writer->leaf.attno[PROP_PARENT_ID]) ?
+			INDEXED_TOP_LEVEL : INDEXED_REPLIES;
 	old = MemoryContextSwitchTo(writer->context);
-	open_index(writer->rri, writer->closed);
-	writer->closed = InvalidOid;
+	for (AccessPath path = 0; path < N_PATHS; path++)
+		if (OidIsValid(writer->closed[path]) &&
+			(slot == NULL || leaf_path_rows(writer->type, path) == rows))
+		{
+			open_index(writer->rri, writer->closed[path]);
+			writer->closed[path] = InvalidOid;
+		}
 	MemoryContextSwitchTo(old);
 }
 

@@ -46,10 +46,11 @@ struct ItemWriter
 	bool		indexes;		/* whether the indexes are open, except the
 								 * index "closed" */
 	/*
-	 * The OID of the index for PATH_REPLIES if this index exists and is not
-	 * open; else InvalidOid. The index is opened for the first reply.
+	 * For each AccessPath: the OID of its index, if the index has entries only
+	 * for comments with a parent, or only for those without, and it is not
+	 * open; else InvalidOid. It is opened for the first such comment.
 	 */
-	Oid			closed;
+	Oid			closed[N_PATHS];
 	/*
 	 * Whether the writer was opened for a key. If so, the items are in the
 	 * key's partition, and the partition bound is checked only if a BEFORE

@@ -32,15 +32,17 @@ typedef struct Cursor
 
 /*
  * The place of an item in an index: the item's values in the key columns of
- * the index. These are one or two uuids, and possibly a date between them. A
- * transaction can store the place of the last item that it has read. A later
- * transaction can continue after this place.
+ * the index. These are one or two uuids, and possibly a date or a further uuid
+ * between them. A transaction can store the place of the last item that it has
+ * read. A later transaction can continue after this place.
  */
 typedef struct ItemPlace
 {
 	bool		valid;			/* false: the place before the first item */
 	pg_uuid_t	first;
 	TimestampTz date;
+	pg_uuid_t	middle;			/* the value of a uuid column between the first
+								 * and the last */
 	/* the value of the last key column, if the index has several */
 	pg_uuid_t	last;
 } ItemPlace;
@@ -92,7 +94,8 @@ typedef enum ItemLife
 
 /*
  * A lock on all items of a type that belong to one partition key, for example
- * on a post by its id. Only key_lock.c uses the fields of the struct.
+ * on a post by its id; or on those of them that belong to one item, for
+ * example on a comment. Only key_lock.c uses the fields of the struct.
  */
 typedef struct KeyLock
 {
@@ -225,7 +228,7 @@ extern ManyItems *many_items_read(const ItemQuery *query, const pg_uuid_t *key,
  */
 typedef void (*ManyTake) (ManyItem *item, ItemScan *scan, void *arg);
 extern void many_items_scan(ManyItems *many, const ItemQuery *query,
-							ManyTake take, void *arg);
+							int columns, ManyTake take, void *arg);
 
 /*
  * row_writer.c: locking, updating and deleting items. row_insert.c: inserting
@@ -283,7 +286,8 @@ extern bool item_inserted_elsewhere(const ItemQuery *query);
 extern bool item_await_inserters(const ItemQuery *query);
 
 extern void key_lock_init(KeyLock *lock, Container container, ItemType type,
-						  const pg_uuid_t *partition_key);
+						  const pg_uuid_t *partition_key,
+						  const pg_uuid_t *item);
 extern bool key_lock(const KeyLock *lock, KeyLockMode mode,
 					 LockWaitPolicy wait);
 extern void key_unlock(const KeyLock *lock, KeyLockMode mode);
@@ -292,9 +296,10 @@ extern void key_unlock(const KeyLock *lock, KeyLockMode mode);
  * other (40001). They have no effect in other transactions.
  */
 extern void key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
-							   Snapshot snapshot);
+							   const pg_uuid_t *item, Snapshot snapshot);
 extern void key_predicate_check(ItemWriter *writer,
-								const pg_uuid_t *partition_key);
+								const pg_uuid_t *partition_key,
+								const pg_uuid_t *item);
 extern void item_scan_unseen(ItemScan *scan, Snapshot snapshot);
 
 /*

@@ -15,6 +15,8 @@
 #ifndef BLOGSTORE_CHANGE_FEED_H
 #define BLOGSTORE_CHANGE_FEED_H
 
+#include "model/post_counts/post_counts.h"
+
 #include "access/xlogdefs.h"
 #include "datatype/timestamp.h"
 #include "port/atomics.h"
@@ -47,22 +49,27 @@ typedef struct PostKey
 	TimestampTz creation_date;
 } PostKey;
 
-typedef struct CountedPost
+/*
+ * A post whose deltas have changed, so the counts in its copy may be out of
+ * date; or a comment whose deltas have to be folded.
+ */
+typedef struct CountedChange
 {
-	pg_uuid_t	post_id;
+	CountedItem item;			/* hash key */
 
 	/*
-	 * Number of deltas that were inserted for the post, not counting stripes.
-	 * If the number is large, the worker folds the deltas sooner (folding.c).
+	 * Number of deltas that were inserted for the item, not counting stripes
+	 * (deltas that one process updates again and again). If there are many,
+	 * the worker folds them sooner (folding.c).
 	 */
 	int64		deltas;
 
 	/*
-	 * Whether a delta other than the counter was written. If so, the worker
-	 * folds the deltas of the post (folding.c).
+	 * Whether a delta besides the counter was written. The worker then folds
+	 * the deltas of the item (folding.c).
 	 */
 	bool		beside;
-} CountedPost;
+} CountedChange;
 
 #define TOLD_PLACES 1024
 
@@ -131,7 +138,7 @@ extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
 extern PostKey *dirty_posts(const DirtySet *dirty, int *n);
 extern PostKey *dirty_gone(const DirtySet *dirty, int *n);
-extern CountedPost *dirty_counted(const DirtySet *dirty, int *n);
+extern CountedChange *dirty_counted(const DirtySet *dirty, int *n);
 extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);
 extern void dirty_clear(DirtySet *dirty);

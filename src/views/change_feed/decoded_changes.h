@@ -22,8 +22,9 @@ typedef enum ChangeKind
 								 * may be out of date */
 
 	/*
-	 * A delta of a post was written, so the counts in the post's copy may be
-	 * out of date.
+	 * A delta was written. If it is one of a post, the counts in the post's
+	 * copy may be out of date. If it is one of a comment, the worker only has
+	 * to fold it, because comments have no copies.
 	 */
 	CHANGE_COUNTS,
 	CHANGE_USERNAME,			/* the username in items of a user may be out
@@ -68,6 +69,8 @@ typedef struct Change
 	 * set; for CHANGE_USERNAME, only user_id.
 	 */
 	PostKey		post;
+	pg_uuid_t	item_id;		/* for CHANGE_COUNTS: the post's id again, or
+								 * the id of the comment that was counted on */
 } Change;
 
 /* told_posts.c */
@@ -114,6 +117,7 @@ typedef struct RoleEntry
 	AttrNumber	username;
 	AttrNumber	kind;
 	AttrNumber	post_id;
+	AttrNumber	item_id;
 	AttrNumber	comment_count;
 	AttrNumber	like_count;
 } RoleEntry;

@@ -128,7 +128,7 @@ role_complete(const RoleEntry *entry)
 		case ROLE_JOBS:
 			return entry->user_id && entry->kind;
 		case ROLE_DELTAS:
-			return entry->id && entry->post_id;
+			return entry->id && entry->post_id && entry->item_id;
 		default:
 			return true;
 	}
@@ -156,6 +156,7 @@ role_of(Relation relation)
 	fresh.username = column(desc, "username", PROP_USERNAME);
 	fresh.kind = column(desc, "kind", PROP_TYPE);
 	fresh.post_id = column(desc, "post_id", PROP_POST_ID);
+	fresh.item_id = column(desc, "item_id", PROP_ITEM_ID);
 	fresh.comment_count = column(desc, "comment_count", PROP_COMMENT_COUNT);
 	fresh.like_count = column(desc, "like_count", PROP_LIKE_COUNT);
 	fresh.complete = role_complete(&fresh);

@@ -34,8 +34,9 @@ struct DirtySet
 	HTAB	   *gone;			/* hash table of the PostKeys of posts that
 								 * were deleted or moved to another node, or
 								 * NULL */
-	HTAB	   *counted;		/* hash table of CountedPost: posts whose
-								 * deltas have changed; or NULL */
+	HTAB	   *counted;		/* hash table of CountedChange: posts and
+								 * comments whose deltas have changed; or
+								 * NULL */
 	HTAB	   *users;			/* hash table of the ids (pg_uuid_t) of users
 								 * whose names have changed, or NULL */
 	int64		changes;
@@ -98,19 +99,19 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 }
 
 /*
- * Add a post whose deltas have changed. Returns false if the set now has more
- * than MAX_KEYS such posts.
+ * Add a post or comment whose deltas have changed. Returns false if the set
+ * now has more than MAX_KEYS of them.
  */
 static bool
-add_counted(DirtySet *dirty, const CountedPost *more)
+add_counted(DirtySet *dirty, const CountedChange *more)
 {
-	CountedPost *counted;
+	CountedChange *counted;
 	bool		found;
 
 	if (dirty->counted == NULL)
-		dirty->counted = make_table(dirty, sizeof(pg_uuid_t),
-									sizeof(CountedPost));
-	counted = hash_search(dirty->counted, &more->post_id, HASH_ENTER, &found);
+		dirty->counted = make_table(dirty, sizeof(CountedItem),
+									sizeof(CountedChange));
+	counted = hash_search(dirty->counted, &more->item, HASH_ENTER, &found);
 	counted->deltas = (found ? counted->deltas : 0) + more->deltas;
 	counted->beside = (found && counted->beside) || more->beside;
 	return hash_get_num_entries(dirty->counted) <= MAX_KEYS;
@@ -168,9 +169,9 @@ dirty_add(DirtySet *dirty, const Change *change)
 		case CHANGE_COUNTS:
 			dirty->count_changes++;
 			if (!dirty->anything &&
-				!add_counted(dirty, &(CountedPost) {
-					.post_id = change->post.post_id,.deltas = change->more,
-					.beside = change->beside
+				!add_counted(dirty, &(CountedChange) {
+					.item = {change->post.post_id, change->item_id},
+					.deltas = change->more,.beside = change->beside
 				}))
 				add_anything(dirty);
 			break;
@@ -230,7 +231,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 {
 	Change		change;
 	HASH_SEQ_STATUS seq;
-	CountedPost *counted;
+	CountedChange *counted;
 	pg_uuid_t  *user;
 	int64		changes = dirty->changes + other->changes;
 	int64		count_changes = dirty->count_changes + other->count_changes;
@@ -278,7 +279,7 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 	Change		change;
 	HASH_SEQ_STATUS seq;
 	PostKey    *post;
-	CountedPost *counted;
+	CountedChange *counted;
 
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_ANYTHING;
@@ -303,21 +304,21 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 		hash_seq_init(&seq, dirty->counted);
 		while ((counted = hash_seq_search(&seq)) != NULL)
 		{
-			change.post.post_id = counted->post_id;
+			change.post.post_id = counted->item.post_id;
 			told_change(told, &change);
 		}
 	}
 }
 
 /*
- * Move all CountedPosts (posts whose deltas have changed) from the set "dirty"
- * to the set "counts".
+ * Move all CountedChanges (posts whose deltas have changed) from the set
+ * "dirty" to the set "counts".
  */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 {
 	HASH_SEQ_STATUS seq;
-	CountedPost *counted;
+	CountedChange *counted;
 
 	if (dirty->counted == NULL)
 		return;
@@ -333,14 +334,14 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Move up to "limit" CountedPosts from the set "counts" to the set "dirty". If
- * this moves the last CountedPost, also moves everything else in "counts".
+ * Move up to "limit" CountedChanges from the set "counts" to the set "dirty".
+ * If this moves the last one, also moves everything else in "counts".
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 {
 	HASH_SEQ_STATUS seq;
-	CountedPost *counted;
+	CountedChange *counted;
 	long		moved = 0;
 
 	if (counts->anything || dirty_counted_posts(counts) <= limit)
@@ -354,7 +355,7 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	{
 		if (!dirty->anything && !add_counted(dirty, counted))
 			add_anything(dirty);
-		hash_search(counts->counted, &counted->post_id, HASH_REMOVE, NULL);
+		hash_search(counts->counted, &counted->item, HASH_REMOVE, NULL);
 		moved++;
 	}
 	hash_seq_term(&seq);
@@ -526,10 +527,14 @@ dirty_counted_posts(const DirtySet *dirty)
 	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
 }
 
-CountedPost *
+/*
+ * Return the posts and comments whose deltas have changed, an array of *n
+ * elements.
+ */
+CountedChange *
 dirty_counted(const DirtySet *dirty, int *n)
 {
-	return copy_keys(dirty->counted, sizeof(CountedPost), n);
+	return copy_keys(dirty->counted, sizeof(CountedChange), n);
 }
 
 /*

@@ -167,7 +167,7 @@ send_counts_left(LogicalDecodingContext *ctx, const RoleEntry *role,
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_COUNTS;
 	change.beside = true;
-	change.post.post_id = *DatumGetUUIDP(id);
+	change.post.post_id = change.item_id = *DatumGetUUIDP(id);
 	send_change(ctx, &change);
 }
 
@@ -210,31 +210,40 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 
 /*
  * Report an insert, update or delete of a delta. Does not report the insert of
- * a counter that adds 0 to every count.
+ * a counter that adds 0 to every count. Of a comment's deltas, only those are
+ * reported that the worker has to fold.
  *
  * delta: the new tuple; for a delete, the old tuple; NULL if WAL lacks the old
  *     tuple
  */
 static void
 delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
-			  TupleDesc desc, HeapTuple delta, bool inserted)
+			  TupleDesc desc, HeapTuple delta, ReorderBufferChangeType action)
 {
 	Change change;
+	bool		inserted = action == REORDER_BUFFER_CHANGE_INSERT;
 	bool		no_id = true;
 	bool		no_post = true;
+	bool		no_item = true;
 	Datum		id = (Datum) 0;
 	Datum		post_id = (Datum) 0;
+	Datum		item_id = (Datum) 0;
 
 	if (delta != NULL)
 	{
 		id = heap_getattr(delta, role->id, desc, &no_id);
 		post_id = heap_getattr(delta, role->post_id, desc, &no_post);
+		item_id = heap_getattr(delta, role->item_id, desc, &no_item);
 	}
-	if (no_id || no_post)
+	if (no_id || no_post || no_item)
 	{
 		send_anything(ctx, ROLE_DELTAS);
 		return;
 	}
+	if ((delta_is_counter(DatumGetUUIDP(id)) ||
+		 action == REORDER_BUFFER_CHANGE_DELETE) &&
+		memcmp(DatumGetUUIDP(item_id), DatumGetUUIDP(post_id), UUID_LEN) != 0)
+		return;
 	if (inserted && delta_is_counter(DatumGetUUIDP(id)) &&
 		delta_is_nothing(role, desc, delta))
 		return;
@@ -244,6 +253,7 @@ delta_changed(LogicalDecodingContext *ctx, const RoleEntry *role,
 	change.more = inserted && change.beside &&
 		!delta_is_stripe(DatumGetUUIDP(id));
 	change.post.post_id = *DatumGetUUIDP(post_id);
+	change.item_id = *DatumGetUUIDP(item_id);
 	send_change(ctx, &change);
 }
 
@@ -421,7 +431,7 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 			break;
 		case ROLE_DELTAS:
 			delta_changed(ctx, role, desc, after ? after : before,
-						  change->action == REORDER_BUFFER_CHANGE_INSERT);
+						  change->action);
 			break;
 		case ROLE_USERS:
 			if (change->action == REORDER_BUFFER_CHANGE_UPDATE && after != NULL)

@@ -80,9 +80,9 @@
  */
 #define MAX_PENDING 100000
 
-typedef struct PendingPost
+typedef struct PendingItem
 {
-	pg_uuid_t	post_id;
+	CountedItem item;			/* a post or comment */
 
 	/*
 	 * Estimated number of the post's deltas, not counting stripes. Another
@@ -91,7 +91,7 @@ typedef struct PendingPost
 	int64		deltas;
 	TimestampTz at_last;
 	TimestampTz due;
-} PendingPost;
+} PendingItem;
 
 static HTAB *pending = NULL;
 
@@ -136,21 +136,21 @@ is_due(TimestampTz due, TimestampTz now)
  *
  * deltas: number of the post's new deltas, not counting stripes.
  */
-static PendingPost *
-remember_post(const pg_uuid_t *post_id, int64 deltas)
+static PendingItem *
+remember_item(const CountedItem *item, int64 deltas)
 {
-	PendingPost *post;
+	PendingItem *post;
 	bool		found;
 
 	if (pending == NULL)
 	{
-		HASHCTL		ctl = {.keysize = sizeof(pg_uuid_t),
-		.entrysize = sizeof(PendingPost),.hcxt = TopMemoryContext};
+		HASHCTL		ctl = {.keysize = sizeof(CountedItem),
+		.entrysize = sizeof(PendingItem),.hcxt = TopMemoryContext};
 
-		pending = hash_create("blogstore posts to fold", 256, &ctl,
+		pending = hash_create("blogstore items to fold", 256, &ctl,
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	post = hash_search(pending, post_id, HASH_ENTER, &found);
+	post = hash_search(pending, item, HASH_ENTER, &found);
 	if (!found)
 	{
 		post->deltas = 0;
@@ -185,7 +185,7 @@ void
 fold_later(const DirtySet *dirty)
 {
 	int			n;
-	CountedPost *counted;
+	CountedChange *counted;
 
 	if (dirty_anything(dirty))
 		fold_all_later();
@@ -194,10 +194,19 @@ fold_later(const DirtySet *dirty)
 	{
 		if (!counted[i].beside)
 			continue;
-		(void) remember_post(&counted[i].post_id, counted[i].deltas);
+		(void) remember_item(&counted[i].item, counted[i].deltas);
 		if (hash_get_num_entries(pending) > MAX_PENDING)
 			fold_all_later();
 	}
+}
+
+/* Return the item that a delta counts for. */
+static CountedItem
+counted_by(const BlogItem *delta)
+{
+	return (CountedItem) {
+		*item_uuid(delta, PROP_POST_ID), *item_uuid(delta, PROP_ITEM_ID)
+	};
 }
 
 static bool
@@ -228,8 +237,12 @@ find_deltas_in(int partition)
 	{
 		n++;
 		if (!delta_is_counter(item_uuid(&delta, PROP_ID)))
-			(void) remember_post(item_uuid(&delta, PROP_POST_ID),
-						  !delta_is_stripe(item_uuid(&delta, PROP_ID)));
+		{
+			const CountedItem item = counted_by(&delta);
+
+			(void) remember_item(&item,
+								 !delta_is_stripe(item_uuid(&delta, PROP_ID)));
+		}
 	}
 	if (more && n > 0)
 		item_scan_place(scan, &look_after);
@@ -261,7 +274,7 @@ find_deltas(void)
  * folded or merged.
  */
 static int64
-fold_post(PendingPost *post)
+fold_post(PendingItem *post)
 {
 	bool		many = post->deltas >= MANY_DELTAS;
 	bool		left = false;
@@ -269,8 +282,8 @@ fold_post(PendingPost *post)
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
 	/* The partition may have been detached, or moved to another node. */
-	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->post_id))
-		outcome = post_fold(&post->post_id, FOLD_DELTAS, many, &taken, &left);
+	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->item.post_id))
+		outcome = post_fold(&post->item, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
 		/*
 		 * More deltas may be left, so the post stays in the list and is due.
@@ -290,7 +303,7 @@ fold_post(PendingPost *post)
 		post->at_last = after(FOLD_AT_LAST);
 	}
 	else
-		(void) hash_search(pending, &post->post_id, HASH_REMOVE, NULL);
+		(void) hash_search(pending, &post->item, HASH_REMOVE, NULL);
 	return taken;
 }
 
@@ -299,7 +312,7 @@ fold_post(PendingPost *post)
  * at_once: limit on the number of these posts; 1 after a failure, to find the
  * post that fails
  */
-static pg_uuid_t tried[FOLD_POSTS];
+static CountedItem tried[FOLD_POSTS];
 static int	n_tried = 0;
 static int	at_once = FOLD_POSTS;
 
@@ -311,7 +324,7 @@ static void
 fold_chunk(void *arg)
 {
 	HASH_SEQ_STATUS seq;
-	PendingPost *post;
+	PendingItem *post;
 	TimestampTz now = GetCurrentTimestamp();
 	int64		deltas = 0;
 
@@ -325,11 +338,11 @@ fold_chunk(void *arg)
 	{
 		if (is_due(post->due, now) && n_tried < at_once && deltas < FOLD_DELTAS)
 		{
-			pg_uuid_t  *post_id = &tried[n_tried++];
+			CountedItem *item = &tried[n_tried++];
 
-			*post_id = post->post_id;
+			*item = post->item;
 			deltas += fold_post(post);
-			post = hash_search(pending, post_id, HASH_FIND, NULL);
+			post = hash_search(pending, item, HASH_FIND, NULL);
 		}
 		if (post != NULL)
 			next_due = Min(next_due, post->due);
@@ -352,7 +365,7 @@ note_failed(const ErrorData *error)
 	else
 	{
 		for (int i = 0; i < n_tried; i++)
-			remember_post(&tried[i], 0)->due = after(FAILED_PAUSE);
+			remember_item(&tried[i], 0)->due = after(FAILED_PAUSE);
 		next_due = after(n_tried > 0 ? FOLD_AFTER : FAILED_PAUSE);
 	}
 	failed_at = GetCurrentTimestamp();
@@ -399,7 +412,7 @@ try_chunk(void)
 	 * rollback has restored their deltas.
 	 */
 	for (int i = 0; i < n_tried; i++)
-		(void) remember_post(&tried[i], 0);
+		(void) remember_item(&tried[i], 0);
 	next_due = after(FOLD_AFTER);
 	if (result == APPLY_FAILED)
 		note_failed(error);
@@ -433,7 +446,7 @@ fold_step(void)
  * false if there is no such post.
  */
 static bool
-next_counted(int partition, ItemPlace *place)
+next_counted(int partition, ItemPlace *place, CountedItem *item)
 {
 	BlogItem	delta;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
@@ -448,8 +461,9 @@ next_counted(int partition, ItemPlace *place)
 	while (found && delta_is_counter(item_uuid(&delta, PROP_ID)));
 	if (found)
 	{
+		*item = counted_by(&delta);
 		item_scan_place(scan, place);
-		/* With the largest id, *place is after all deltas of this post. */
+		/* With the largest id, *place is after all deltas of this item. */
 		memset(&place->last, 0xff, sizeof(place->last));
 	}
 	item_scan_end(scan);
@@ -464,12 +478,12 @@ next_counted(int partition, ItemPlace *place)
  * *patience: how many more times fold_everything() may wait
  */
 static void
-fold_patiently(const pg_uuid_t *post_id, int *patience)
+fold_patiently(const CountedItem *item, int *patience)
 {
 	int64		taken;
 	bool		left;
 
-	while (post_fold(post_id, PG_INT64_MAX, *patience == 0, &taken,
+	while (post_fold(item, PG_INT64_MAX, *patience == 0, &taken,
 					 &left) == ITEM_LOCKED && *patience > 0)
 	{
 		CHECK_FOR_INTERRUPTS();
@@ -492,10 +506,11 @@ fold_everything(void)
 		 p = partition_after(CONTAINER_POSTS, ITEM_DELTA, p))
 	{
 		ItemPlace	place = {.valid = false};
+		CountedItem item;
 
 		PushActiveSnapshot(GetTransactionSnapshot());
-		while (next_counted(p, &place))
-			fold_patiently(&place.first, &patience);
+		while (next_counted(p, &place, &item))
+			fold_patiently(&item, &patience);
 		PopActiveSnapshot();
 	}
 }

@@ -24,14 +24,15 @@ list_posts(const DirtySet *dirty, int *n)
 {
 	int			ncounted;
 	PostKey    *posts = dirty_posts(dirty, n);
-	CountedPost *counted = dirty_counted(dirty, &ncounted);
+	CountedChange *counted = dirty_counted(dirty, &ncounted);
 	PostKey    *all = palloc(sizeof(PostKey) * (*n + ncounted));
 	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
 
 	if (*n > 0)
 		memcpy(all, posts, sizeof(PostKey) * *n);
 	for (int i = 0; i < ncounted; i++)
-		if (copies_key(many, &counted[i].post_id, &all[*n]))
+		if (counted_type(&counted[i].item) == ITEM_POST &&
+			copies_key(many, &counted[i].item.post_id, &all[*n]))
 			(*n)++;
 	many_posts_end(many);
 	return all;
