@@ -176,8 +176,8 @@ static void
 delete_some(const ChangedKeys *gone, const int *which, int n)
 {
 	const SpreadSource *source = gone->source;
-	Oid			types[lengthof(((SpreadSource *) NULL)->key)];
-	Datum		values[lengthof(types)];
+	Oid			types[MAX_KEY_COLUMNS];
+	Datum		values[MAX_KEY_COLUMNS];
 
 	if (n == 0)
 		return;
@@ -227,8 +227,8 @@ static int64
 copy_come(const ChangedKeys *come, Snapshot now)
 {
 	const SpreadSource *source = come->source;
-	Oid			types[lengthof(((SpreadSource *) NULL)->key)];
-	Datum		values[lengthof(types)];
+	Oid			types[MAX_KEY_COLUMNS];
+	Datum		values[MAX_KEY_COLUMNS];
 
 	if (come->n == 0)
 		return 0;

@@ -27,6 +27,8 @@
 /* The suffix that spread_swap() appends to the names of the old tables. */
 #define OLD_SUFFIX "_one_machine"
 
+#define MAX_KEY_COLUMNS 3		/* a delta's key has 3 columns */
+
 /*
  * One leaf whose rows are copied to a new table. key[] names the columns that
  * identify a row.
@@ -38,7 +40,7 @@ typedef struct SpreadSource
 	/* the columns to copy, as an SQL list */
 	char	   *columns;
 	int			nkeys;
-	const char *key[3];
+	const char *key[MAX_KEY_COLUMNS];
 	Oid			key_type;
 
 	/*
