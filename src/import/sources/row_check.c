@@ -217,6 +217,10 @@ row_problem(ItemType type, const StagedRow *row)
 		memcmp(DatumGetUUIDP(row->value[STAGED_PARENT_ID]),
 			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)
 		return "parent_id must be another comment's";
+	if (!row->isnull[STAGED_PARENT_ID] &&
+		memcmp(DatumGetUUIDP(row->value[STAGED_PARENT_ID]),
+			   DatumGetUUIDP(row->value[STAGED_POST_ID]), UUID_LEN) == 0)
+		return "parent_id must be a comment's, not the post's";
 	if (type == ITEM_COMMENT &&
 		memcmp(DatumGetUUIDP(row->value[STAGED_POST_ID]),
 			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)

@@ -60,8 +60,6 @@ typedef enum ChildAct
 typedef struct Parent
 {
 	bool		any;			/* whether the comment has this parent */
-	bool		gone;			/* whether a wait has ended with the deletion
-								 * of the parent */
 	bool		counts;			/* whether the parent exists, and is locked in
 								 * share mode or cannot be deleted */
 	bool		in_the_way;		/* whether another transaction is deleting or
@@ -129,26 +127,16 @@ child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
  * The parent
  * ------------------------------------------------------------------------ */
 
-/*
- * Set *parent to the given comment; NULL: no parent. Does nothing if it is set
- * to this comment already, so that what is known of it is kept.
- */
+/* Set *parent to the given comment; NULL: no parent. */
 static void
 parent_set(Parent *parent, const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
 	CountedItem item;
 
+	parent->any = id != NULL;
 	if (id == NULL)
-	{
-		parent->any = false;
 		return;
-	}
 	item = counted_comment(post_id, id);
-	if (parent->any &&
-		memcmp(&parent->lock.item, &item, sizeof(CountedItem)) == 0)
-		return;
-	parent->any = true;
-	parent->gone = false;
 	post_lock_init(&parent->lock, &item);
 }
 
@@ -169,8 +157,7 @@ parent_read(Child *child)
 	scan = item_scan_begin(&query);
 	found = item_scan_next(scan, &comment);
 	parent_set(&child->parent, child->query.partition_key,
-			   found && !comment.isnull[PROP_PARENT_ID] ?
-			   item_uuid(&comment, PROP_PARENT_ID) : NULL);
+			   found ? counted_parent(&comment) : NULL);
 	item_scan_end(scan);
 	PopActiveSnapshot();
 }
@@ -179,11 +166,12 @@ parent_read(Child *child)
 static bool
 parent_is(const Parent *parent, const BlogItem *comment)
 {
-	if (comment->isnull[PROP_PARENT_ID])
+	const pg_uuid_t *id = counted_parent(comment);
+
+	if (id == NULL)
 		return !parent->any;
 	return parent->any &&
-		memcmp(item_uuid(comment, PROP_PARENT_ID), &parent->lock.item.item_id,
-			   UUID_LEN) == 0;
+		memcmp(id, &parent->lock.item.item_id, UUID_LEN) == 0;
 }
 
 /*
@@ -198,7 +186,7 @@ parent_try_lock(Parent *parent)
 	ItemQuery	row = counted_query(&parent->lock.item, key);
 
 	parent->counts = parent->in_the_way = false;
-	if (!parent->any || parent->gone)
+	if (!parent->any)
 		return true;
 	parent->counts = post_try_lock_shared(&parent->lock) &&
 		post_make_safe(&parent->lock);
@@ -213,7 +201,9 @@ parent_try_lock(Parent *parent)
 }
 
 /*
- * Wait until parent_try_lock() can succeed. The caller holds no lock.
+ * Wait until parent_try_lock() can succeed. The caller holds no lock. The
+ * function does not lock the parent's row, because a deletion of the post
+ * would then wait for this transaction, which may have to wait for the post.
  */
 static void
 parent_await(Parent *parent)
@@ -224,9 +214,7 @@ parent_await(Parent *parent)
 	if (!parent->in_the_way)
 		return;
 	post_await_unlock(&parent->lock);
-	if (item_await_inserters(&row) || !item_written_elsewhere(&row))
-		return;
-	parent->gone = !post_await_deletion(&parent->lock);
+	item_await_free(&row);
 }
 
 static void
@@ -418,9 +406,15 @@ try_act(Child *child, LockWaitPolicy wait)
 static void
 await_act(Child *child)
 {
+	Datum		key = UUIDPGetDatum(child->query.partition_key);
+	ItemQuery	post = post_query(&key);
+	bool		hidden;
+
 	CHECK_FOR_INTERRUPTS();
 	child->tries++;
 	post_await_unlock(&child->post);
+	if (item_look(&post, &hidden) == ITEM_DELETING)
+		item_await_free(&post);
 	parent_await(&child->parent);
 	parent_await(&child->next);
 	if (child->locks_own)

@@ -31,20 +31,17 @@
 /*
  * Return whether the active snapshot shows an item that the query finds. Takes
  * no predicate locks.
- *
- * parent: look only for replies to this comment; NULL: for any item
  */
 static bool
-shows_any(ItemQuery query, const CountedItem *parent)
+shows_any(ItemQuery query)
 {
 	BlogItem	item;
 	ItemScan   *scan;
-	bool		any = false;
+	bool		any;
 
 	query.no_predicate_locks = true;
 	scan = item_scan_begin(&query);
-	while (!any && item_scan_next(scan, &item))
-		any = parent == NULL || is_reply_to(&item, parent);
+	any = item_scan_next(scan, &item);
 	item_scan_end(scan);
 	return any;
 }
@@ -107,19 +104,15 @@ void
 comment_count_anew(const CountedItem *comment)
 {
 	Datum		key[2];
-	bool		replied;
 	bool		counted;
 	int64		n = 0;
 	PostLock	lock;
 
 	PushActiveSnapshot(GetLatestSnapshot());
-	replied = shows_any(replies_query(comment, key), comment);
-	counted = shows_any(delta_query(comment, key), NULL);
+	counted = shows_any(delta_query(comment, key));
 	PopActiveSnapshot();
 	if (counted)
 		deltas_delete(comment);
-	if (!replied)
-		return;
 	await_uncounted(comment);
 	n = replies_now(comment);
 	if (n == 0)

@@ -338,9 +338,9 @@ comment_deleted(const BlogItem *comment)
 	CountedItem item = counted_comment(post_id, item_uuid(comment, PROP_ID));
 
 	deltas_delete(&item);
-	if (item_hidden(comment) || comment->isnull[PROP_PARENT_ID])
+	if (item_hidden(comment) || counted_parent(comment) == NULL)
 		return;
-	item = counted_comment(post_id, item_uuid(comment, PROP_PARENT_ID));
+	item = counted_comment(post_id, counted_parent(comment));
 	post_count_held(&item, child_counts(ITEM_COMMENT, -1));
 }
 

@@ -127,17 +127,27 @@ ItemResult
 post_fold(const CountedItem *item, int64 limit, bool merge, int64 *taken,
 		  bool *left)
 {
+	const CountedItem post = counted_post(&item->post_id);
+	PostLock	post_lock;
 	PostLock	lock;
-	ItemResult	result;
+	ItemResult	result = ITEM_OK;
 
 	*taken = 0;
 	*left = false;
+	/* The deletion of a post deletes comments without taking their locks. */
+	post_lock_init(&post_lock, &post);
+	if (counted_type(item) == ITEM_COMMENT)
+		result = post_lock_shared(&post_lock, LockWaitSkip);
 	post_lock_init(&lock, item);
-	post_try_lock_counter(&lock);
-	result = post_lock_shared(&lock, LockWaitSkip);
+	if (result == ITEM_OK)
+	{
+		post_try_lock_counter(&lock);
+		result = post_lock_shared(&lock, LockWaitSkip);
+	}
 	if (result == ITEM_OK && delta_any(item))
 		result = fold_locked(&lock, limit, merge, taken, left);
 	post_unlock(&lock);
+	post_unlock(&post_lock);
 	return result;
 }
 

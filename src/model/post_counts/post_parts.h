@@ -122,6 +122,21 @@ replies_query(const CountedItem *comment, Datum *key)
 	return query;
 }
 
+/*
+ * Return the id of the comment on which a comment counts as a reply; NULL if
+ * it is none. If the owner has set parent_id to the id of the post, which no
+ * comment has, the comment counts on the post alone.
+ */
+static inline const pg_uuid_t *
+counted_parent(const BlogItem *comment)
+{
+	if (comment->isnull[PROP_PARENT_ID] ||
+		memcmp(item_uuid(comment, PROP_PARENT_ID),
+			   item_uuid(comment, PROP_POST_ID), UUID_LEN) == 0)
+		return NULL;
+	return item_uuid(comment, PROP_PARENT_ID);
+}
+
 static inline bool
 is_reply_to(const BlogItem *item, const CountedItem *comment)
 {
