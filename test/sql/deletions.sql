@@ -80,6 +80,22 @@ SELECT count(*) FROM blogstore.users WHERE user_id = kit.u(3);
 SELECT * FROM kit.wrong_counts();
 SELECT * FROM blogstore.verify();
 
+-- A step of a deletion does not subtract hidden comments, which do not count
+SET client_min_messages = error;
+SELECT blogstore.stop_worker();
+RESET client_min_messages;
+SELECT count(blogstore.create_user('deleted ' || n, kit.u(n))) FROM generate_series(901, 902) n;
+SELECT count(blogstore.create_post(kit.u(901), 'hidden', 'x', kit.p(2000)));
+SELECT count(blogstore.create_comment(kit.p(2000), kit.u(902), 'x', hidden => n % 3 = 0)) FROM generate_series(1, 600) n;
+SELECT blogstore.delete_user(kit.u(901));
+SELECT count(*) BETWEEN 1 AND 599 AS begun FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p(2000);
+SELECT * FROM blogstore.verify() WHERE problem = 'comment_count';
+SELECT blogstore.start_worker();
+SELECT blogstore.wait_for_views();
+SELECT count(*) FROM blogstore.posts WHERE post_id = kit.p(2000);
+SELECT blogstore.delete_user(kit.u(902));
+SELECT blogstore.wait_for_views();
+
 -- Posts: the last ones, and the feed with them
 SELECT id, blogstore.delete_post(id) FROM blogstore.list_feed(NULL) ORDER BY id;
 SELECT blogstore.wait_for_views();

@@ -237,11 +237,11 @@ check_shown(ItemScan *scan)
  * limit: the largest number of items to delete; 0: all
  * busy: set to true if an item was left, because another transaction has
  *	locked its row
- * deleted_one: called for each deleted item; may be NULL
+ * deleted_one: called for each deleted item, with arg; may be NULL
  */
 static int64
 delete_items(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
-			 void (*deleted_one) (const BlogItem *item))
+			 void (*deleted_one) (const BlogItem *item, void *arg), void *arg)
 {
 	ItemWriter *writer;
 	ItemScan   *scan;
@@ -266,7 +266,7 @@ delete_items(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
 			item_writer_delete(writer);
 			deleted++;
 			if (deleted_one != NULL)
-				deleted_one(&item);
+				deleted_one(&item, arg);
 		}
 		*busy |= result == ITEM_LOCKED;
 	}
@@ -300,7 +300,7 @@ deltas_delete(const CountedItem *item)
 	bool		busy = false;
 
 	(void) delete_items(all_deltas_query(item, key), LockWaitBlock, 0, &busy,
-						NULL);
+						NULL, NULL);
 }
 
 /*
@@ -327,17 +327,21 @@ lost_deltas_delete(const CountedItem *comment)
 
 /*
  * Called for a comment that a step of the deletion of its post has deleted:
- * delete its deltas, and subtract it from the counts of its parent. The caller
+ * delete its deltas, and subtract it from the counts of its parent. Adds 1 to
+ * the int64 that "arg" points to if the comment was hidden. The caller
  * holds the post lock in exclusive mode, so no other transaction adds to the
  * counts of comments on the post.
  */
 static void
-comment_deleted(const BlogItem *comment)
+comment_deleted(const BlogItem *comment, void *arg)
 {
+	int64	   *hidden = arg;
 	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
 	CountedItem item = counted_comment(post_id, item_uuid(comment, PROP_ID));
 
 	deltas_delete(&item);
+	if (item_hidden(comment))
+		(*hidden)++;
 	if (item_hidden(comment) || counted_parent(comment) == NULL)
 		return;
 	item = counted_comment(post_id, counted_parent(comment));
@@ -382,9 +386,9 @@ delete_all_children(const PostLock *lock)
 	 */
 	await_nobody_counting(lock);
 	(void) delete_items(children_query(ITEM_COMMENT, &key), LockWaitBlock, 0,
-						&busy, NULL);
+						&busy, NULL, NULL);
 	(void) delete_items(children_query(ITEM_LIKE, &key), LockWaitBlock, 0,
-						&busy, NULL);
+						&busy, NULL, NULL);
 	deltas_delete(&lock->item);
 }
 
@@ -423,22 +427,25 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 /*
  * Delete comments and likes on a post, and subtract them from the post's
  * counts. The caller holds the post lock in exclusive mode. Returns the number
- * of deleted items. The arguments are those of delete_children().
+ * of deleted items. The arguments are those of delete_items().
  */
 static int64
 delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
 					 bool *busy)
 {
 	Datum		key = UUIDPGetDatum(&lock->item.post_id);
+	int64		hidden = 0;
 	int64		comments = delete_items(children_query(ITEM_COMMENT, &key), wait,
-										limit, busy, comment_deleted);
+										limit, busy, comment_deleted, &hidden);
 	int64		likes = 0;
 
 	if (limit == 0 || comments < limit)
 		likes = delete_items(children_query(ITEM_LIKE, &key), wait,
-							 limit == 0 ? 0 : limit - comments, busy, NULL);
+							 limit == 0 ? 0 : limit - comments, busy, NULL,
+							 NULL);
+	/* Hidden comments were not counted. */
 	if (comments + likes > 0)
-		(void) post_count(lock, (PostCounts) {-comments, -likes});
+		(void) post_count(lock, (PostCounts) {hidden - comments, -likes});
 	return comments + likes;
 }
 
