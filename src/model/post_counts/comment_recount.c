@@ -7,8 +7,8 @@
  * include these replies from the start. The earlier comment may also have left
  * deltas, if the owner has deleted it with SQL.
  *
- * While there is no comment with this id, transactions that hide, show or
- * delete such a reply count it nowhere. They hold the comment's lock
+ * While there is no comment with this id, transactions that write, hide, show
+ * or delete such a reply count it nowhere. They hold the comment's lock
  * (post_count.c) in share mode from their look at the comment until they have
  * written the reply. The transaction that makes the comment takes this lock in
  * exclusive mode for a moment, once the comment can be found. Then it waits
@@ -96,9 +96,9 @@ replies_now(const CountedItem *comment)
  * Count the replies to a comment that this transaction has inserted, and
  * delete the deltas that an earlier comment with the same id has left. Errors:
  * 40001 under REPEATABLE READ and SERIALIZABLE if replies were written after
- * the snapshot. Waits for transactions that have hidden, shown or deleted a
- * reply. Locks: the comment's lock, in exclusive mode for a moment, then in
- * share mode.
+ * the snapshot. Waits for transactions that have written, hidden, shown or
+ * deleted a reply. Locks: the comment's lock, in exclusive mode for a moment,
+ * then in share mode.
  */
 void
 comment_count_anew(const CountedItem *comment)

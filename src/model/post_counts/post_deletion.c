@@ -328,9 +328,9 @@ lost_deltas_delete(const CountedItem *comment)
 /*
  * Called for a comment that a step of the deletion of its post has deleted:
  * delete its deltas, and subtract it from the counts of its parent. Adds 1 to
- * the int64 that "arg" points to if the comment was hidden. The caller
- * holds the post lock in exclusive mode, so no other transaction adds to the
- * counts of comments on the post.
+ * the int64 that "arg" points to if the comment was hidden. The caller holds
+ * the post lock in exclusive mode, so no other transaction adds to the counts
+ * of comments on the post.
  */
 static void
 comment_deleted(const BlogItem *comment, void *arg)

@@ -109,8 +109,8 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
 }
 
 /*
- * Fold deltas of a post into its counter. Waits for no lock. Called under READ
- * COMMITTED only.
+ * Fold deltas of a post or comment into its counter. Waits for no lock. Called
+ * under READ COMMITTED only.
  *
  * limit: the largest number of deltas to fold
  * merge: what to do if another transaction is using the counter: true to
@@ -119,9 +119,10 @@ fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
  * left: set to whether deltas other than the counter still exist afterwards
  *
  * Returns ITEM_LOCKED if another transaction is using the counter, or holds
- * the post lock in exclusive mode. Returns ITEM_NOT_FOUND if the post does not
- * exist. Locks: the post lock, in share mode, until the function returns; the
- * counter's row, FOR NO KEY UPDATE.
+ * one of the locks in exclusive mode. Returns ITEM_NOT_FOUND if the post or
+ * comment does not exist. Locks: the lock of the item, and that of its post,
+ * in share mode, until the function returns; the counter's row, FOR NO KEY
+ * UPDATE.
  */
 ItemResult
 post_fold(const CountedItem *item, int64 limit, bool merge, int64 *taken,
