@@ -50,6 +50,7 @@ find_test_tools()
 	have prove || missing+=(perl)
 	have pg_prove || missing+=(libtap-parser-sourcehandler-pgtap-perl)
 	perl -MIPC::Run -e 1 2>/dev/null || missing+=(libipc-run-perl)
+	perl -MDBD::Pg -e 1 2>/dev/null || missing+=(libdbd-pg-perl)
 	/usr/bin/python3 -c 'import psycopg2' 2>/dev/null || missing+=(python3-psycopg2)
 	# Debian has no pgTAP for PostgreSQL 19; see pgtap_test() of scripts/check.
 	[[ $PG_VERSION == 19 || -x $PG_CONFIG && -f $("$PG_CONFIG" --sharedir)/extension/pgtap.control ]] ||
@@ -316,17 +317,14 @@ show_tap_logs()
 # callers run one more test at a time than there are processors.
 prove_files()
 {
-	local kind=$1 jobs=$2 files=$3 pgxs_test template=
+	local kind=$1 jobs=$2 files=$3 pgxs_test template=$WORK/template
 	shift 3
 	pgxs_test=$(cd "${PGXS%/*}/../../src/test" && pwd)
 	"${AS_SERVER[@]}" mkdir -p "$WORK/tap/tmp_check/log"
-	# Since PostgreSQL 17, its modules copy a template for a new server.
-	if ((PG_VERSION >= 17)); then
-		template=$WORK/template
-		[[ -e $template ]] || "${AS_SERVER[@]}" "$BINDIR/initdb" -D "$template" --auth=trust --no-sync \
-			--encoding=UTF8 --locale=C.UTF-8 >/dev/null
-	fi
-	run_tap "$kind" "$jobs" "$files" env -C "$WORK/gcc" PG_CONFIG="$PG_CONFIG" ${template:+INITDB_TEMPLATE="$template"} "$@" \
+	# Each server is a copy of this template.
+	[[ -e $template ]] || "${AS_SERVER[@]}" "$BINDIR/initdb" -D "$template" --auth=trust --no-sync \
+		--encoding=UTF8 --locale=C.UTF-8 >/dev/null
+	run_tap "$kind" "$jobs" "$files" env -C "$WORK/gcc" PG_CONFIG="$PG_CONFIG" INITDB_TEMPLATE="$template" "$@" \
 		PG_REGRESS="$pgxs_test/regress/pg_regress" \
 		TESTDIR="$WORK/tap" TESTDATADIR="$WORK/tap/tmp_check" TESTLOGDIR="$WORK/tap/tmp_check/log" \
 		prove --verbose -I "$pgxs_test/perl" -I test/t

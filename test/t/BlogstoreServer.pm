@@ -23,6 +23,7 @@ BEGIN
 }
 
 use Exporter 'import';
+use BlogstoreQuery;
 use IPC::Run;
 use List::Util qw(min);
 use PostgreSQL::Test::Cluster;
@@ -55,9 +56,16 @@ sub new_server
 	my $prepared = $params{prepared} // 1;
 
 	# The template has this encoding and locale, too (scripts/check).
+	# PostgreSQL's modules use it themselves since version 17.
+	my $template = $ENV{INITDB_TEMPLATE};
+	my $run = \&PostgreSQL::Test::Utils::system_or_bail;
+	no warnings 'redefine';
+	local *PostgreSQL::Test::Utils::system_or_bail = sub {
+		return $run->($template && $_[0] eq 'initdb' ? ('cp', '-RPp', $template, $node->data_dir) : @_);
+	};
 	$node->init(
 		allows_streaming => $prepared ? 'logical' : 1,
-		$ENV{INITDB_TEMPLATE} ? () : (extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]));
+		$template ? () : (extra => [ '--encoding=UTF8', '--locale=C.UTF-8' ]));
 	$node->append_conf(
 		'postgresql.conf', q{
 log_statement = none
