@@ -31,8 +31,8 @@ sub statements
 	my ($script) = @_;
 	my @statements = ('');
 
-	# Data after COPY, and semicolons within statements
-	return if $script =~ /\bCOPY\b|\bBEGIN\s+ATOMIC\b|\bCREATE\s+(?:OR\s+REPLACE\s+)?RULE\b/i;
+	# Data after COPY, notifications, and semicolons within statements
+	return if $script =~ /\bCOPY\b|\bLISTEN\b|\bBEGIN\s+ATOMIC\b|\bCREATE\s+(?:OR\s+REPLACE\s+)?RULE\b/i;
 	while ($script =~ /\G('[^']*'|"[^"]*"|(\$(?:[A-Za-z_]\w*)?\$).*?\g{-1}|--[^\n]*|\/\*.*?\*\/|::|\w+|.)/sg)
 	{
 		my $token = $1;
