@@ -103,10 +103,11 @@ CREATE TYPE blogstore.comment_item AS (
 	hidden			boolean,
 	modification_date timestamptz,
 	properties		jsonb,
+	like_count		bigint,
 	reply_count		bigint
 );
 COMMENT ON TYPE blogstore.comment_item IS
-'A comment on a post with its author''s name and its exact number of replies.';
+'A comment on a post with its author''s name and its exact counts.';
 
 CREATE TYPE blogstore.like_item AS (
 	id				uuid,
@@ -114,10 +115,11 @@ CREATE TYPE blogstore.like_item AS (
 	post_id			uuid,
 	user_id			uuid,
 	user_username	text,
-	creation_date	timestamptz
+	creation_date	timestamptz,
+	comment_id		uuid
 );
 COMMENT ON TYPE blogstore.like_item IS
-'A user''s like of a post.';
+'A user''s like of a post or comment.';
 
 /* ------------------------------------------------------------------------
  * Items as the article's JSON documents
@@ -303,15 +305,15 @@ REVOKE ALL ON FUNCTION blogstore.delete_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_comment IS
 'Delete a comment.';
 
-CREATE FUNCTION blogstore.create_like(post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL)
+CREATE FUNCTION blogstore.create_like(post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL, comment_id uuid DEFAULT NULL)
 RETURNS blogstore.like_item
 AS 'MODULE_PATHNAME', 'blogstore_create_like'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_like IS
-'Like a post (C4).';
+'Like a post or a comment (C4).';
 
-CREATE FUNCTION blogstore.delete_like(post_id uuid, user_id uuid)
+CREATE FUNCTION blogstore.delete_like(post_id uuid, user_id uuid, comment_id uuid DEFAULT NULL)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'blogstore_delete_like'
 LANGUAGE C VOLATILE;
@@ -363,13 +365,21 @@ REVOKE ALL ON FUNCTION blogstore.get_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_posts IS
 'Retrieve many posts with their exact counts.';
 
-CREATE FUNCTION blogstore.get_like(post_id uuid, user_id uuid)
+CREATE FUNCTION blogstore.get_comment(post_id uuid, comment_id uuid)
+RETURNS SETOF blogstore.comment_item
+AS 'MODULE_PATHNAME', 'blogstore_get_comment'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
+REVOKE ALL ON FUNCTION blogstore.get_comment FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.get_comment IS
+'Retrieve a comment with its exact counts.';
+
+CREATE FUNCTION blogstore.get_like(post_id uuid, user_id uuid, comment_id uuid DEFAULT NULL)
 RETURNS SETOF blogstore.like_item
 AS 'MODULE_PATHNAME', 'blogstore_get_like'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
 REVOKE ALL ON FUNCTION blogstore.get_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_like IS
-'Retrieve a user''s like of a post.';
+'Retrieve a user''s like of a post or comment.';
 
 CREATE FUNCTION blogstore.get_likes(user_id uuid, post_ids uuid[])
 RETURNS SETOF blogstore.like_item
@@ -378,6 +388,14 @@ LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.get_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_likes IS
 'Retrieve a user''s likes of many posts.';
+
+CREATE FUNCTION blogstore.get_comment_likes(user_id uuid, post_id uuid)
+RETURNS SETOF blogstore.like_item
+AS 'MODULE_PATHNAME', 'blogstore_get_comment_likes'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.get_comment_likes FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.get_comment_likes IS
+'Retrieve a user''s likes of the comments on a post.';
 
 CREATE FUNCTION blogstore.list_user_posts(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
@@ -411,6 +429,14 @@ REVOKE ALL ON FUNCTION blogstore.list_post_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_post_likes IS
 'List a post''s likes (Q5).';
 
+CREATE FUNCTION blogstore.list_comment_likes(post_id uuid, comment_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF blogstore.like_item
+AS 'MODULE_PATHNAME', 'blogstore_list_comment_likes'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.list_comment_likes FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_comment_likes IS
+'List a comment''s likes.';
+
 CREATE FUNCTION blogstore.list_feed(page_size integer DEFAULT 100, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
 AS 'MODULE_PATHNAME', 'blogstore_list_feed'
@@ -427,13 +453,13 @@ REVOKE ALL ON FUNCTION blogstore.list_user_comments FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_user_comments IS
 'List a user''s comments on all posts.';
 
-CREATE FUNCTION blogstore.list_user_likes(user_id uuid, page_size integer DEFAULT 20, after_post_id uuid DEFAULT NULL, by_date boolean DEFAULT false, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+CREATE FUNCTION blogstore.list_user_likes(user_id uuid, page_size integer DEFAULT 20, after_post_id uuid DEFAULT NULL, by_date boolean DEFAULT false, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, after_comment_id uuid DEFAULT NULL)
 RETURNS SETOF blogstore.like_item
 AS 'MODULE_PATHNAME', 'blogstore_list_user_likes'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_user_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_user_likes IS
-'List a user''s likes of all posts.';
+'List a user''s likes of posts and comments.';
 
 /* ------------------------------------------------------------------------
  * Operation
@@ -821,7 +847,7 @@ REVOKE ALL ON FUNCTION blogstore.own_delete_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_delete_comment IS
 'For wrappers: delete_comment() of the author''s own comment.';
 
-CREATE FUNCTION blogstore.own_create_like(author uuid, post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL)
+CREATE FUNCTION blogstore.own_create_like(author uuid, post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL, comment_id uuid DEFAULT NULL)
 RETURNS blogstore.like_item
 AS 'MODULE_PATHNAME', 'blogstore_own_create_like'
 LANGUAGE C VOLATILE;
@@ -845,8 +871,8 @@ WITH
 -- neither an argument user_id nor such a function has no wrapper.
 --
 -- With as_caller, the wrapper of a query shows a hidden post, its comments and
--- likes, and a hidden comment, to their author only. If the query has no
--- function own_...(), the wrapper itself filters the rows.
+-- likes, and a hidden comment and its likes, to their author only. If the
+-- query has no function own_...(), the wrapper itself filters the rows.
 request AS (
 	SELECT p.*, f.kind = 'command' AS command, o.oid IS NOT NULL AS own,
 		-- The rows that a wrapper may have to filter: posts, or items on
@@ -866,8 +892,9 @@ request AS (
 		AND NOT (as_caller AND f.kind = 'command' AND o.oid IS NULL AND NOT 'user_id' = ANY (p.proargnames))
 ),
 -- The relations of an item to other items: the request that returns these, and
--- the arguments of the request that are properties of the item. A relation
--- whose request has no wrapper is left out.
+-- the arguments of the request that are properties of the item. An argument
+-- that is null here is the current user, whom only wrappers as_caller know. A
+-- relation whose request has no wrapper is left out.
 relation (type, relation, request, bound) AS (VALUES
 	('user_item', 'posts', 'list_user_posts', '{"user_id": "user_id"}'::jsonb),
 	('user_item', 'comments', 'list_user_comments', '{"user_id": "user_id"}'),
@@ -875,11 +902,15 @@ relation (type, relation, request, bound) AS (VALUES
 	('post_item', 'author', 'get_user', '{"user_id": "user_id"}'),
 	('post_item', 'comments', 'list_post_comments', '{"post_id": "post_id"}'),
 	('post_item', 'likes', 'list_post_likes', '{"post_id": "post_id"}'),
+	('post_item', 'my_like', 'get_like', '{"post_id": "post_id", "user_id": null}'),
 	('comment_item', 'author', 'get_user', '{"user_id": "user_id"}'),
 	('comment_item', 'post', 'get_post', '{"post_id": "post_id"}'),
 	('comment_item', 'replies', 'list_comment_replies', '{"post_id": "post_id", "parent_id": "id"}'),
+	('comment_item', 'likes', 'list_comment_likes', '{"post_id": "post_id", "comment_id": "id"}'),
+	('comment_item', 'my_like', 'get_like', '{"post_id": "post_id", "comment_id": "id", "user_id": null}'),
 	('like_item', 'author', 'get_user', '{"user_id": "user_id"}'),
-	('like_item', 'post', 'get_post', '{"post_id": "post_id"}')
+	('like_item', 'post', 'get_post', '{"post_id": "post_id"}'),
+	('like_item', 'comment', 'get_comment', '{"post_id": "post_id", "comment_id": "comment_id"}')
 ),
 wrapper AS (
 	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set, NULL::text AS field
@@ -892,6 +923,7 @@ wrapper AS (
 	UNION ALL
 	SELECT v.type || '_' || v.relation, r.oid, v.type, v.bound, r.proretset AND r.prorows > 1, NULL
 	FROM relation AS v JOIN request AS r ON r.proname = v.request
+	WHERE as_caller OR NOT v.bound @> '{"user_id": null}'
 ),
 -- The arguments of a wrapper's request. An argument that is "given" is not an
 -- argument of the wrapper. It is a property of the item, or, with as_caller,
@@ -899,7 +931,7 @@ wrapper AS (
 argument AS (
 	SELECT w.name, n, quote_ident(r.proargnames[n]) || ' ' || format_type(r.proargtypes[n - 1], NULL) AS declared,
 		pg_get_function_arg_default(r.oid, n) AS default,
-		CASE WHEN w.bound ? r.proargnames[n] THEN '($1).' || quote_ident(w.bound ->> r.proargnames[n])
+		CASE WHEN w.bound ? r.proargnames[n] THEN coalesce('($1).' || quote_ident(w.bound ->> r.proargnames[n]), 'blogstore.current_user_id(false)')
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'user_id' THEN 'blogstore.current_user_id(true)'
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'creation_date' THEN 'NULL::timestamptz'
 		END AS given, w.item IS NOT NULL AS related, r.proargnames[n] AS argument, r.own, r.kept
@@ -916,7 +948,7 @@ numbered AS (
 -- are filtered, the query gets no page_size, and the wrapper has a LIMIT
 -- instead, so that pages are full.
 adapted AS (
-	SELECT a.*, u.value AS user_id, p.value AS post_id, s.value AS page_size,
+	SELECT a.*, u.value AS user_id, p.value AS post_id, c.value AS comment_id, s.value AS page_size,
 		CASE WHEN NOT as_caller OR a.own OR a.kept = '' THEN a.value
 			WHEN a.argument = 'include_hidden' AND a.kept = 'post' THEN
 				format('%s AND %s IS NOT DISTINCT FROM blogstore.current_user_id(false)', a.value, u.value)
@@ -925,12 +957,15 @@ adapted AS (
 	FROM numbered AS a
 	LEFT JOIN numbered AS u ON u.name = a.name AND u.argument = 'user_id'
 	LEFT JOIN numbered AS p ON p.name = a.name AND p.argument = 'post_id'
+	LEFT JOIN numbered AS c ON c.name = a.name AND c.argument = 'comment_id'
 	LEFT JOIN numbered AS s ON s.name = a.name AND s.argument = 'page_size'
 ),
 listed AS (
-	SELECT a.name, min(a.post_id) AS post_id, min(a.page_size) AS page_size, string_agg(a.declared || coalesce(' DEFAULT ' || a.default, ''), ', ' ORDER BY a.n)
+	SELECT a.name, min(a.post_id) AS post_id, min(a.comment_id) AS comment_id, min(a.page_size) AS page_size, string_agg(a.declared || coalesce(' DEFAULT ' || a.default, ''), ', ' ORDER BY a.n)
 			FILTER (WHERE a.given IS NULL) AS declared,
-		string_agg(a.passed, ', ' ORDER BY a.n) AS passed
+		string_agg(a.passed, ', ' ORDER BY a.n) AS passed,
+		-- Whether the wrapper filters the rows.
+		as_caller AND NOT bool_or(a.own) AND min(a.kept) <> '' AS filtered
 	FROM adapted AS a GROUP BY a.name
 ),
 item AS (
@@ -951,18 +986,22 @@ SELECT w.name, r.proname::text,
 	-- the extension has added columns to an item.
 	format('SELECT %s FROM %s(%s) AS r', coalesce(i.columns, 'r'), r.callee,
 		concat_ws(', ', CASE WHEN r.own THEN format('blogstore.current_user_id(%s)', r.command::text) END, l.passed))
-		|| CASE WHEN NOT as_caller OR r.own OR r.kept = '' THEN '' ELSE
-			' WHERE ' || concat_ws(' AND ',
-				-- A subquery in WHERE is not turned into a join, which could
-				-- change the order.
-				CASE WHEN r.kept = 'child' THEN
-					format('coalesce((SELECT p.hidden IS NOT TRUE OR p.user_id = blogstore.current_user_id(false) FROM blogstore.get_post(%s) AS p), false)',
-						coalesce(l.post_id, 'r.post_id')) END,
-				CASE WHEN r.prorettype <> 'blogstore.like_item'::regtype THEN
-					'(r.hidden IS NOT TRUE OR r.user_id = blogstore.current_user_id(false))' END)
-			|| CASE WHEN r.kept = 'child' AND l.page_size IS NOT NULL THEN
-				format(' LIMIT CASE WHEN %1$s >= 1 THEN %1$s END', l.page_size) ELSE '' END
-		END,
+		|| coalesce(' WHERE ' || nullif(concat_ws(' AND ',
+			-- The request is not called with an argument that is null.
+			CASE WHEN w.bound @> '{"user_id": null}' THEN 'blogstore.current_user_id(false) IS NOT NULL' END,
+			CASE WHEN w.item = 'like_item' AND w.bound ? 'comment_id' THEN '($1).comment_id IS NOT NULL' END,
+			-- A subquery in WHERE is not turned into a join, which could
+			-- change the order.
+			CASE WHEN l.filtered AND r.kept = 'child' THEN
+				format('coalesce((SELECT p.hidden IS NOT TRUE OR p.user_id = blogstore.current_user_id(false) FROM blogstore.get_post(%s) AS p), false)',
+					coalesce(l.post_id, 'r.post_id')) END,
+			CASE WHEN l.filtered IS NOT TRUE THEN NULL
+				WHEN r.prorettype <> 'blogstore.like_item'::regtype THEN
+					'(r.hidden IS NOT TRUE OR r.user_id = blogstore.current_user_id(false))'
+				ELSE format('(%2$s IS NULL OR coalesce((SELECT c.hidden IS NOT TRUE OR c.user_id = blogstore.current_user_id(false) FROM blogstore.get_comment(%1$s, %2$s) AS c), false))',
+					coalesce(l.post_id, 'r.post_id'), coalesce(l.comment_id, 'r.comment_id')) END), ''), '')
+		|| CASE WHEN l.filtered AND r.kept = 'child' AND l.page_size IS NOT NULL THEN
+			format(' LIMIT CASE WHEN %1$s >= 1 THEN %1$s END', l.page_size) ELSE '' END,
 	concat_ws(E'\n', '@name ' || w.field,
 		CASE WHEN w.field IS NOT NULL THEN format('What %s() retrieves, as one object; NULL if there is none.', r.proname)
 			WHEN w.item IS NULL THEN obj_description(r.oid, 'pg_proc')
@@ -1441,6 +1480,14 @@ REVOKE ALL ON FUNCTION blogstore.import_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_likes IS
 'For nodes of a cluster: return likes that exist.';
 
+CREATE FUNCTION blogstore.import_comment_likes(post_ids uuid[], comment_ids uuid[], user_ids uuid[])
+RETURNS SETOF blogstore.like_item
+AS 'MODULE_PATHNAME', 'blogstore_import_children'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.import_comment_likes FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.import_comment_likes IS
+'For nodes of a cluster: return likes of comments that exist.';
+
 CREATE FUNCTION blogstore.import_keep_posts(ids uuid[])
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'blogstore_import_keep_posts'
@@ -1457,13 +1504,13 @@ REVOKE ALL ON FUNCTION blogstore.import_count_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_count_posts IS
 'For nodes of a cluster: create the counters of posts.';
 
-CREATE FUNCTION blogstore.import_count_replies(post_ids uuid[], ids uuid[], replies bigint[])
+CREATE FUNCTION blogstore.import_count_comments(post_ids uuid[], ids uuid[], replies bigint[], likes bigint[], made boolean[])
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_import_count_replies'
+AS 'MODULE_PATHNAME', 'blogstore_import_count_comments'
 LANGUAGE C VOLATILE STRICT;
-REVOKE ALL ON FUNCTION blogstore.import_count_replies FROM PUBLIC;
-COMMENT ON FUNCTION blogstore.import_count_replies IS
-'For nodes of a cluster: count replies on their parents.';
+REVOKE ALL ON FUNCTION blogstore.import_count_comments FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.import_count_comments IS
+'For nodes of a cluster: count replies and likes on comments.';
 
 CREATE FUNCTION blogstore.import_same_names(ids uuid[], names text[])
 RETURNS boolean

@@ -26,7 +26,8 @@ static const char *const users_sql[] = {
 static const char *const posts_sql[] = {
 	"CREATE TABLE " POSTS_SQL " ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
-					 "hidden boolean, parent_id uuid, item_id uuid, ")
+					 "hidden boolean, parent_id uuid, item_id uuid, "
+					 "comment_id uuid, ")
 	") PARTITION BY HASH (post_id)",
 	"COMMENT ON TABLE " POSTS_SQL " IS "
 	"'Container: posts with their comments, likes and counts.'"
@@ -125,6 +126,15 @@ static const char *const posts_partition_sql[] = {
 	"CREATE INDEX posts_p%1$02d_like_list "
 	"ON " POSTS_SQL "_p%1$02d_like (post_id, creation_date, id)",
 
+	/* the primary key also serves get_comment_likes() */
+	"CREATE TABLE " POSTS_SQL "_p%1$02d_comment_like "
+	"PARTITION OF " POSTS_SQL "_p%1$02d (" AUTHORED "comment_id NOT NULL, "
+	"PRIMARY KEY (user_id, post_id, comment_id)) "
+	"FOR VALUES IN ('comment_like')",
+	"CREATE INDEX posts_p%1$02d_comment_like_list "
+	"ON " POSTS_SQL "_p%1$02d_comment_like "
+	"(post_id, comment_id, creation_date, id)",
+
 	/*
 	 * The counter of a post is often updated, and all other deltas are soon
 	 * deleted. So this leaf needs room for HOT updates, and frequent
@@ -161,7 +171,8 @@ static const char *const jobs_sql[] = {
 	"kind text NOT NULL, "
 	"user_id uuid, phase integer NOT NULL DEFAULT 0, "
 	"partition_number integer NOT NULL DEFAULT 0, "
-	"position_first uuid, position_date timestamptz, position_last uuid, "
+	"position_first uuid, position_date timestamptz, position_middle uuid, "
+	"position_last uuid, "
 	"done bigint NOT NULL DEFAULT 0, total bigint, "
 	"created_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
 	"started_at timestamptz) WITH (fillfactor = 50)",

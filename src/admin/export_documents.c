@@ -37,7 +37,7 @@ SQL_FUNCTION(export_documents);
  * authors (a). A user who is being deleted has no row in the container users.
  * So the join leaves out comments and likes by such users. The CTE "gone" has
  * the posts by such users. Comments and likes on these posts are left out,
- * too. "joined" has further joins.
+ * too, and so are likes of comments by such users. "joined" has further joins.
  */
 #define HANGS_ON(type, joined) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \
@@ -61,11 +61,11 @@ ITEMS_OF(POSTS_SQL, "post") " AS p"
 " delta AS MATERIALIZED (SELECT post_id,"
 " sum(comment_count)::bigint AS comments, sum(like_count)::bigint AS likes"
 " FROM " POSTS_SQL " WHERE type = 'delta' AND item_id = post_id GROUP BY post_id),"
-" reply AS MATERIALIZED (" REPLIES_SQL "),"
-" unserved_reply AS MATERIALIZED (SELECT i.post_id, i.parent_id, count(*) AS replies"
-" FROM (SELECT post_id, user_id, parent_id FROM " POSTS_SQL
-" WHERE type = 'comment' AND parent_id IS NOT NULL AND hidden IS NOT TRUE OFFSET 0) AS i"
-" WHERE i.user_id IN (SELECT user_id FROM deleting) GROUP BY i.post_id, i.parent_id)"
+" gone_comment AS MATERIALIZED (SELECT i.post_id, i.id FROM "
+ITEMS_OF(POSTS_SQL, "comment") " AS i"
+" WHERE i.user_id IN (SELECT user_id FROM deleting)),"
+" comment_delta AS MATERIALIZED (" COMMENT_DELTAS_SQL "),"
+" unserved_on AS MATERIALIZED (" ON_COMMENTS_SQL("IN (SELECT user_id FROM deleting)", "OFFSET 0") ")"
 
 " SELECT " USER_DOCUMENT_SQL " FROM account AS a"
 
@@ -76,11 +76,15 @@ ITEMS_OF(POSTS_SQL, "post") " AS p"
 " LEFT JOIN unserved AS n ON n.post_id = p.post_id"
 
 " UNION ALL SELECT " COMMENT_DOCUMENT_SQL
-HANGS_ON("comment", " LEFT JOIN reply AS r ON r.post_id = i.post_id AND r.item_id = i.id"
-		 " LEFT JOIN unserved_reply AS n ON n.post_id = i.post_id AND n.parent_id = i.id")
+HANGS_ON("comment", " LEFT JOIN comment_delta AS d ON d.post_id = i.post_id AND d.item_id = i.id"
+		 " LEFT JOIN unserved_on AS n ON n.post_id = i.post_id AND n.on_id = i.id")
 
 " UNION ALL SELECT " LIKE_DOCUMENT_SQL
-HANGS_ON("like", ""),
+HANGS_ON("like", "")
+
+" UNION ALL SELECT " COMMENT_LIKE_DOCUMENT_SQL
+HANGS_ON("comment_like", "") " AND NOT EXISTS (SELECT FROM gone_comment AS c"
+" WHERE c.post_id = i.post_id AND c.id = i.comment_id)",
 	0, {0}, NULL
 };
 

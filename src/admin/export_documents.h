@@ -29,9 +29,27 @@
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
 /* Selects the sums of the deltas of comments. */
-#define REPLIES_SQL \
-	"SELECT post_id, item_id, sum(comment_count)::bigint AS replies FROM " POSTS_SQL \
+#define COMMENT_DELTAS_SQL \
+	"SELECT post_id, item_id, sum(comment_count)::bigint AS replies," \
+	" sum(like_count)::bigint AS likes FROM " POSTS_SQL \
 	" WHERE type = 'delta' AND item_id <> post_id GROUP BY post_id, item_id"
+
+/*
+ * Selects the numbers of replies to comments and of likes of comments by some
+ * users.
+ *
+ * of_users: a condition on user_id
+ * fence: "OFFSET 0" to have all such items read before the condition is
+ *     tested. It is empty on a cluster, where these items would then be read
+ *     by a query of their own.
+ */
+#define ON_COMMENTS_SQL(of_users, fence) \
+	"SELECT i.post_id, i.on_id, count(*) FILTER (WHERE i.type = 'comment') AS replies," \
+	" count(*) FILTER (WHERE i.type = 'comment_like') AS likes" \
+	" FROM (SELECT type, post_id, user_id, coalesce(parent_id, comment_id) AS on_id" \
+	" FROM " POSTS_SQL " WHERE type = 'comment_like' OR (type = 'comment'" \
+	" AND parent_id IS NOT NULL AND hidden IS NOT TRUE) " fence ") AS i" \
+	" WHERE i.user_id " of_users " GROUP BY i.post_id, i.on_id"
 
 /*
  * The expressions below use these aliases in FROM: a, the user or the author
@@ -57,20 +75,25 @@
 	" 'creationDate', p.creation_date)"
 
 /*
- * The document of a comment. FROM also has two rows: r, with the sum of the
- * comment's deltas; and n, with the number of replies by users who are being
- * deleted.
+ * The document of a comment. FROM also has two rows: d, with the sums of the
+ * comment's deltas; and n, with the numbers of replies and likes by users who
+ * are being deleted.
  */
 #define COMMENT_DOCUMENT_SQL \
 	BESIDE("i", HIDDEN_OR_EDITED("i") REPLY("i")) \
 	"jsonb_build_object('id', i.id, 'type', 'comment'," \
 	" 'postId', i.post_id, 'userId', i.user_id, 'userUsername', a.username," \
 	" 'content', i.content, 'creationDate', i.creation_date," \
-	" 'replyCount', coalesce(r.replies, 0) - coalesce(n.replies, 0))"
+	" 'likeCount', coalesce(d.likes, 0) - coalesce(n.likes, 0)," \
+	" 'replyCount', coalesce(d.replies, 0) - coalesce(n.replies, 0))"
 
-#define LIKE_DOCUMENT_SQL \
-	"jsonb_build_object('id', i.id, 'type', 'like'," \
+#define LIKE_DOCUMENT(type, added) \
+	"jsonb_build_object('id', i.id, 'type', '" type "'," \
 	" 'postId', i.post_id, 'userId', i.user_id, 'userUsername', a.username," \
-	" 'creationDate', i.creation_date)"
+	" 'creationDate', i.creation_date" added ")"
+
+#define LIKE_DOCUMENT_SQL LIKE_DOCUMENT("like", "")
+#define COMMENT_LIKE_DOCUMENT_SQL \
+	LIKE_DOCUMENT("comment_like", ", 'commentId', i.comment_id")
 
 #endif							/* BLOGSTORE_EXPORT_DOCUMENTS_H */

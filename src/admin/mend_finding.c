@@ -24,39 +24,113 @@
 #include "utils/timestamp.h"
 
 /*
- * Delete an orphan, that is, an item whose author or post does not exist, or
- * the deltas of a comment that does not exist. Do nothing if the author, post
- * or comment has been created since verify() read the item. Returns whether
- * anything was deleted.
+ * Set *key to the key of the comment or like that a finding is about. Returns
+ * false if there is no such item. A finding does not name the comment that is
+ * liked, so a like of a comment is found by its id.
+ */
+static bool
+key_of_finding(const Finding *f, ChildKey *key)
+{
+	Datum		value[] = {
+		UUIDPGetDatum(&f->user_id), UUIDPGetDatum(&f->post_id)
+	};
+	BlogItem	like;
+	ItemScan   *scan;
+	bool		found = false;
+
+	*key = (ChildKey) {.type = ITEM_LIKE, .post_id = f->post_id};
+	if (strcmp(f->type, item_type_name(ITEM_COMMENT)) == 0)
+	{
+		key->type = ITEM_COMMENT;
+		key->comment_id = f->id;
+		return true;
+	}
+	key->user_id = f->user_id;
+	if (strcmp(f->type, item_type_name(ITEM_LIKE)) == 0)
+		return true;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT_LIKE,
+		.partition_key = &f->post_id, .path = PATH_KEY, .key = value,
+		.nkeys = lengthof(value), .identity = true
+	});
+	while (!found && item_scan_next(scan, &like))
+		if (!like.isnull[PROP_ID] &&
+			memcmp(item_uuid(&like, PROP_ID), &f->id, UUID_LEN) == 0)
+		{
+			*key = child_key(ITEM_COMMENT_LIKE, &like);
+			found = true;
+		}
+	item_scan_end(scan);
+	PopActiveSnapshot();
+	return found;
+}
+
+static bool
+comment_is_there(const ChildKey *key)
+{
+	Datum		value[] = {
+		UUIDPGetDatum(&key->post_id), UUIDPGetDatum(&key->comment_id)
+	};
+	BlogItem	comment;
+	bool		there;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	there = item_get(&(ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = &key->post_id, .path = PATH_KEY, .key = value,
+		.nkeys = lengthof(value), .identity = true
+	}, &comment);
+	PopActiveSnapshot();
+	return there;
+}
+
+/*
+ * Return whether the item that an orphan lacks exists now: its author, its
+ * post, or the comment that is liked.
+ */
+static bool
+is_orphan_no_more(const Finding *f, const ChildKey *key)
+{
+	if (strcmp(f->expected, "a post") == 0)
+		return item_is_there(CONTAINER_POSTS, ITEM_POST, &f->post_id);
+	if (strcmp(f->expected, "a comment") == 0)
+		return comment_is_there(key);
+	return item_is_there(CONTAINER_USERS, ITEM_USER, &f->user_id);
+}
+
+/*
+ * Delete an orphan, that is, an item whose author or post does not exist, a
+ * like of a comment that does not exist, or the deltas of such a comment. Do
+ * nothing if the author, post or comment has been created since verify() read
+ * the item. Returns whether anything was deleted.
  */
 bool
 mend_orphan(const Finding *f)
 {
-	bool		of_post = strcmp(f->expected, "a post") == 0;
 	const CountedItem post = counted_post(&f->post_id);
+	bool		delta = strcmp(f->type, item_type_name(ITEM_DELTA)) == 0;
+	bool		of_post = strcmp(f->type, item_type_name(ITEM_POST)) == 0;
+	ChildKey	key = {.type = ITEM_POST};
 	DeleteResult result;
 
-	if (strcmp(f->expected, "a comment") == 0)
+	if (delta && strcmp(f->expected, "a comment") == 0)
 	{
 		const CountedItem comment = counted_comment(&f->post_id, &f->id);
 
 		return lost_deltas_delete(&comment);
 	}
-
-	if (item_is_there(of_post ? CONTAINER_POSTS : CONTAINER_USERS,
-					  of_post ? ITEM_POST : ITEM_USER,
-					  of_post ? &f->post_id : &f->user_id))
+	if (!delta && !of_post && !key_of_finding(f, &key))
 		return false;
-	if (strcmp(f->type, "post") == 0)
+	if (is_orphan_no_more(f, &key))
+		return false;
+	if (of_post)
 		result = post_delete(&f->post_id, NULL, LockWaitBlock);
-	else if (strcmp(f->type, "comment") == 0)
-		result = child_delete_anyway(ITEM_COMMENT, &f->post_id, &f->id, NULL,
-									 LockWaitBlock);
-	else if (strcmp(f->type, "delta") == 0)
+	else if (delta)
 		result = delta_delete(&post, &f->id);
 	else
-		result = child_delete_anyway(ITEM_LIKE, &f->post_id, &f->user_id, NULL,
-									 LockWaitBlock);
+		result = child_delete_anyway(&key, NULL, LockWaitBlock);
 	return result == DELETE_DONE;
 }
 

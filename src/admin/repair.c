@@ -54,11 +54,11 @@ mend_count(const Finding *f)
 }
 
 /*
- * Count the replies to the comment that a finding is about, and correct its
- * counts. Returns whether the comment exists.
+ * Count the replies to the comment that a finding is about, and its likes, and
+ * correct its counts. Returns whether the comment exists.
  */
 static bool
-mend_reply_count(const Finding *f)
+mend_comment_count(const Finding *f)
 {
 	const CountedItem comment = counted_comment(&f->post_id, &f->id);
 
@@ -77,10 +77,10 @@ mend(const Finding *f)
 		return false;
 	if (finding_is(f, "orphan"))
 		return mend_orphan(f);
-	if (finding_is(f, "comment_count") || finding_is(f, "like_count"))
-		return mend_count(f);
-	if (finding_is(f, "reply_count"))
-		return mend_reply_count(f);
+	if (finding_is(f, "reply_count") || finding_is(f, "comment_count") ||
+		finding_is(f, "like_count"))
+		return strcmp(f->type, "comment") == 0 ? mend_comment_count(f) :
+			mend_count(f);
 	if (finding_is(f, "username"))
 		return mend_username(f);
 	/*

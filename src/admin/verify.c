@@ -211,14 +211,17 @@ static const char verify_sql[] =
 	") AS post_id,"
 	" bool_or(t.post_id IS NOT NULL AND p.post_id IS NULL) AS lost"
 	" FROM tally AS t LEFT JOIN post AS p ON p.post_id = t.post_id"
-	" WHERE t.odd OR p.post_id IS NULL GROUP BY 1),"
-	" item AS MATERIALIZED (SELECT i.*, s.lost, a.username,"
+	" WHERE t.odd OR p.post_id IS NULL OR t.post_id IN"
+	" (SELECT r.post_id FROM recounted AS r WHERE r.lost AND r.likes > 0) GROUP BY 1),"
+	" item AS MATERIALIZED (SELECT i.*, s.lost, c.id IS NOT NULL AS adrift, a.username,"
 	" i.user_id IS NOT NULL AND a.user_id IS NULL AS nobodys, " RENAMING_SQL " AS renaming"
 	" FROM suspect AS s JOIN (SELECT id, type, post_id, user_id,"
 	" user_username, type = 'comment' AND content IS NULL AS no_content,"
-	" item_id, comment_count, like_count, creation_date FROM " POSTS_SQL
+	" item_id, comment_id, comment_count, like_count, creation_date FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" ON coalesce(i.post_id, " NO_UUID_SQL ") = s.post_id"
+	" LEFT JOIN (SELECT r.post_id, r.id FROM recounted AS r WHERE r.lost) AS c"
+	" ON i.type = 'comment_like' AND c.post_id = i.post_id AND c.id = i.comment_id"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id"
 	" LEFT JOIN leaving AS l ON l.user_id = i.user_id"
 	" LEFT JOIN renaming AS r ON r.user_id = i.user_id"
@@ -239,16 +242,18 @@ static const char verify_sql[] =
 	", node FROM {feed}),"
 	" wanted_feed AS (SELECT w.*, n.node FROM newest AS w CROSS JOIN ({nodes}) AS n)"
 
-	/* items whose author or post does not exist */
+	/* items whose author, post or liked comment does not exist */
 	" SELECT 'posts' AS container, 'orphan' AS problem, i.type, i.id,"
 	" i.post_id, i.user_id,"
-	" CASE WHEN i.lost THEN 'a post' ELSE 'a user' END AS expected,"
+	" CASE WHEN i.lost THEN 'a post' WHEN i.nobodys THEN 'a user'"
+	" ELSE 'a comment' END AS expected,"
 	" NULL::text AS actual, i.creation_date FROM item AS i"
 	" WHERE i.post_id IS NOT NULL"
-	" AND (i.lost OR (i.nobodys AND i.type <> 'delta'))"
+	" AND (i.lost OR i.adrift OR (i.nobodys AND i.type <> 'delta'))"
 	" AND (i.type <> 'delta' OR i.item_id = i.post_id)"
 	" UNION ALL SELECT 'posts', 'orphan', 'delta', i.id, i.post_id, NULL,"
-	" 'a comment', i.counted::text, NULL FROM recounted AS i WHERE i.lost"
+	" 'a comment', coalesce(nullif(i.replies_counted, 0), i.likes_counted)::text, NULL"
+	" FROM recounted AS i WHERE i.lost AND (i.replies_counted <> 0 OR i.likes_counted <> 0)"
 	" UNION ALL SELECT 'posts', 'orphan', 'post', i.id, i.post_id, i.user_id,"
 	" 'a user', NULL, i.creation_date FROM authored AS i WHERE i.nobodys"
 
@@ -259,8 +264,11 @@ static const char verify_sql[] =
 	" p.user_id, p.likes::text, p.like_count::text, p.creation_date"
 	" FROM post AS p WHERE p.like_count IS DISTINCT FROM p.likes"
 	" UNION ALL SELECT 'posts', 'reply_count', 'comment', i.id, i.post_id,"
-	" i.user_id, i.replies::text, i.counted::text, i.creation_date"
-	" FROM recounted AS i WHERE NOT i.lost"
+	" i.user_id, i.replies::text, i.replies_counted::text, i.creation_date"
+	" FROM recounted AS i WHERE NOT i.lost AND i.replies <> i.replies_counted"
+	" UNION ALL SELECT 'posts', 'like_count', 'comment', i.id, i.post_id,"
+	" i.user_id, i.likes::text, i.likes_counted::text, i.creation_date"
+	" FROM recounted AS i WHERE NOT i.lost AND i.likes <> i.likes_counted"
 
 	/*
 	 * Items whose username is not that of their author. If a rename job for
@@ -298,6 +306,7 @@ static const char verify_sql[] =
 						   " AND NOT i.nobodys", "user_username") ", "
 				"('content', i.no_content), "
 				MISSING_IF("i.type = 'delta'", "item_id") ", "
+				MISSING_IF("i.type = 'comment_like'", "comment_id") ", "
 				MISSING_IF("i.type = 'delta'", "comment_count") ", "
 				MISSING_IF("i.type = 'delta'", "like_count") ", "
 				MISSING_IF("i.type <> 'delta'", "creation_date"))

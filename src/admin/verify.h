@@ -40,29 +40,37 @@ typedef enum FindingColumn
  * other than zero. It is an error if the post of such an item does not exist.
  */
 #define ON_POST_SQL \
-	"(type IN ('comment', 'like') OR type = 'delta' AND " COUNTS_SQL ")"
+	"(type IN ('comment', 'like', 'comment_like') OR type = 'delta' AND " \
+	COUNTS_SQL ")"
 
 /*
- * A CTE of the comments whose deltas do not add up to the number of shown
- * replies, and of deltas of comments that do not exist ("lost"). A reply may
- * outlive its parent, so replies alone are no error.
+ * A CTE of the comments whose deltas do not add up to the numbers of shown
+ * replies and of likes, and of comments that do not exist, but have deltas or
+ * likes ("lost"). A reply may outlive its parent, so replies alone are no
+ * error.
  *
  * fence: "OFFSET 0" on one machine, where it keeps the planner from
  * considering the indexes of all partitions; "" on a cluster
  */
 #define RECOUNTED_SQL(fence) \
 	" recounted AS MATERIALIZED (SELECT c.post_id, c.id, i.user_id, i.creation_date," \
-	" c.replies, c.counted, i.id IS NULL AS lost FROM (SELECT u.post_id, u.id," \
-	" sum(u.replies) AS replies, coalesce(sum(u.counted), 0) AS counted" \
-	" FROM (SELECT post_id, parent_id AS id, 1 AS replies, 0::bigint AS counted" \
+	" c.replies, c.replies_counted, c.likes, c.likes_counted, i.id IS NULL AS lost" \
+	" FROM (SELECT u.post_id, u.id, sum(u.replies) AS replies," \
+	" coalesce(sum(u.replies_counted), 0) AS replies_counted," \
+	" sum(u.likes) AS likes, coalesce(sum(u.likes_counted), 0) AS likes_counted" \
+	" FROM (SELECT post_id, parent_id AS id, 1 AS replies," \
+	" 0::bigint AS replies_counted, 0 AS likes, 0::bigint AS likes_counted" \
 	" FROM " POSTS_SQL " WHERE type = 'comment' AND parent_id IS NOT NULL" \
 	" AND hidden IS NOT TRUE" \
-	" UNION ALL SELECT post_id, item_id, 0, comment_count FROM " POSTS_SQL \
+	" UNION ALL SELECT post_id, comment_id, 0, 0, 1, 0 FROM " POSTS_SQL \
+	" WHERE type = 'comment_like' AND comment_id IS NOT NULL" \
+	" UNION ALL SELECT post_id, item_id, 0, comment_count, 0, like_count FROM " POSTS_SQL \
 	" WHERE type = 'delta' AND item_id <> post_id) AS u" \
 	" GROUP BY u.post_id, u.id) AS c" \
 	" LEFT JOIN (SELECT post_id, id, user_id, creation_date FROM " POSTS_SQL \
 	" WHERE type = 'comment' " fence ") AS i ON i.post_id = c.post_id AND i.id = c.id" \
-	" WHERE CASE WHEN i.id IS NULL THEN c.counted <> 0 ELSE c.replies <> c.counted END)"
+	" WHERE c.likes <> c.likes_counted OR CASE WHEN i.id IS NULL" \
+	" THEN c.replies_counted <> 0 OR c.likes <> 0 ELSE c.replies <> c.replies_counted END)"
 
 /*
  * A query for the users in a table, with their names. It is run with the

@@ -18,7 +18,7 @@
  * is true if an item on the post lacks a required value, or does not have its
  * author's current username.
  *
- * type: "comment" or "like"
+ * type: "comment", "like" or "comment_like"
  * also_valid: further condition that an item must meet, or ""
  *
  * Hidden comments are not counted. The other arguments are "" for likes, and
@@ -42,6 +42,8 @@ const char verify_tally_sql[] =
 	RECOUNTED_SQL("OFFSET 0") ","
 	" liked AS MATERIALIZED "
 	SUMS_SQL("like", "", "", "", "") ","
+	" liked_comments AS MATERIALIZED "
+	SUMS_SQL("comment_like", " AND comment_id IS NOT NULL", "", "", "") ","
 	" commented AS MATERIALIZED "
 	SUMS_SQL("comment", " AND content IS NOT NULL",
 			 ", hidden IS NOT TRUE AS shown", ", i.shown", " FILTER (WHERE s.shown)") ","
@@ -60,4 +62,6 @@ const char verify_tally_sql[] =
 	" bool_or(odd) AS odd FROM (SELECT post_id, comment_delta, like_delta,"
 	" NULL::bigint AS comments, NULL::bigint AS likes, odd FROM counted"
 	" UNION ALL SELECT post_id, NULL, NULL, n, NULL, odd FROM commented"
-	" UNION ALL SELECT post_id, NULL, NULL, NULL, n, odd FROM liked) AS u GROUP BY post_id)";
+	" UNION ALL SELECT post_id, NULL, NULL, NULL, n, odd FROM liked"
+	" UNION ALL SELECT post_id, NULL, NULL, NULL, NULL, odd FROM liked_comments"
+	") AS u GROUP BY post_id)";

@@ -11,9 +11,10 @@
  *	2.	check posts, comments and likes
  *	3.	count the new comments and likes of each post, and take row locks (FOR
  *		KEY SHARE) on posts that already existed
- *	4.	write posts with their counts, then comments and likes
+ *	4.	write posts with their counts, then comments; count replies and likes
+ *		on comments; write likes
  *	5.	for posts that already existed, write the counts as deltas
- *		(model/post_counts/count_delta.c); count replies on their parents
+ *		(model/post_counts/count_delta.c)
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
  * The checks read committed items. If another transaction writes an item with
@@ -99,7 +100,7 @@ import_begin(Import *import, const char *command)
 	Oid			caller = GetUserId();
 	char	   *name;
 
-	StaticAssertStmt(UUID_LEN + sizeof("blogstore__checked_comment") < NAMEDATALEN,
+	StaticAssertStmt(UUID_LEN + sizeof("blogstore__checked_comment_like") < NAMEDATALEN,
 					 "names of temporary tables are too long");
 	import->command = command;
 	progress_begin(psprintf("blogstore.%s: reading the sources", command));
@@ -325,6 +326,7 @@ lock_others(const Import *import)
 
 	if (import->tally[ITEM_COMMENT].written == 0 &&
 		import->tally[ITEM_LIKE].written == 0 &&
+		import->tally[ITEM_COMMENT_LIKE].written == 0 &&
 		import->tally[ITEM_COMMENT].updated == 0)
 		return 0;
 	(void) import_run(import, import_count_sql);
@@ -336,21 +338,34 @@ lock_others(const Import *import)
 	return import_run_number(import, import_counted_sql);
 }
 
+/*
+ * Count new replies and likes on comments. Likes are counted before they are
+ * written: a comment that the import has made with the id of an earlier one
+ * first loses the likes that the earlier one has left.
+ */
+static void
+count_on_comments(const Import *import)
+{
+	if (import->tally[ITEM_COMMENT].written > 0 ||
+		import->tally[ITEM_COMMENT_LIKE].written > 0)
+		import->target->count_on_comments(import);
+}
+
 static void
 import_posts(Import *import)
 {
 	int64		others = lock_others(import);
 
-	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_POST; t < N_IMPORTED; t++)
 	{
 		write_items(import, t);
+		if (t == ITEM_COMMENT)
+			count_on_comments(import);
 		if (import->passed[t] != NULL)
 			tuplestore_end(import->passed[t]);
 	}
 	if (others > 0)
 		import_run_write(import, import_write_deltas_sql, others);
-	if (import->tally[ITEM_COMMENT].written > 0)
-		import->target->count_replies(import);
 	edit_items(import, ITEM_POST);
 	edit_items(import, ITEM_COMMENT);
 	import_hide_posts(import);
@@ -372,7 +387,7 @@ import_staged(Import *import)
 	 * cannot harm the caller of import().
 	 */
 	guard = guard_enter();
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
 		if (import->tally[t].read > 0)
 			(void) import_run(import,
 							  psprintf("ANALYZE @%s", item_type_name(t)));
@@ -389,11 +404,12 @@ import_staged(Import *import)
 	(void) import_run(import, "ANALYZE @there");
 	check_items(import, ITEM_COMMENT);
 	check_items(import, ITEM_LIKE);
+	check_items(import, ITEM_COMMENT_LIKE);
 	rejected = count_rejected(import);
 	if (rejected > 0 && !OidIsValid(import->rejects))
 		refuse_rejected(import, rejected);
 	import_posts(import);
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
 		wrote |= import->tally[t].written > 0 || import->tally[t].updated > 0;
 	if (wrote)
 		worker_hooks.item_written(true);
@@ -445,18 +461,22 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 		write_rejected(import, false);
 	import_phase_begin(&phase);
 	(void) import_run(import,
-					  "DROP TABLE @user, @post, @comment, @like, @checked_user,"
-					  " @checked_post, @there, @checked_comment, @checked_like, @part,"
-					  " @count, @reply, @rejected");
+					  "DROP TABLE @user, @post, @comment, @like, @comment_like,"
+					  " @checked_user, @checked_post, @there, @checked_comment,"
+					  " @checked_like, @checked_comment_like, @part, @count,"
+					  " @comment_part, @rejected");
 	import_phase_end(&phase);
 	SPI_finish();
 	if (debug_query_string != NULL)
 		pgstat_report_activity(STATE_RUNNING, debug_query_string);
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_USER; t < N_SOURCES; t++)
 		put_tally(info, item_type_name(t), &import->tally[t],
 				  import->left_out[t]);
+	if (import->tally[ITEM_COMMENT_LIKE].read > 0)
+		put_tally(info, item_type_name(ITEM_COMMENT_LIKE),
+				  &import->tally[ITEM_COMMENT_LIKE], (Datum) 0);
 	if (import->renamed.read > 0)
 		put_tally(info, "renamed", &import->renamed, (Datum) 0);
 	if (import->untyped.read > 0)

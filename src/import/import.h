@@ -21,20 +21,17 @@
 #define TAKEN_WITH_ANOTHER_DATE "id taken with another creation_date"
 
 /*
- * Functions that find existing comments or likes by primary key. The caller
- * must pass keys sorted by partition, then by post, then by comment or user
- * ("other").
+ * Functions that find existing comments or likes by their keys. The caller
+ * must pass keys in the order of child_key_compare().
  */
 typedef struct ItemLookup
 {
 	/*
 	 * Return whether the item with the given key exists. If it does, store it
 	 * in *item, where it is valid until the next call.
-	 *
-	 * other: a comment's id, or the id of the user who likes the post
 	 */
-	bool		(*find) (struct ItemLookup *lookup, const pg_uuid_t *post_id,
-						 const pg_uuid_t *other, BlogItem *item);
+	bool		(*find) (struct ItemLookup *lookup, const ChildKey *key,
+						 BlogItem *item);
 	void		(*end) (struct ItemLookup *lookup);
 } ItemLookup;
 
@@ -85,7 +82,13 @@ typedef struct ImportTarget
 	 */
 	void		(*learn) (const Import *import, ImportLearn what);
 
-	ItemLookup *(*lookup) (const Import *import, ItemType type);
+	/*
+	 * Begin to look up existing comments or likes.
+	 *
+	 * rows: the type of the source rows whose keys will be looked up. It is
+	 *	"type", or ITEM_COMMENT_LIKE to find the comments that users like.
+	 */
+	ItemLookup *(*lookup) (const Import *import, ItemType type, ItemType rows);
 
 	/*
 	 * Lock (FOR KEY SHARE) the rows of existing posts that get comments or
@@ -106,10 +109,11 @@ typedef struct ImportTarget
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*
-	 * Count the new replies on the comments to which they reply, as far as
-	 * these exist. Called after the new comments were written.
+	 * Count new replies and likes on the comments to which they belong, as far
+	 * as these exist. Called after the new comments were written, and before
+	 * the likes are. Errors: 40001 if a comment that gets likes was deleted.
 	 */
-	void		(*count_replies) (const Import *import);
+	void		(*count_on_comments) (const Import *import);
 
 	/*
 	 * Edit the existing posts or comments that differ from their source rows.
@@ -129,7 +133,8 @@ typedef struct ImportTarget
 /* import_here.c */
 extern const ImportTarget import_here;
 extern void import_write_counters(const pg_uuid_t *post_id, int n);
-extern void import_count_reply(const CountedItem *comment, int64 replies);
+extern bool import_count_on_comment(const CountedItem *comment,
+									ItemCounts counts, bool made);
 
 /* leaf_lookup.c */
 extern ItemLookup *leaf_lookup_begin(ItemType type);
@@ -158,10 +163,18 @@ typedef enum KnownState
 	KNOWN_CHANGED
 } KnownState;
 
+extern int	child_key_compare(const ChildKey *a, const ChildKey *b);
 extern KnownItems *known_items_begin(ItemType type, bool update, ItemLookup *lookup);
 extern const char *known_items_problem(KnownItems *known, const BlogItem *row,
 									   KnownState *state);
 extern void known_items_end(KnownItems *known);
+
+/* liked_comments.c */
+typedef struct LikedComments LikedComments;
+
+extern LikedComments *liked_comments_begin(const Import *import);
+extern bool liked_comments_have(LikedComments *comments, const BlogItem *like);
+extern void liked_comments_end(LikedComments *comments);
 
 /* import_check.c */
 extern void import_check(Import *import, ItemType type);
@@ -214,7 +227,7 @@ extern const char *const import_changed_posts_sql;
 extern const char *const import_deleting_sql;
 extern const char *const import_new_sql[ITEM_POST + 1];
 extern const char *const import_count_sql;
-extern const char *const import_replies_sql;
+extern const char *const import_comment_counts_sql;
 extern const char *const import_counted_sql;
 extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;

@@ -48,7 +48,7 @@ check_call(const char *command, Oid rejects)
 enum
 {
 	/* Arguments 0 to 3 are the sources of users, posts, comments and likes. */
-	ARG_REJECTS = N_IMPORTED,
+	ARG_REJECTS = N_SOURCES,
 
 	ARG_KEY_PREFIX,
 	ARG_GUEST,
@@ -63,7 +63,7 @@ enum
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
 {
-	Oid			source[N_IMPORTED];
+	Oid			source[N_SOURCES];
 
 	if (!PG_ARGISNULL(ARG_REJECTS))
 		import->rejects = PG_GETARG_OID(ARG_REJECTS);

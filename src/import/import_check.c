@@ -13,7 +13,8 @@
  * The receiver also counts new comments and likes of each post. It writes the
  * counts to a temporary table, which is called @part in import_sql.c and
  * "part" here. The table can have several rows for a post. A statement adds
- * them up.
+ * them up. What the receiver counts on comments, replies and likes, goes to
+ * the table @comment_part in the same way.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -48,16 +49,18 @@ typedef struct CheckReceiver
 	int64		rejected;
 	TempWriter *refused;
 	TempWriter *part;			/* writes to the table "part" */
-	TempWriter *reply;			/* for comments: writes to the table "reply" */
+	TempWriter *comment_part;	/* writes to the table "comment_part" */
+	LikedComments *liked;		/* used only for likes of comments */
 	/*
-	 * The count of new comments or likes of one post. When a row of the next
-	 * post comes, the count is written to the table "part".
+	 * The count of new comments or likes of one post, or of new likes of one
+	 * comment. When a row of the next post or comment comes, the count is
+	 * written to the table "part" or "comment_part".
 	 *
-	 * counted: the post's id; valid if n > 0
+	 * counted: the post or comment; valid if n > 0
 	 * fresh: whether the import creates the post
 	 * n: the number of new comments or likes
 	 */
-	pg_uuid_t	counted;
+	CountedItem counted;
 
 	bool		fresh;
 	int64		n;
@@ -98,27 +101,57 @@ put_part(CheckReceiver *receiver, const pg_uuid_t *post_id, int64 n, bool fresh)
 	temp_writer_put(receiver->part);
 }
 
+/*
+ * Insert a row into the table "comment_part": a comment gets new replies or
+ * likes.
+ *
+ * made: whether the row is for a comment that the import creates
+ * fresh: whether the import creates the post
+ */
+static void
+put_comment_part(CheckReceiver *receiver, const CountedItem *comment,
+				 ItemCounts counts, bool made, bool fresh)
+{
+	TupleTableSlot *slot = temp_writer_slot(receiver->comment_part);
+
+	slot->tts_values[0] = UUIDPGetDatum(&comment->post_id);
+	slot->tts_values[1] = UUIDPGetDatum(&comment->item_id);
+	slot->tts_values[2] = Int64GetDatum(counts.comments);
+	slot->tts_values[3] = Int64GetDatum(counts.likes);
+	slot->tts_values[4] = BoolGetDatum(made);
+	slot->tts_values[5] = BoolGetDatum(fresh);
+	memset(slot->tts_isnull, false, 6 * sizeof(bool));
+	temp_writer_put(receiver->comment_part);
+}
+
 static void
 write_part(CheckReceiver *receiver)
 {
 	if (receiver->n == 0)
 		return;
-	put_part(receiver, &receiver->counted, receiver->n, receiver->fresh);
+	if (receiver->type == ITEM_COMMENT_LIKE)
+		put_comment_part(receiver, &receiver->counted,
+						 (ItemCounts) {.likes = receiver->n}, false,
+						 receiver->fresh);
+	else
+		put_part(receiver, &receiver->counted.post_id, receiver->n,
+				 receiver->fresh);
 	receiver->n = 0;
 }
 
 /*
- * Count a new comment or like of a post. Rows are sorted by post, so the first
- * row of a post ends the count of the previous post.
+ * Count a new comment or like of a post, or a new like of a comment. Rows are
+ * sorted by post, and likes of comments by comment. So the first row of a post
+ * or comment ends the count of the previous one.
  */
 static void
-count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
+count_new(CheckReceiver *receiver, const CountedItem *counted, bool fresh)
 {
 	if (receiver->n == 0 ||
-		memcmp(post_id, &receiver->counted, UUID_LEN) != 0)
+		memcmp(counted, &receiver->counted, sizeof(CountedItem)) != 0)
 	{
 		write_part(receiver);
-		receiver->counted = *post_id;
+		receiver->counted = *counted;
 		receiver->fresh = fresh;
 	}
 	receiver->n++;
@@ -126,8 +159,8 @@ count_new(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 
 /*
  * Insert a row with the count 0 for a post into the table "part". The post
- * gets a hidden comment, or one of its comments is edited. The import locks
- * all existing posts in that table, so it locks this post, too.
+ * gets a hidden comment, or one of its comments is edited or gets a like. The
+ * import locks all existing posts in that table, so it locks this post, too.
  */
 static void
 note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
@@ -141,26 +174,6 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Write to the temporary table of replies that a comment gets a number of new
- * replies.
- *
- * fresh: whether the import creates the post
- */
-static void
-put_reply(CheckReceiver *receiver, const pg_uuid_t *post_id,
-		  const pg_uuid_t *comment_id, int64 replies, bool fresh)
-{
-	TupleTableSlot *slot = temp_writer_slot(receiver->reply);
-
-	slot->tts_values[0] = UUIDPGetDatum(post_id);
-	slot->tts_values[1] = UUIDPGetDatum(comment_id);
-	slot->tts_values[2] = Int64GetDatum(replies);
-	slot->tts_values[3] = BoolGetDatum(fresh);
-	memset(slot->tts_isnull, false, 4 * sizeof(bool));
-	temp_writer_put(receiver->reply);
-}
-
-/*
  * Note that a new comment has to be counted on the comment to which it
  * replies. A new comment on an existing post may itself have replies, if it
  * has the id of a deleted one.
@@ -171,9 +184,20 @@ note_reply(CheckReceiver *receiver, const BlogItem *comment, bool fresh)
 	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
 
 	if (!comment->isnull[PROP_PARENT_ID] && !item_hidden(comment))
-		put_reply(receiver, post_id, item_uuid(comment, PROP_PARENT_ID), 1, fresh);
+	{
+		const CountedItem parent =
+			counted_comment(post_id, item_uuid(comment, PROP_PARENT_ID));
+
+		put_comment_part(receiver, &parent, (ItemCounts) {.comments = 1},
+						 false, fresh);
+	}
 	if (!fresh)
-		put_reply(receiver, post_id, item_uuid(comment, PROP_ID), 0, fresh);
+	{
+		const CountedItem own =
+			counted_comment(post_id, item_uuid(comment, PROP_ID));
+
+		put_comment_part(receiver, &own, (ItemCounts) {0, 0}, true, false);
+	}
 }
 
 /*
@@ -195,6 +219,36 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 	receiver->rejected++;
 }
 
+/* Count a new comment or like on the post and comments that it belongs to. */
+static void
+count_item(CheckReceiver *receiver, const BlogItem *item, bool fresh)
+{
+	const pg_uuid_t *post_id = item_uuid(item, PROP_POST_ID);
+	const bool	of_comment = receiver->type == ITEM_COMMENT_LIKE;
+	const CountedItem counted = of_comment ?
+		counted_comment(post_id, item_uuid(item, PROP_COMMENT_ID)) :
+		counted_post(post_id);
+
+	if (item_hidden(item) || of_comment)
+		note_uncounted(receiver, post_id, fresh);
+	if (!item_hidden(item))
+		count_new(receiver, &counted, fresh);
+	if (receiver->type == ITEM_COMMENT)
+		note_reply(receiver, item, fresh);
+}
+
+/*
+ * Return the reason for rejecting a valid row; NULL if the row is accepted.
+ * Sets *state as known_items_problem() does.
+ */
+static const char *
+row_refused(CheckReceiver *receiver, const BlogItem *item, KnownState *state)
+{
+	if (receiver->liked != NULL && !liked_comments_have(receiver->liked, item))
+		return "unknown comment";
+	return known_items_problem(receiver->known, item, state);
+}
+
 /*
  * Compare a valid row with the existing item of the same key. Count the row as
  * rejected, present, updated or new. Store a new row in import->passed. Store
@@ -208,12 +262,10 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 	const char *problem;
 	KnownState	state = KNOWN_NEW;
 	bool		fresh = DatumGetBool(slot->tts_values[receiver->nprops + CHECKED_FRESH]);
-	const pg_uuid_t *post_id;
 	BlogItem	item;
 
 	row_item(slot, receiver->prop, receiver->nprops, &item);
-	post_id = item_uuid(&item, PROP_POST_ID);
-	problem = known_items_problem(receiver->known, &item, &state);
+	problem = row_refused(receiver, &item, &state);
 	if (problem != NULL)
 		refuse(receiver, slot, problem);
 	else if (state == KNOWN_PRESENT)
@@ -221,18 +273,13 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 	else if (state == KNOWN_CHANGED)
 	{
 		tally->updated++;
-		note_uncounted(receiver, post_id, fresh);
+		note_uncounted(receiver, item_uuid(&item, PROP_POST_ID), fresh);
 		tuplestore_puttupleslot(import->changed, slot);
 	}
 	else
 	{
 		tally->written++;
-		if (item_hidden(&item))
-			note_uncounted(receiver, post_id, fresh);
-		else
-			count_new(receiver, post_id, fresh);
-		if (receiver->type == ITEM_COMMENT)
-			note_reply(receiver, &item, fresh);
+		count_item(receiver, &item, fresh);
 		tuplestore_puttupleslot(import->passed[receiver->type], slot);
 	}
 }
@@ -260,9 +307,11 @@ check_end(DestReceiver *self)
 	CheckReceiver *receiver = (CheckReceiver *) self;
 
 	known_items_end(receiver->known);
+	if (receiver->liked != NULL)
+		liked_comments_end(receiver->liked);
 	write_part(receiver);
 	temp_writer_end(receiver->part);
-	temp_writer_end(receiver->reply);
+	temp_writer_end(receiver->comment_part);
 	temp_writer_end(receiver->refused);
 }
 
@@ -278,12 +327,14 @@ check_children(Import *import, ItemType type, int64 *rejected)
 										  psprintf("checked_%s",
 												   item_type_name(type)));
 	Relation	part = temp_table_open(import, "part");
-	Relation	reply = temp_table_open(import, "reply");
+	Relation	comment_part = temp_table_open(import, "comment_part");
 	int64		n;
 
 	receiver.prop = item_properties(type, &receiver.nprops);
 	receiver.known = known_items_begin(type, import->update,
-									   import->target->lookup(import, type));
+									   import->target->lookup(import, type, type));
+	if (type == ITEM_COMMENT_LIKE)
+		receiver.liked = liked_comments_begin(import);
 	import->passed[type] = tuplestore_begin_heap(false, false,
 												 maintenance_work_mem);
 	if (type == ITEM_COMMENT && import->update)
@@ -293,9 +344,9 @@ check_children(Import *import, ItemType type, int64 *rejected)
 	import_receiver_init(&receiver.pub, check_row, check_end);
 	receiver.refused = temp_writer_begin(refused);
 	receiver.part = temp_writer_begin(part);
-	receiver.reply = temp_writer_begin(reply);
+	receiver.comment_part = temp_writer_begin(comment_part);
 	n = import_run_query(import, import_check_sql[type], &receiver.pub);
-	table_close(reply, NoLock);
+	table_close(comment_part, NoLock);
 	table_close(part, NoLock);
 	table_close(refused, NoLock);
 	*rejected = receiver.rejected;
@@ -373,7 +424,7 @@ import_check(Import *import, ItemType type)
 	int64		rejected;
 	int64		n;
 
-	if (type == ITEM_COMMENT || type == ITEM_LIKE)
+	if (type == ITEM_COMMENT || is_like(type))
 		n = check_children(import, type, &rejected);
 	else
 		n = check_owners(import, type, &rejected);

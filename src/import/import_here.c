@@ -59,13 +59,15 @@ static void
 need_all_leaves(const Import *import)
 {
 	need_leaves(CONTAINER_USERS, ITEM_USER);
-	for (ItemType t = ITEM_POST; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_POST; t < N_IMPORTED; t++)
 		if (import->tally[t].read > 0)
 		{
 			need_leaves(CONTAINER_POSTS, ITEM_POST);
 			need_leaves(CONTAINER_POSTS, t);
 			need_leaves(CONTAINER_POSTS, ITEM_DELTA);
 		}
+	if (import->tally[ITEM_COMMENT_LIKE].read > 0)
+		need_leaves(CONTAINER_POSTS, ITEM_COMMENT);
 }
 
 /*
@@ -91,7 +93,7 @@ keep_posts_here(const Import *import, int64 posts)
 }
 
 static ItemLookup *
-lookup_here(const Import *import, ItemType type)
+lookup_here(const Import *import, ItemType type, ItemType rows)
 {
 	return leaf_lookup_begin(type);
 }
@@ -254,44 +256,46 @@ write_here(const Import *import, ItemType type, int64 rows)
 }
 
 /*
- * Count new replies on the comment to which they reply, if it exists. The
- * import has written the replies.
+ * Count new replies and likes on the comment to which they belong, if it
+ * exists. The import has written the replies, and will write the likes.
+ * Returns false if there are new likes, but no comment.
+ *
+ * made: whether the import has written the comment, too. All replies to it are
+ *	counted then, because some of them may be older. Likes that an earlier
+ *	comment with the same id has left are deleted.
  */
-void
-import_count_reply(const CountedItem *comment, int64 replies)
+bool
+import_count_on_comment(const CountedItem *comment, ItemCounts counts,
+						bool made)
 {
-	Datum		key[] = {
-		UUIDPGetDatum(&comment->post_id), UUIDPGetDatum(&comment->item_id)
-	};
-
-	if (item_written_here(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
-		.partition_key = &comment->post_id, .path = PATH_KEY, .key = key,
-		.nkeys = lengthof(key), .identity = true
-	}))
+	if (made)
+	{
 		comment_count_anew(comment);
-	else if (replies > 0)
-		comment_count_replies(comment, replies);
+		counts.comments = 0;
+	}
+	return no_counts(counts) || counts_add_written(comment, counts) ||
+		counts.likes == 0;
 }
 
 /*
- * A DestReceiver for rows of import_replies_sql. "comments" is a scan that
- * finds comments by their key. "bulk" inserts the counters of comments on new
- * posts.
+ * A DestReceiver for rows of import_comment_counts_sql. "comments" is a scan
+ * that finds comments by their key. "bulk" inserts the counters of comments on
+ * new posts.
  */
-typedef struct ReplyReceiver
+typedef struct CommentReceiver
 {
 	DestReceiver pub;
 	MemoryContext context;
+	const Import *import;
 	MemoryContext row;			/* reset after each row */
 	ItemScan   *comments;
 	BulkInsert *bulk;
-} ReplyReceiver;
+} CommentReceiver;
 
 /* Insert the counter of a comment that this import has written. */
 static void
-insert_counter(ReplyReceiver *receiver, const CountedItem *comment,
-			   int64 replies)
+insert_counter(CommentReceiver *receiver, const CountedItem *comment,
+			   ItemCounts counts)
 {
 	MemoryContext old = MemoryContextSwitchTo(receiver->context);
 	Datum		key[] = {
@@ -310,26 +314,28 @@ insert_counter(ReplyReceiver *receiver, const CountedItem *comment,
 	if (!found)
 		return;
 	counter_init(&item, comment);
-	item_add_counts(&item, replies, 0);
+	item_add_counts(&item, counts.comments, counts.likes);
 	bulk_insert_item(receiver->bulk, &item);
 }
 
 static bool
 count_row(TupleTableSlot *slot, DestReceiver *self)
 {
-	ReplyReceiver *receiver = (ReplyReceiver *) self;
+	CommentReceiver *receiver = (CommentReceiver *) self;
 	MemoryContext old = MemoryContextSwitchTo(receiver->row);
 	CountedItem comment;
-	int64		replies;
+	ItemCounts	counts;
 
 	slot_getallattrs(slot);
 	comment = counted_comment(DatumGetUUIDP(slot->tts_values[1]),
 							  DatumGetUUIDP(slot->tts_values[2]));
-	replies = DatumGetInt64(slot->tts_values[3]);
-	if (DatumGetBool(slot->tts_values[4]))
-		insert_counter(receiver, &comment, replies);
-	else
-		import_count_reply(&comment, replies);
+	counts.comments = DatumGetInt64(slot->tts_values[3]);
+	counts.likes = DatumGetInt64(slot->tts_values[4]);
+	if (DatumGetBool(slot->tts_values[6]))
+		insert_counter(receiver, &comment, counts);
+	else if (!import_count_on_comment(&comment, counts,
+									  DatumGetBool(slot->tts_values[5])))
+		import_outdated(receiver->import, "a comment was deleted");
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(receiver->row);
 	return true;
@@ -341,17 +347,19 @@ count_end(DestReceiver *self)
 }
 
 static void
-count_replies_here(const Import *import)
+count_on_comments_here(const Import *import)
 {
-	ReplyReceiver receiver = {.context = CurrentMemoryContext};
+	CommentReceiver receiver = {
+		.context = CurrentMemoryContext, .import = import
+	};
 
 	import_receiver_init(&receiver.pub, count_row, count_end);
 	receiver.row = AllocSetContextCreate(CurrentMemoryContext,
-										 "blogstore counted replies",
+										 "blogstore counted comments",
 										 ALLOCSET_DEFAULT_SIZES);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	receiver.bulk = bulk_insert_begin(CONTAINER_POSTS, ITEM_DELTA);
-	(void) import_run_each(import, import_replies_sql, &receiver.pub);
+	(void) import_run_each(import, import_comment_counts_sql, &receiver.pub);
 	bulk_insert_end(receiver.bulk);
 	if (receiver.comments != NULL)
 		item_scan_end(receiver.comments);
@@ -381,7 +389,7 @@ const ImportTarget import_here = {
 	.lookup = lookup_here,
 	.keep_posts = keep_posts_here,
 	.write = write_here,
-	.count_replies = count_replies_here,
+	.count_on_comments = count_on_comments_here,
 	.edit = import_edit_here,
 	.key_is_taken = key_is_taken_here,
 	.end = end_here

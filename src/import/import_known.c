@@ -14,6 +14,7 @@
 #include "import/import.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
+#include "storage/layout/layout.h"
 
 #include "utils/memutils.h"
 
@@ -29,19 +30,34 @@ struct KnownItems
 
 	ItemLookup *lookup;
 
-	/*
-	 * The key of the last row; valid if "valid" is true.
-	 *
-	 * other: the comment's id, or the id of the user who likes the post
-	 */
-	pg_uuid_t	post_id;
-	pg_uuid_t	other;
+	ChildKey	key;			/* the key of the last row; valid if "valid"
+								 * is true */
 	bool		valid;
 	bool		found;			/* whether an item with the key exists */
 	bool		passed;			/* whether a row with the key was accepted */
 	BlogItem	there;			/* the existing item; valid if "found" is
 								 * true */
 };
+
+/*
+ * Compare the keys of two comments or likes of one type, in the order in which
+ * an import sorts its rows: by partition, post_id, comment and user.
+ */
+int
+child_key_compare(const ChildKey *a, const ChildKey *b)
+{
+	int			posts = memcmp(&a->post_id, &b->post_id, UUID_LEN);
+	int			comments = memcmp(&a->comment_id, &b->comment_id, UUID_LEN);
+	int			of_a;
+	int			of_b;
+
+	if (posts == 0)
+		return comments != 0 ? comments :
+			memcmp(&a->user_id, &b->user_id, UUID_LEN);
+	of_a = partition_taking(CONTAINER_POSTS, ITEM_POST, &a->post_id);
+	of_b = partition_taking(CONTAINER_POSTS, ITEM_POST, &b->post_id);
+	return of_a != of_b ? of_a - of_b : posts;
+}
 
 /*
  * Begin to compare rows of comments or likes with existing items. Allocates in
@@ -113,7 +129,7 @@ taken(const KnownItems *known, const BlogItem *row)
 		return NULL;
 	other_date = !row->isnull[PROP_CREATION_DATE] &&
 		differs(known, row, PROP_CREATION_DATE);
-	if (known->type == ITEM_LIKE)
+	if (is_like(known->type))
 		return other_date ||
 			(!row->isnull[PROP_ID] && differs(known, row, PROP_ID)) ?
 			"liked already" : NULL;
@@ -131,21 +147,16 @@ taken(const KnownItems *known, const BlogItem *row)
 static void
 look_up(KnownItems *known, const BlogItem *row)
 {
-	const pg_uuid_t *post_id = item_uuid(row, PROP_POST_ID);
-	const pg_uuid_t *other = item_uuid(row, known->type == ITEM_LIKE ?
-									   PROP_USER_ID : PROP_ID);
+	const ChildKey key = child_key(known->type, row);
 	MemoryContext old;
 
-	if (known->valid && memcmp(post_id, &known->post_id, UUID_LEN) == 0 &&
-		memcmp(other, &known->other, UUID_LEN) == 0)
+	if (known->valid && child_key_compare(&key, &known->key) == 0)
 		return;
-	known->post_id = *post_id;
-	known->other = *other;
+	known->key = key;
 	known->valid = true;
 	known->passed = false;
 	old = MemoryContextSwitchTo(known->context);
-	known->found = known->lookup->find(known->lookup, &known->post_id,
-									   &known->other, &known->there);
+	known->found = known->lookup->find(known->lookup, &key, &known->there);
 	MemoryContextSwitchTo(old);
 }
 
@@ -158,7 +169,7 @@ const char *
 known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
 {
 	const char *problem;
-	bool		like = known->type == ITEM_LIKE;
+	bool		like = is_like(known->type);
 
 	look_up(known, row);
 	problem = taken(known, row);

@@ -12,10 +12,10 @@
  *	$2		true if existing items are edited, false if rows that differ from
  *			them are rejected. It is a constant for the planner.
  *
- * The tables @user, @post, @comment and @like contain the source rows
- * (import/sources/staging.c). Each check reads one of these tables, and joins
- * the rows with existing items. Accepted rows are stored together with the
- * author's name.
+ * The tables @user, @post, @comment, @like and @comment_like contain the
+ * source rows (import/sources/staging.c). Each check reads one of these
+ * tables, and joins the rows with existing items. Accepted rows are stored
+ * together with the author's name.
  *
  * The statements find users and posts that occur twice by sorting.
  * import_known.c finds comments and likes that occur twice.
@@ -39,7 +39,7 @@
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
 	" properties jsonb, hidden boolean, modification_date timestamptz," \
-	" parent_id uuid, reason text, partition integer, name_key text COLLATE \"C\"," \
+	" parent_id uuid, comment_id uuid, reason text, partition integer, name_key text COLLATE \"C\"," \
 	" other_name text, other_key text COLLATE \"C\", renamed boolean)" \
 	" USING heap ON COMMIT DROP"
 
@@ -57,6 +57,7 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("post"),
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
+	STAGE_TABLE("comment_like"),
 	/*
 	 * The checked source rows of users: the row's values, and
 	 *
@@ -96,8 +97,9 @@ const char *const import_tables_sql[] = {
 	REFUSED_CHILD("comment", ", content text",
 				  ", parent_id uuid, parent_deleted boolean, hidden boolean,"
 				  " modification_date timestamptz, properties jsonb,"
-				  " reply_count bigint"),
-	REFUSED_CHILD("like", "", ""),
+				  " like_count bigint, reply_count bigint"),
+	REFUSED_CHILD("like", "", ", comment_id uuid"),
+	REFUSED_CHILD("comment_like", "", ", comment_id uuid"),
 	/*
 	 * The numbers of new comments and likes of posts. @part can have several
 	 * rows for a post; @count has one row, with the sums.
@@ -105,12 +107,15 @@ const char *const import_tables_sql[] = {
 	COUNT_TABLE("part"),
 	COUNT_TABLE("count"),
 	/*
-	 * How many visible new replies a comment gets, in one or more rows for
-	 * each comment. A row with 0 replies is for a new comment on an existing
-	 * post: it may have replies that are older than this import.
+	 * The numbers of visible new replies and of new likes that a comment gets,
+	 * in one or more rows for each comment.
+	 *
+	 * made: true in a row with numbers of 0, for a new comment on an existing
+	 *	post: it may have replies that are older than this import
 	 */
-	("CREATE TEMP TABLE @reply (post_id uuid, comment_id uuid, replies bigint,"
-	 " fresh boolean) USING heap ON COMMIT DROP"),
+	("CREATE TEMP TABLE @comment_part (post_id uuid, comment_id uuid,"
+	 " replies bigint, likes bigint, made boolean, fresh boolean)"
+	 " USING heap ON COMMIT DROP"),
 	("CREATE TEMP TABLE @rejected (type text, reason text, item jsonb)"
 	 " USING heap ON COMMIT DROP")
 };
@@ -211,7 +216,7 @@ const int	import_tables_n = lengthof(import_tables_sql);
 	" creation_date" added ", reason, fresh FROM (" \
 	"SELECT s.id, s.post_id, s.user_id, s.author_name AS username, s.content," \
 	" s.partition, s.creation_date, coalesce(s.creation_date, $1) AS dated," \
-	" s.parent_id, s.hidden, s.modification_date, s.properties, s.fresh," \
+	" s.parent_id, s.comment_id, s.hidden, s.modification_date, s.properties, s.fresh," \
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason" \
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON \
 	" WHEN NOT s.fresh AND (s.there_id IS NULL" \
@@ -324,11 +329,14 @@ const char *const import_check_sql[N_IMPORTED] = {
 	[ITEM_COMMENT] =
 	CHECK_CHILD("comment", ", content",
 				", parent_id, NULL::boolean, hidden, modification_date, properties,"
-				" NULL::bigint", "id",
+				" NULL::bigint, NULL::bigint", "id",
 				"dated, user_id, content COLLATE \"C\""),
 
 	[ITEM_LIKE] =
-	CHECK_CHILD("like", "", "", "user_id", "dated, id")
+	CHECK_CHILD("like", "", ", comment_id", "user_id", "dated, id"),
+
+	[ITEM_COMMENT_LIKE] =
+	CHECK_CHILD("comment_like", "", ", comment_id", "comment_id, user_id", "dated, id")
 };
 
 /*
@@ -340,6 +348,7 @@ const char *const import_there_sql =
 "INSERT INTO @there (post_id, user_id) SELECT p.post_id, p.user_id FROM ("
 "SELECT post_id FROM @comment WHERE reason IS NULL"
 " UNION SELECT post_id FROM @like WHERE reason IS NULL"
+" UNION SELECT post_id FROM @comment_like WHERE reason IS NULL"
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
@@ -454,6 +463,10 @@ const char *const import_reject_sql[N_IMPORTED] = {
 		   " 'content', c.content, 'creationDate', c.creation_date", ""),
 	[ITEM_LIKE] =
 	REJECT("like", "", "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
+		   " 'creationDate', c.creation_date", ""),
+	[ITEM_COMMENT_LIKE] =
+	REJECT("comment_like", "", "'id', c.id, 'postId', c.post_id,"
+		   " 'commentId', c.comment_id, 'userId', c.user_id,"
 		   " 'creationDate', c.creation_date", "")
 };
 
@@ -466,15 +479,18 @@ const char *const import_count_sql =
 " FROM @part GROUP BY post_id, fresh";
 
 /*
- * Adds up the rows of @reply for each comment, sorted by leaf. "fresh" is
- * whether the import creates the post.
+ * Adds up the rows of @comment_part for each comment, sorted by leaf. "made"
+ * is whether the import creates the comment, and "fresh" whether it creates
+ * the post.
  */
-const char *const import_replies_sql =
-"SELECT s.partition, r.post_id, r.comment_id, r.replies, r.fresh FROM"
-" (SELECT post_id, comment_id, sum(replies)::bigint AS replies, fresh"
-" FROM @reply GROUP BY post_id, comment_id, fresh) AS r"
-" JOIN (SELECT DISTINCT post_id, partition FROM @comment WHERE reason IS NULL) AS s"
-" ON s.post_id = r.post_id ORDER BY s.partition, r.post_id, r.comment_id";
+const char *const import_comment_counts_sql =
+"SELECT s.partition, c.post_id, c.comment_id, c.replies, c.likes, c.made, c.fresh FROM"
+" (SELECT post_id, comment_id, sum(replies)::bigint AS replies,"
+" sum(likes)::bigint AS likes, bool_or(made) AS made, fresh"
+" FROM @comment_part GROUP BY post_id, comment_id, fresh) AS c"
+" JOIN (SELECT post_id, partition FROM @comment WHERE reason IS NULL"
+" UNION SELECT post_id, partition FROM @comment_like WHERE reason IS NULL) AS s"
+" ON s.post_id = c.post_id ORDER BY s.partition, c.post_id, c.comment_id";
 
 /* Counts the existing posts that get visible comments or likes. */
 const char *const import_counted_sql =

@@ -82,7 +82,7 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 	int			partition = partition_of(CONTAINER_POSTS, lookup->type, post_id);
 	Datum		key = UUIDPGetDatum(post_id);
 	BlogItem	item;
-	AccessPath	path = lookup->type == ITEM_LIKE ? PATH_LIST : PATH_KEY;
+	AccessPath	path = is_like(lookup->type) ? PATH_LIST : PATH_KEY;
 
 	if (partition != lookup->partition || layout_loads() != lookup->loads)
 		close_leaf(lookup);
@@ -102,21 +102,19 @@ look_at_post(LeafLookup *lookup, const pg_uuid_t *post_id)
 }
 
 static bool
-leaf_lookup_find(ItemLookup *self, const pg_uuid_t *post_id, const pg_uuid_t *other,
-				 BlogItem *item)
+leaf_lookup_find(ItemLookup *self, const ChildKey *key, BlogItem *item)
 {
 	LeafLookup *lookup = (LeafLookup *) self;
-	bool		like = lookup->type == ITEM_LIKE;
-	Datum		key[] = {
-		UUIDPGetDatum(like ? other : post_id), UUIDPGetDatum(like ? post_id : other)
-	};
+	Datum		column[CHILD_KEYS];
+	ItemQuery	query = child_query(key, column);
 
-	if (!lookup->valid || memcmp(post_id, &lookup->post_id, UUID_LEN) != 0)
-		look_at_post(lookup, post_id);
+	if (!lookup->valid ||
+		memcmp(&key->post_id, &lookup->post_id, UUID_LEN) != 0)
+		look_at_post(lookup, &key->post_id);
 	lookup->valid = true;
 	if (!lookup->any)
 		return false;
-	look(lookup, &lookup->of_key, PATH_KEY, key, 2);
+	look(lookup, &lookup->of_key, PATH_KEY, column, query.nkeys);
 	return item_scan_next(lookup->of_key, item);
 }
 

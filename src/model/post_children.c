@@ -11,9 +11,9 @@
  *	   post.
  *	2. Open the leaf, read the author's name, and insert the child
  *	   speculatively. A deletion of the post does not wait for this.
- *	3. Before the insert is completed, take the post lock in share mode. If a
- *	   deleting transaction holds the post lock in exclusive mode, undo the
- *	   insert, wait for the lock, and begin again at step 1.
+ *	3. Before the insert is completed, take the post lock in share mode, and
+ *	   check that the post still exists. If a transaction is deleting the post,
+ *	   undo the insert, wait for that transaction, and begin again at step 1.
  *	4. Add the child to the post's counts, and release the post lock.
  *
  * So the inserting and the deleting transaction never wait for each other at
@@ -21,8 +21,9 @@
  * and the counts.
  *
  * A reply is also a child of the comment to which it replies, its parent. It
- * is counted there in the same way. Step 1 then checks the parent as well, and
- * step 3 takes the locks of both.
+ * is counted there in the same way. A like of a comment is counted only there.
+ * Step 1 then checks the comment as well, and step 3 takes the locks of both
+ * (post_counts/count_locks.c).
  *
  * Runs in backends, as the containers' owner.
  */
@@ -47,14 +48,12 @@ typedef struct ChildInsert
 	const pg_uuid_t *post_id;
 	const pg_uuid_t *author;	/* the acting user; NULL: the caller may know
 								 * of all hidden posts */
-	PostLock	lock;
 	bool		id_is_new;		/* whether blogstore has generated the id */
-	bool		reply;			/* whether the child is a shown reply, which is
-								 * counted on its parent too */
-	PostLock	parent;			/* the lock of the parent of such a reply */
+	CountLocks	locks;			/* those of the items on which the child
+								 * counts; the first is the post's */
 	bool		locked_out;		/* whether try_insert() undid its insert,
-								 * because a deleting transaction holds one of
-								 * the locks */
+								 * because another transaction is deleting one
+								 * of these items */
 
 	/*
 	 * stamp: a number that changes whenever the list of users being deleted
@@ -66,23 +65,6 @@ typedef struct ChildInsert
 	bool		stamped;
 	uint64		stamp;
 } ChildInsert;
-
-/*
- * Return a query that finds a comment or like by its key.
- *
- * other: the id of the comment, or of the user who likes the post
- * key: room for two values, which the query points to
- */
-static ItemQuery
-child_query(ItemType type, const pg_uuid_t *post_id, Datum other, Datum *key)
-{
-	key[type == ITEM_LIKE ? 1 : 0] = UUIDPGetDatum(post_id);
-	key[type == ITEM_LIKE ? 0 : 1] = other;
-	return (ItemQuery) {
-		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_KEY, .key = key, .nkeys = 2
-	};
-}
 
 static bool
 get_now(const ItemQuery *query, BlogItem *item)
@@ -123,7 +105,8 @@ static void
 require_post(ChildInsert *insert)
 {
 	insert->stamped = worker_hooks.user_deletions(&insert->stamp);
-	if (!post_find(&insert->lock) || post_author_being_deleted(insert->post_id))
+	if (!post_find(&insert->locks.lock[0]) ||
+		post_author_being_deleted(insert->post_id))
 		unknown_item(ITEM_POST, insert->post_id);
 }
 
@@ -136,11 +119,9 @@ require_post(ChildInsert *insert)
 static void
 require_repetition(const ChildInsert *insert)
 {
-	const BlogItem *child = insert->child;
-	Property	other = insert->type == ITEM_LIKE ? PROP_USER_ID : PROP_ID;
-	Datum		key[2];
-	ItemQuery	query = child_query(insert->type, insert->post_id,
-									child->value[other], key);
+	const ChildKey key = child_key(insert->type, insert->child);
+	Datum		value[CHILD_KEYS];
+	ItemQuery	query = child_query(&key, value);
 	BlogItem	there;
 
 	if (!author_knows_post(insert->post_id, insert->author))
@@ -156,35 +137,27 @@ require_repetition(const ChildInsert *insert)
 							RULE_POST_SHOWN)));
 }
 
-static void
-unlock(ChildInsert *insert)
-{
-	if (insert->reply)
-		post_unlock(&insert->parent);
-	post_unlock(&insert->lock);
-}
-
 /*
- * Callback of item_writer_insert_if(): take the post lock in share mode, and
- * that of the parent (step 3 of child_insert()). Returns false, to undo the
- * insert, if a deleting transaction holds one of them.
+ * Callback of item_writer_insert_if(): take the locks of the post, and of the
+ * comment on which the child counts, in share mode (step 3 of child_insert()).
+ * Returns false, to undo the insert, if one of them does not exist, or another
+ * transaction may be deleting it.
  */
 static bool
 lock_post(void *arg)
 {
 	ChildInsert *insert = arg;
 
-	insert->locked_out = !post_try_lock_shared(&insert->lock) ||
-		(insert->reply && !post_try_lock_shared(&insert->parent));
+	insert->locked_out = count_locks_try(&insert->locks) != LOCKS_TAKEN ||
+		!count_locks_all_exist(&insert->locks);
 	if (insert->locked_out)
-		unlock(insert);
+		count_locks_release(&insert->locks);
 	return !insert->locked_out;
 }
 
 /*
  * Steps 2 and 3 of child_insert(). Returns false, with nothing written or
- * locked, if the comment or like exists already, or a deleting transaction
- * holds the post lock.
+ * locked, if the comment or like exists already, or insert->locked_out.
  */
 static bool
 try_insert(ChildInsert *insert)
@@ -206,9 +179,43 @@ try_insert(ChildInsert *insert)
 }
 
 /*
- * Steps 1 to 3 of child_insert(), repeated while a deleting transaction holds
- * the post lock. Returns false, with nothing written or locked, if the comment
- * or like exists already. Errors: 23503 if the post does not exist; those of
+ * Wait for the transactions because of which lock_post() has undone the
+ * insert. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post or
+ * the comment was deleted after the snapshot.
+ */
+static void
+await_locks(const ChildInsert *insert)
+{
+	count_locks_await(&insert->locks);
+	for (int i = 0; i < insert->locks.n; i++)
+		post_check_deleted(&insert->locks.lock[i]);
+}
+
+/*
+ * Return whether the child exists already, although the comment that it
+ * replies to, or likes, is hidden. Errors: those of check_reply() and
+ * check_liked().
+ */
+static bool
+exists_on_comment(const ChildInsert *insert)
+{
+	switch (insert->type)
+	{
+		case ITEM_COMMENT:
+			return check_reply(insert->child, insert->id_is_new,
+							   insert->author) == CHECK_EXISTS;
+		case ITEM_COMMENT_LIKE:
+			return check_liked(insert->child, insert->author) == CHECK_EXISTS;
+		default:
+			return false;
+	}
+}
+
+/*
+ * Steps 1 to 3 of child_insert(), repeated while other transactions are
+ * deleting the post or the comment. Returns false, with nothing written or
+ * locked, if the comment or like exists already. Errors: 23503 if the post
+ * does not exist; those of exists_on_comment(), and those of
  * require_repetition() if the post is hidden.
  */
 static bool
@@ -219,21 +226,17 @@ insert_and_lock(ChildInsert *insert)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (insert->type == ITEM_COMMENT &&
-			check_reply(insert->child, insert->id_is_new,
-						insert->author) != REPLY_ALLOWED)
+		if (exists_on_comment(insert))
 			return false;
 		require_post(insert);
-		if (insert->lock.hidden)
+		if (insert->locks.lock[0].hidden)
 		{
 			require_repetition(insert);
 			return false;
 		}
 		inserted = try_insert(insert);
 		if (insert->locked_out)
-			post_await_unlock(&insert->lock);
-		if (insert->locked_out && insert->reply)
-			post_await_unlock(&insert->parent);
+			await_locks(insert);
 	} while (insert->locked_out);
 	return inserted;
 }
@@ -252,46 +255,19 @@ deletions_since(const ChildInsert *insert)
 }
 
 /*
- * Add "counts" to the counts of the post, or to those of the parent. If
- * another transaction may be deleting it, release all locks, and wait for that
- * transaction. Returns false if the item was deleted.
- */
-static bool
-count_on(ChildInsert *insert, PostLock *lock, PostCounts counts)
-{
-	if (post_count(lock, counts) == POST_COUNTED)
-		return true;
-	unlock(insert);
-	return post_count_after_deletion(lock, counts) == POST_COUNTED;
-}
-
-/*
- * Add the comment or like to the counts of the post, and of the parent, and
- * release the locks: step 4 of child_insert(). Errors: 23503 if the post or
- * the parent was deleted meanwhile.
- *
- * A transaction that is deleting the parent is waited for first, before this
- * one has counted on the post: it may go on to delete the post.
+ * Check the authors of the post, and of a comment that is liked, again: the
+ * insert may have waited for a transaction that has deleted them. Errors:
+ * 23503.
  */
 static void
-count_and_unlock(ChildInsert *insert)
+check_authors_again(const ChildInsert *insert)
 {
-	const PostCounts one = child_counts(insert->type,
-										item_hidden(insert->child) ? 0 : 1);
-	bool		replies = true;
-
-	if (insert->reply && !post_make_safe(&insert->parent))
-	{
-		unlock(insert);
-		replies = post_await_deletion(&insert->parent);
-	}
-	if (replies && !count_on(insert, &insert->lock, one))
+	if (!deletions_since(insert))
+		return;
+	if (post_author_being_deleted(insert->post_id))
 		unknown_item(ITEM_POST, insert->post_id);
-	if (replies && insert->reply)
-		replies = count_on(insert, &insert->parent, one);
-	unlock(insert);
-	if (!replies)
-		unknown_parent(insert->child);
+	if (insert->type == ITEM_COMMENT_LIKE)
+		(void) check_liked(insert->child, insert->author);
 }
 
 /*
@@ -303,10 +279,10 @@ count_and_unlock(ChildInsert *insert)
  *		a client has chosen may be that of a deleted comment with replies.
  * author: the acting user; NULL: the caller may know of all hidden posts
  *
- * Errors: those of check_reply(); 23503 if the post, the parent or the user
- * does not exist; 23514 if the post is hidden; 40001. Locks: the post lock,
- * and that of the parent, in share mode, until the comment or like is added to
- * the counts.
+ * Errors: those of check_reply() and check_liked(); 23503 if the post or the
+ * user does not exist; 23514 if the post is hidden; 40001. Locks: those of the
+ * items on which the comment or like counts, in share mode, until it is added
+ * to the counts.
  */
 bool
 child_insert(BlogItem *child, ItemType type, bool id_is_new,
@@ -314,28 +290,15 @@ child_insert(BlogItem *child, ItemType type, bool id_is_new,
 {
 	ChildInsert insert = {
 		.child = child, .type = type, .post_id = item_uuid(child, PROP_POST_ID),
-		.id_is_new = id_is_new, .author = author,
-		.reply = !child->isnull[PROP_PARENT_ID] && !item_hidden(child)
+		.id_is_new = id_is_new, .author = author
 	};
-	const CountedItem post = counted_post(insert.post_id);
 
-	post_lock_init(&insert.lock, &post);
-	if (insert.reply)
-	{
-		const CountedItem parent =
-			counted_comment(insert.post_id, item_uuid(child, PROP_PARENT_ID));
-
-		post_lock_init(&insert.parent, &parent);
-	}
+	count_locks_plan(&insert.locks, type, NULL, child);
 	if (!insert_and_lock(&insert))
 		return false;
-	/*
-	 * The insert may have waited for a transaction that has deleted the post's
-	 * author. So check the author again.
-	 */
-	if (deletions_since(&insert) && post_author_being_deleted(insert.post_id))
-		unknown_item(ITEM_POST, insert.post_id);
-	count_and_unlock(&insert);
+	check_authors_again(&insert);
+	count_locks_count(&insert.locks);
+	count_locks_release(&insert.locks);
 	if (type == ITEM_COMMENT && !id_is_new)
 	{
 		const CountedItem comment =
@@ -348,46 +311,40 @@ child_insert(BlogItem *child, ItemType type, bool id_is_new,
 
 /*
  * Return whether requests show a comment or like. Requests do not show it if
- * its author, or the author of its post, is being deleted.
- *
- * other: the id of the comment, or of the user who likes the post
+ * its author, the author of its post, or that of the comment that is liked, is
+ * being deleted.
  */
 static bool
-child_is_shown(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other)
+child_is_shown(const ChildKey *key)
 {
 	const DeletedUsers *deleted = deleted_users(GetActiveSnapshot());
-	Datum		key[2];
-	ItemQuery	query = child_query(type, post_id, UUIDPGetDatum(other), key);
-	BlogItem	comment;
+	const CountedItem comment = counted_comment(&key->post_id,
+												&key->comment_id);
 
 	if (deleted == NULL)
 		return true;
-	if (type == ITEM_LIKE ? deleted_has(deleted, other) :
-		!item_get(&query, &comment) || deleted_has_author(deleted, &comment))
+	if (key->type != ITEM_LIKE && deleted_has_author_of(deleted, &comment))
 		return false;
-	return !deleted_has_author_of_post(deleted, post_id);
+	return !deleted_has(deleted, &key->user_id) &&
+		!deleted_has_author_of_post(deleted, &key->post_id);
 }
 
 /*
- * Delete a comment or like, and subtract it from its post's counts. Returns
- * false if there is no such comment or like, or requests do not show it
- * (child_is_shown()).
+ * Delete a comment or like, and subtract it from the counts of the items on
+ * which it counts. Returns false if there is no such comment or like, or
+ * requests do not show it (child_is_shown()).
  *
- * other: the id of the comment, or of the user who likes the post
  * author: delete the item only if this user has written it; NULL: any user
  *
- * Errors: 40001, 55000. Locks: the post lock, in share mode, until the item is
- * deleted; the item's row, FOR UPDATE.
+ * Errors: 40001, 55000. Locks: those of child_delete().
  */
 bool
-child_take_back(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-				const pg_uuid_t *author)
+child_take_back(const ChildKey *key, const pg_uuid_t *author)
 {
 	bool		shown;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	shown = child_is_shown(type, post_id, other);
+	shown = child_is_shown(key);
 	PopActiveSnapshot();
-	return shown &&
-		child_delete(type, post_id, other, author, LockWaitBlock) == DELETE_DONE;
+	return shown && child_delete(key, author, LockWaitBlock) == DELETE_DONE;
 }

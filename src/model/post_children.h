@@ -6,6 +6,7 @@
 #ifndef BLOGSTORE_POST_CHILDREN_H
 #define BLOGSTORE_POST_CHILDREN_H
 
+#include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
 
 #include "utils/uuid.h"
@@ -13,8 +14,7 @@
 /* post_children.c */
 extern bool child_insert(BlogItem *child, ItemType type, bool id_is_new,
 						 const pg_uuid_t *author);
-extern bool child_take_back(ItemType type, const pg_uuid_t *post_id,
-							const pg_uuid_t *other, const pg_uuid_t *author);
+extern bool child_take_back(const ChildKey *key, const pg_uuid_t *author);
 extern bool author_knows_post(const pg_uuid_t *post_id,
 							  const pg_uuid_t *author);
 

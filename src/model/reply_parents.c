@@ -1,14 +1,17 @@
 /*
  * reply_parents.c
- *		The parents of replies. A reply is a comment on another comment, which
- *		is its parent.
+ *		The parents of replies, comments that are liked, and the counts of
+ *		comments. A reply is a comment on another comment, which is its parent.
  *
  * A reply stores the id of its parent. Deleting the parent does not change the
  * reply. A query that returns a reply therefore looks up the parent by key.
  * The parent is gone if it does not exist, or if its author is being deleted.
  *
- * A comment's reply_count is the sum of its deltas (model/post_counts/), less
- * the replies by users who are being deleted.
+ * A comment can be liked, or replied to, if it exists and is not hidden.
+ *
+ * A comment's reply_count and like_count are the sums of its deltas
+ * (model/post_counts/), less the replies and likes by users who are being
+ * deleted.
  *
  * Commands call these functions in backends. Queries call them in parallel
  * workers too.
@@ -27,7 +30,10 @@
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
-/* The state of a reply's parent, according to a snapshot. */
+/*
+ * The state of a reply's parent, or of a comment that is liked, according to a
+ * snapshot.
+ */
 typedef enum ParentState
 {
 	PARENT_SHOWN,
@@ -37,8 +43,8 @@ typedef enum ParentState
 	PARENT_WITHHELD,			/* the parent is hidden, and the acting user is
 								 * not its author; the error for this user says
 								 * that the parent does not exist */
-	PARENT_GONE					/* the parent does not exist, or its author is
-								 * being deleted */
+	PARENT_LEAVING,				/* the parent's author is being deleted */
+	PARENT_GONE					/* the parent does not exist */
 } ParentState;
 
 #define CACHED_PARENTS 16
@@ -88,9 +94,9 @@ look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 	ParentState state = PARENT_GONE;
 	BlogItem	parent;
 
-	if (item_scan_next(scan, &parent) &&
-		!deleted_has_author(deleted_users(GetActiveSnapshot()), &parent))
-		state = !item_hidden(&parent) ? PARENT_SHOWN :
+	if (item_scan_next(scan, &parent))
+		state = deleted_has_author(deleted_users(GetActiveSnapshot()), &parent) ?
+			PARENT_LEAVING : !item_hidden(&parent) ? PARENT_SHOWN :
 			item_is_by(&parent, author) ? PARENT_HIDDEN : PARENT_WITHHELD;
 	item_scan_end(scan);
 	return state;
@@ -147,14 +153,29 @@ reply_to_itself(const pg_uuid_t *id)
 						RULE_NO_CIRCLE)));
 }
 
+/*
+ * What a user does on a comment, for errors: the SQL argument that has the
+ * comment's id, and verbs for hints.
+ */
+typedef struct OnComment
+{
+	const char *argument;
+	const char *does;			/* for example "Reply to" */
+	const char *do_it;			/* for example "reply to it" */
+} OnComment;
+
+static const OnComment replying = {"parent_id", "Reply to", "reply to it"};
+static const OnComment liking = {"comment_id", "Like", "like it"};
+
 static COMPAT_NORETURN void
-parent_hidden(const pg_uuid_t *parent_id)
+comment_hidden(const OnComment *on, const pg_uuid_t *comment_id)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_CHECK_VIOLATION),
-			 errmsg("comment %s is hidden", id_text(parent_id)),
-			 errhint("Nobody can reply to it before it is shown, by blogstore.hide_comment(..., hidden => false)."),
-			 err_fields(container_table(CONTAINER_POSTS), "parent_id",
+			 errmsg("comment %s is hidden", id_text(comment_id)),
+			 errhint("Nobody can %s before it is shown, by blogstore.hide_comment(..., hidden => false).",
+					 on->do_it),
+			 err_fields(container_table(CONTAINER_POSTS), on->argument,
 						RULE_COMMENT_SHOWN)));
 }
 
@@ -175,14 +196,14 @@ post_exists(const pg_uuid_t *post_id)
 }
 
 /*
- * Called for a parent that the transaction's snapshot does not show. Raises
- * 40001 under REPEATABLE READ and SERIALIZABLE, if the parent was committed
+ * Called for a comment that the transaction's snapshot does not show. Raises
+ * 40001 under REPEATABLE READ and SERIALIZABLE, if the comment was committed
  * after the snapshot.
  */
 static void
-check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+check_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *comment_id)
 {
-	if (IsolationUsesXactSnapshot() && comment_exists_now(post_id, parent_id))
+	if (IsolationUsesXactSnapshot() && comment_exists_now(post_id, comment_id))
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent comment"),
@@ -190,32 +211,23 @@ check_parent_not_newer(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
 }
 
 /*
- * Raise 23503 for a parent that does not exist. If the post does not exist
+ * Raise 23503 for a comment that does not exist. If the post does not exist
  * either, the error names the post.
  */
 static COMPAT_NORETURN void
-parent_unknown(const pg_uuid_t *post_id, const pg_uuid_t *parent_id)
+comment_unknown(const OnComment *on, const pg_uuid_t *post_id,
+				const pg_uuid_t *comment_id)
 {
 	if (!post_exists(post_id))
 		unknown_item(ITEM_POST, post_id);
 	ereport(ERROR,
 			(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-			 errmsg("comment %s on post %s does not exist", id_text(parent_id),
+			 errmsg("comment %s on post %s does not exist", id_text(comment_id),
 					id_text(post_id)),
-			 errhint("Reply to a comment on the same post, or leave parent_id out."),
-			 err_fields(container_table(CONTAINER_POSTS), "parent_id",
+			 errhint("%s a comment on the same post, or leave %s out.",
+					 on->does, on->argument),
+			 err_fields(container_table(CONTAINER_POSTS), on->argument,
 						RULE_COMMENT_EXISTS)));
-}
-
-/*
- * Raise the error for a reply whose parent was deleted while the reply was
- * being written (23503).
- */
-void
-unknown_parent(const BlogItem *reply)
-{
-	parent_unknown(item_uuid(reply, PROP_POST_ID),
-				   item_uuid(reply, PROP_PARENT_ID));
 }
 
 /*
@@ -328,26 +340,19 @@ replies_to_itself(const BlogItem *comment)
 	return result;
 }
 
+/*
+ * Raise the error for a reply to a comment, or a like of a comment, that is in
+ * the given state.
+ */
 static COMPAT_NORETURN void
-refuse_reply(const BlogItem *reply, ParentState state)
+refuse(const OnComment *on, const pg_uuid_t *post_id,
+	   const pg_uuid_t *comment_id, ParentState state)
 {
-	const pg_uuid_t *post_id = item_uuid(reply, PROP_POST_ID);
-	const pg_uuid_t *parent_id = item_uuid(reply, PROP_PARENT_ID);
-
-	switch (state)
-	{
-		case PARENT_IS_REPLY:
-			reply_to_itself(item_uuid(reply, PROP_ID));
-		case PARENT_HIDDEN:
-			parent_hidden(parent_id);
-		case PARENT_GONE:
-			check_parent_not_newer(post_id, parent_id);
-			break;
-		case PARENT_WITHHELD:
-		case PARENT_SHOWN:
-			break;
-	}
-	parent_unknown(post_id, parent_id);
+	if (state == PARENT_HIDDEN)
+		comment_hidden(on, comment_id);
+	if (state == PARENT_GONE)
+		check_not_newer(post_id, comment_id);
+	comment_unknown(on, post_id, comment_id);
 }
 
 /*
@@ -357,7 +362,7 @@ refuse_reply(const BlogItem *reply, ParentState state)
  *
  * id_is_new: whether blogstore has generated the comment's id. If not, the
  *		client may be repeating a request. If a comment with this id exists,
- *		the result is then REPLY_EXISTS instead of an error.
+ *		the result is then CHECK_EXISTS instead of an error.
  * author: the acting user; NULL if the caller may see all comments.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
@@ -367,22 +372,64 @@ refuse_reply(const BlogItem *reply, ParentState state)
  * The function does not lock the parent. child_insert() locks it before the
  * reply is counted, and checks again that it exists.
  */
-ReplyCheck
+ChildCheck
 check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
 {
 	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
 	ParentState state;
 
 	if (comment->isnull[PROP_PARENT_ID])
-		return REPLY_ALLOWED;
+		return CHECK_ALLOWED;
 	state = look(post_id, item_uuid(comment, PROP_PARENT_ID), author);
 	if (state == PARENT_SHOWN && !id_is_new && replies_to_itself(comment))
 		state = PARENT_IS_REPLY;
 	if (state == PARENT_SHOWN)
-		return REPLY_ALLOWED;
+		return CHECK_ALLOWED;
 	if (!id_is_new && comment_exists_now(post_id, item_uuid(comment, PROP_ID)))
-		return REPLY_EXISTS;
-	refuse_reply(comment, state);
+		return CHECK_EXISTS;
+	if (state == PARENT_IS_REPLY)
+		reply_to_itself(item_uuid(comment, PROP_ID));
+	refuse(&replying, post_id, item_uuid(comment, PROP_PARENT_ID), state);
+}
+
+static bool
+like_exists(const BlogItem *like)
+{
+	const ChildKey key = child_key(ITEM_COMMENT_LIKE, like);
+	Datum		value[CHILD_KEYS];
+	ItemQuery	query = child_query(&key, value);
+	BlogItem	there;
+	bool		exists;
+
+	query.identity = true;
+	PushActiveSnapshot(GetTransactionSnapshot());
+	exists = item_get(&query, &there);
+	PopActiveSnapshot();
+	return exists;
+}
+
+/*
+ * Check whether a new like of a comment may be written: the comment exists and
+ * is not hidden. If the comment is hidden and the like exists, the client is
+ * repeating a request from before that, and the result is CHECK_EXISTS.
+ *
+ * author: the acting user; NULL if the caller may see all comments.
+ *
+ * Errors: 23503 if there is no such comment on the post; 23514 if it is
+ * hidden; 40001 if it was committed after the transaction's snapshot.
+ */
+ChildCheck
+check_liked(const BlogItem *like, const pg_uuid_t *author)
+{
+	const pg_uuid_t *post_id = item_uuid(like, PROP_POST_ID);
+	const pg_uuid_t *comment_id = item_uuid(like, PROP_COMMENT_ID);
+	ParentState state = look(post_id, comment_id, author);
+
+	if (state == PARENT_SHOWN)
+		return CHECK_ALLOWED;
+	if (state == PARENT_HIDDEN && like_exists(like))
+		return CHECK_EXISTS;
+	refuse(&liking, post_id, comment_id, state);
 }
 
 /*
@@ -392,45 +439,56 @@ check_reply(const BlogItem *comment, bool id_is_new, const pg_uuid_t *author)
 void
 set_parent_deleted(BlogItem *comment)
 {
-	if (!comment->isnull[PROP_PARENT_ID])
-		item_set(comment, PROP_PARENT_DELETED,
-				 BoolGetDatum(look(item_uuid(comment, PROP_POST_ID),
-								   item_uuid(comment, PROP_PARENT_ID), NULL) ==
-							  PARENT_GONE));
+	ParentState state;
+
+	if (comment->isnull[PROP_PARENT_ID])
+		return;
+	state = look(item_uuid(comment, PROP_POST_ID),
+				 item_uuid(comment, PROP_PARENT_ID), NULL);
+	item_set(comment, PROP_PARENT_DELETED,
+			 BoolGetDatum(state == PARENT_GONE || state == PARENT_LEAVING));
 }
 
 /*
- * Set the field reply_count of a comment: the number of shown replies to it.
+ * Set the fields reply_count and like_count of a comment: the numbers of shown
+ * replies to it, and of its likes.
  *
  * deltas: a scan of deltas; *deltas is NULL before the first call. The caller
  *		ends it.
  * deleted: the users who are being deleted, as the snapshot shows them.
  * snapshot: the active snapshot, with which the comment was read.
+ * replies, likes: which of the fields to set
  */
 void
-add_up_replies(ItemScan **deltas, const DeletedUsers *deleted,
-			   BlogItem *comment, Snapshot snapshot)
+add_up_comment(ItemScan **deltas, const DeletedUsers *deleted,
+			   BlogItem *comment, Snapshot snapshot, bool replies, bool likes)
 {
 	const CountedItem item = counted_comment(item_uuid(comment, PROP_POST_ID),
 											 item_uuid(comment, PROP_ID));
-	int64		n = post_deltas(deltas, &item, snapshot).comments;
+	ItemCounts	n = post_deltas(deltas, &item, snapshot);
 
-	if (deleted != NULL)
-		n -= deleted_replies(deleted, &item.post_id, &item.item_id, n);
-	item_set(comment, PROP_REPLY_COUNT, Int64GetDatum(n));
+	if (replies)
+		item_set(comment, PROP_REPLY_COUNT,
+				 Int64GetDatum(n.comments - deleted_comments(deleted, &item,
+															 n.comments)));
+	if (likes)
+		item_set(comment, PROP_LIKE_COUNT,
+				 Int64GetDatum(n.likes - deleted_likes(deleted, &item,
+													   n.likes)));
 }
 
 /*
- * Set the field reply_count of a comment that a command returns.
+ * Set the fields reply_count and like_count of a comment that a command
+ * returns.
  */
 void
-set_reply_count(BlogItem *comment)
+set_comment_counts(BlogItem *comment)
 {
 	ItemScan   *deltas = NULL;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	add_up_replies(&deltas, deleted_users(GetActiveSnapshot()), comment,
-				   GetActiveSnapshot());
+	add_up_comment(&deltas, deleted_users(GetActiveSnapshot()), comment,
+				   GetActiveSnapshot(), true, true);
 	item_scan_end(deltas);
 	PopActiveSnapshot();
 }

@@ -1,6 +1,7 @@
 /*
  * reply_parents.h
- *		Checking and reading the parents of replies.
+ *		Checking and reading the parents of replies, checking the comments that
+ *		are liked, and the counts of comments.
  */
 #ifndef BLOGSTORE_REPLY_PARENTS_H
 #define BLOGSTORE_REPLY_PARENTS_H
@@ -13,21 +14,22 @@
 /* The parents that a query has looked up last; see parent_is_gone(). */
 typedef struct ParentCache ParentCache;
 
-typedef enum ReplyCheck
+typedef enum ChildCheck
 {
-	REPLY_ALLOWED,
-	REPLY_EXISTS				/* a comment with the new comment's id exists
-								 * already */
-} ReplyCheck;
+	CHECK_ALLOWED,
+	CHECK_EXISTS				/* a comment with the new comment's id, or a
+								 * like by the same user, exists already */
+} ChildCheck;
 
 /* reply_parents.c */
-extern ReplyCheck check_reply(const BlogItem *comment, bool id_is_new,
+extern ChildCheck check_reply(const BlogItem *comment, bool id_is_new,
 							  const pg_uuid_t *author);
-extern COMPAT_NORETURN void unknown_parent(const BlogItem *reply);
+extern ChildCheck check_liked(const BlogItem *like, const pg_uuid_t *author);
 extern void set_parent_deleted(BlogItem *comment);
-extern void set_reply_count(BlogItem *comment);
-extern void add_up_replies(ItemScan **deltas, const DeletedUsers *deleted,
-						   BlogItem *comment, Snapshot snapshot);
+extern void set_comment_counts(BlogItem *comment);
+extern void add_up_comment(ItemScan **deltas, const DeletedUsers *deleted,
+						   BlogItem *comment, Snapshot snapshot,
+						   bool replies, bool likes);
 extern bool parent_is_gone(ParentCache **cache, const DeletedUsers *deleted,
 						   const pg_uuid_t *post_id,
 						   const pg_uuid_t *parent_id);

@@ -320,7 +320,7 @@ find_conflicting(ItemType type, const pg_uuid_t *post_id, const Datum *key,
 		ereport(ERROR,
 				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
 				 errmsg("could not serialize access due to a concurrent %s",
-						item_type_name(type)),
+						item_noun(type)),
 				 errhint("Retry the transaction.")));
 	return found;
 }
@@ -334,7 +334,6 @@ static bool
 delete_hidden(ItemType type, const BlogItem *there)
 {
 	pg_uuid_t	post_id = *item_uuid(there, PROP_POST_ID);
-	pg_uuid_t	id = *item_uuid(there, PROP_ID);
 	pg_uuid_t	author = *item_uuid(there, PROP_USER_ID);
 
 	if (!author_being_deleted(there))
@@ -342,7 +341,11 @@ delete_hidden(ItemType type, const BlogItem *there)
 	if (type == ITEM_POST)
 		(void) post_delete(&post_id, &author, LockWaitBlock);
 	else
-		(void) child_delete(type, &post_id, &id, &author, LockWaitBlock);
+	{
+		const ChildKey key = child_key(type, there);
+
+		(void) child_delete(&key, &author, LockWaitBlock);
+	}
 	return true;
 }
 

@@ -42,7 +42,7 @@ not_own(ItemType type)
 {
 	ereport(ERROR,
 			(errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-			 errmsg("the %s is another user's", item_type_name(type)),
+			 errmsg("the %s is another user's", item_noun(type)),
 			 errhint("Users change what they have written themselves."),
 			 err_fields(container_table(CONTAINER_POSTS), "user_id",
 						RULE_OWN_ITEM)));

@@ -1,8 +1,8 @@
 /*
  * comments.c
  *		Requests for comments: create a comment (C3), list a post's comments
- *		(Q4), list the replies to a comment, list a user's comments, edit and
- *		delete a comment.
+ *		(Q4), list the replies to a comment, list a user's comments, retrieve,
+ *		edit and delete a comment.
  *
  * request_list.h explains the codes C3 and Q4. Runs in backends; queries also
  * run in parallel workers.
@@ -28,6 +28,8 @@ QUERY_FUNCTION(list_post_comments, REQUEST_LIST_POST_COMMENTS, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 2);
 QUERY_FUNCTION(list_comment_replies, REQUEST_LIST_COMMENT_REPLIES, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 3);
+QUERY_FUNCTION(get_comment, REQUEST_GET_COMMENT, ITEM_COMMENT,
+			   .containers = "posts");
 QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 2);
 
@@ -119,9 +121,12 @@ create_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	else if (!comment.isnull[PROP_PARENT_ID])
 		item_set(&comment, PROP_PARENT_DELETED, BoolGetDatum(false));
 	if (inserted && PG_ARGISNULL(3))
+	{
+		item_set(&comment, PROP_LIKE_COUNT, Int64GetDatum(0));
 		item_set(&comment, PROP_REPLY_COUNT, Int64GetDatum(0));
+	}
 	else
-		set_reply_count(&comment);
+		set_comment_counts(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
@@ -228,15 +233,15 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	item_writer_close(writer);
 	PopActiveSnapshot();
 	set_parent_deleted(&comment);
-	set_reply_count(&comment);
+	set_comment_counts(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }
 
 /*
- * delete_comment() and own_delete_comment(): delete a comment, and decrement
- * the post's comment_count. Returns false if no such comment by the author
- * exists.
+ * delete_comment() and own_delete_comment(): delete a comment and its likes,
+ * and decrement the post's comment_count. Returns false if no such comment by
+ * the author exists.
  *
  * author: who must have written the comment; NULL accepts any author
  *
@@ -249,11 +254,12 @@ delete_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 {
 	const pg_uuid_t *post_id = need_uuid(fcinfo, 0, "post_id");
 	const pg_uuid_t *comment_id = need_uuid(fcinfo, 1, "comment_id");
+	const ChildKey key = {ITEM_COMMENT, *post_id, *comment_id};
 	OwnerScope	scope;
 	bool		found;
 
 	request_begin(&scope, "delete_comment()");
-	found = child_take_back(ITEM_COMMENT, post_id, comment_id, author);
+	found = child_take_back(&key, author);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
 }
@@ -266,6 +272,21 @@ static void
 list_post_comments(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	query_on_post(scan, fcinfo);
+}
+
+/*
+ * Begin the query get_comment(), which returns a comment, if it exists.
+ * Errors: 22004, 55000.
+ */
+static void
+get_comment(RequestScan *scan, FunctionCallInfo fcinfo)
+{
+	const pg_uuid_t *key[] = {
+		need_uuid(fcinfo, 0, "post_id"), need_uuid(fcinfo, 1, "comment_id")
+	};
+
+	query_ready(scan);
+	query_one(scan, CONTAINER_POSTS, ITEM_COMMENT, key[0], key, lengthof(key));
 }
 
 /*

@@ -143,7 +143,7 @@ hide_comment(PG_FUNCTION_ARGS)
 		author_being_deleted(&comment))
 		unknown_item(ITEM_COMMENT, id);
 	set_parent_deleted(&comment);
-	set_reply_count(&comment);
+	set_comment_counts(&comment);
 	owner_end(&scope);
 	return return_item(fcinfo, &comment, ITEM_COMMENT);
 }

@@ -94,19 +94,22 @@ find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 }
 
 /*
- * Look up a like on a post by its id, and set *date to its creation date.
- * Likes have no index by id, so search the post's likes of one millisecond,
- * which ends at "end". Returns false if there is no such like.
+ * Look up a like by its id, and set *date to its creation date. Likes have no
+ * index by id, so search the likes of one millisecond, which ends at "end".
+ * Returns false if there is no such like.
+ *
+ * comment_id: the comment that is liked; NULL if the post is liked
  */
 static bool
-find_like(const pg_uuid_t *post_id, const pg_uuid_t *id, const Cursor *end,
-		  TimestampTz *date)
+find_like(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
+		  const pg_uuid_t *id, const Cursor *end, TimestampTz *date)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(comment_id)};
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_LIKE,
-		.partition_key = post_id, .path = PATH_LIST, .key = &key, .nkeys = 1,
-		.cursor = end, .backward = true
+		.container = CONTAINER_POSTS,
+		.type = comment_id == NULL ? ITEM_LIKE : ITEM_COMMENT_LIKE,
+		.partition_key = post_id, .path = PATH_LIST, .key = key,
+		.nkeys = comment_id == NULL ? 1 : 2, .cursor = end, .backward = true
 	});
 	BlogItem	like;
 	bool		found = false;
@@ -205,6 +208,22 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 	else if (type == ITEM_COMMENT)
 		found = find_comment(of, &before->id, &date);
 	else
-		found = find_like(of, &before->id, &end, &date);
+		found = find_like(of, NULL, &before->id, &end, &date);
+	page_begin(page, &end, found, date);
+}
+
+/* Do the same as page_find() for a list of the likes of a comment. */
+void
+page_find_comment_like(ListPage *page, const pg_uuid_t *post_id,
+					   const pg_uuid_t *comment_id)
+{
+	Cursor		end;
+	TimestampTz date = 0;
+
+	bool		found;
+
+	if (!page_may_be_cut(page, &end))
+		return;
+	found = find_like(post_id, comment_id, &page->before.id, &end, &date);
 	page_begin(page, &end, found, date);
 }

@@ -227,7 +227,7 @@ get_post(RequestScan *scan, FunctionCallInfo fcinfo)
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 
 	query_ready(scan);
-	query_one(scan, CONTAINER_POSTS, id, &id, 1);
+	query_one(scan, CONTAINER_POSTS, ITEM_POST, id, &id, 1);
 }
 
 /*

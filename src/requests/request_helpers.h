@@ -144,6 +144,8 @@ extern void check_new_author(ItemType type, const BlogItem *item,
 
 /* page_start.c */
 extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
+extern void page_find_comment_like(ListPage *page, const pg_uuid_t *post_id,
+								   const pg_uuid_t *comment_id);
 extern bool page_may_be_cut(const ListPage *page, Cursor *end);
 extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);
@@ -155,8 +157,8 @@ extern void page_begin(ListPage *page, const Cursor *end, bool found,
 typedef struct SourceKey
 {
 	int			n;
-	pg_uuid_t	id[2];
-	Datum		value[2];
+	pg_uuid_t	id[3];
+	Datum		value[3];
 } SourceKey;
 
 static inline void
@@ -177,7 +179,7 @@ extern void query_ready(RequestScan *scan);
  * Each of the following functions makes a query read its items from a source,
  * which has a file of its own. query_one() is in source_one_item.c.
  */
-extern void query_one(RequestScan *scan, Container container,
+extern void query_one(RequestScan *scan, Container container, ItemType type,
 					  const pg_uuid_t *partition_key,
 					  const pg_uuid_t *const *key, int n);
 
@@ -206,7 +208,12 @@ extern void query_user_items_by_date(RequestScan *scan,
 									 const pg_uuid_t *user_id, AccessPath path);
 extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *user_id,
-									 const pg_uuid_t *post_id);
+									 const pg_uuid_t *post_id,
+									 const pg_uuid_t *comment_id);
+
+/* source_comment_likes.c */
+extern void query_comment_likes(RequestScan *scan, const pg_uuid_t *user_id,
+								const pg_uuid_t *post_id);
 
 static inline bool
 query_wants(const RequestScan *scan, Property prop)
@@ -239,14 +246,15 @@ query_wants_parent_deleted(const RequestScan *scan)
 }
 
 /*
- * Return whether the caller of a query needs the field reply_count of the
- * returned comments. If not, the comments' deltas need not be added up.
+ * Return whether the caller of a query needs one of the counts of the returned
+ * comments. If not, the comments' deltas need not be added up.
  */
 static inline bool
-query_wants_reply_count(const RequestScan *scan)
+query_wants_comment_counts(const RequestScan *scan)
 {
 	return scan->query->type == ITEM_COMMENT &&
-		query_wants(scan, PROP_REPLY_COUNT);
+		(query_wants(scan, PROP_REPLY_COUNT) ||
+		 query_wants(scan, PROP_LIKE_COUNT));
 }
 
 extern bool query_shows(const RequestScan *scan, BlogItem *item);

@@ -71,7 +71,7 @@ typedef struct RequestQuery
 								 * from 1; 0 if there is no such argument */
 } RequestQuery;
 
-#define MAX_QUERY_ARGS 7
+#define MAX_QUERY_ARGS 8
 
 /* What a source has read so far, for EXPLAIN. */
 typedef struct SourceReads

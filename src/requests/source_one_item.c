@@ -23,7 +23,7 @@ typedef struct OneItem
 
 /*
  * Read the item. If the caller needs the counts of a post, add the post's
- * deltas to them.
+ * deltas to them. Set the fields of a comment that are not stored.
  */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
@@ -34,7 +34,10 @@ one_item_next(RequestScan *scan, BlogItem *item)
 		return false;
 	if (query_wants_counts(scan))
 		post_add_up(item, GetActiveSnapshot());
-	return query_shows(scan, item);
+	if (!query_shows(scan, item))
+		return false;
+	query_complete(scan, item);
+	return true;
 }
 
 static void
@@ -64,10 +67,12 @@ static const ItemSource one_item = {
  * Set the source of a query to the item with a given primary key. Errors:
  * those of item_scan_begin().
  *
+ * type: the item's type, which need not be that of the query: get_like() also
+ *     returns likes of comments
  * key, n: values of the primary key columns
  */
 void
-query_one(RequestScan *scan, Container container,
+query_one(RequestScan *scan, Container container, ItemType type,
 		  const pg_uuid_t *partition_key, const pg_uuid_t *const *key, int n)
 {
 	OneItem    *one = palloc(sizeof(OneItem));
@@ -75,7 +80,7 @@ query_one(RequestScan *scan, Container container,
 	source_key_keep(&one->key, key, n);
 	one->container = container;
 	one->items = item_scan_begin(&(ItemQuery) {
-		.container = container, .type = scan->query->type,
+		.container = container, .type = type,
 		.partition_key = partition_key, .path = PATH_KEY,
 		.key = one->key.value, .nkeys = n
 	});

@@ -5,9 +5,11 @@
  *
  * Each comment or like is in the partition of its post. So the source reads
  * all partitions, and merges the results. Each partition is read by an index
- * that begins with user_id. Likes are in the order of post_id, because their
- * primary key has the columns user_id and post_id. If the owner has added an
- * index on creation_date, likes can also be in the order of creation_date.
+ * that begins with user_id. Likes of posts and likes of comments are in leaves
+ * of their own, which are merged, too. They are in the order of post_id and
+ * comment_id, because their primary keys have these columns. If the owner has
+ * added indexes on creation_date, likes can also be in the order of
+ * creation_date.
  *
  * Runs in backends and parallel workers.
  */
@@ -22,8 +24,13 @@
 typedef struct UserItems
 {
 	SourceKey	key;
-	ItemPlace	after;			/* for a list in the order of post_id: the
-								 * position after which the page begins */
+
+	/*
+	 * For likes in the order of post_id: the positions after which the page
+	 * begins, in the likes of posts and in those of comments.
+	 */
+	ItemPlace	after_like;
+	ItemPlace	after_comment_like;
 	MergedScan *items;
 	bool		started;		/* whether user_items_next() was called
 								 * before */
@@ -94,11 +101,27 @@ items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
 	};
 }
 
+/*
+ * Begin to merge the items that match "query". For likes, also merge the likes
+ * of comments.
+ *
+ * after: if not NULL, the likes of comments begin after this place
+ */
+static MergedScan *
+merge(const ItemQuery *query, const ItemPlace *after, ItemOrder order)
+{
+	ItemQuery	both[] = {*query, *query};
+
+	both[1].type = ITEM_COMMENT_LIKE;
+	both[1].after = after;
+	return merged_scan_begin(both, query->type == ITEM_LIKE ? 2 : 1, order);
+}
+
 static void
 begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 		   ItemOrder order)
 {
-	list->items = merged_scan_begin(query, order);
+	list->items = merge(query, &list->after_comment_like, order);
 	scan->source = &user_items;
 	scan->state = list;
 }
@@ -122,7 +145,7 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 	query.cursor = end;
 	query.shown = false;
 	query.rows = 0;
-	items = merged_scan_begin(&query, merged_newest_first);
+	items = merge(&query, NULL, merged_newest_first);
 	while (!found && (item = merged_scan_item(items)) != NULL &&
 		   item_date(item) >= page->before.date)
 	{
@@ -166,34 +189,75 @@ query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
 			   merged_oldest_first);
 }
 
+/* Compare two likes by (post_id, comment_id NULLS FIRST). */
 static int
 by_post(const BlogItem *a, const BlogItem *b)
 {
-	return memcmp(item_uuid(a, PROP_POST_ID), item_uuid(b, PROP_POST_ID), UUID_LEN);
+	int			order = memcmp(item_uuid(a, PROP_POST_ID),
+							   item_uuid(b, PROP_POST_ID), UUID_LEN);
+
+	if (order != 0)
+		return order;
+	if (a->isnull[PROP_COMMENT_ID] || b->isnull[PROP_COMMENT_ID])
+		return (int) b->isnull[PROP_COMMENT_ID] -
+			(int) a->isnull[PROP_COMMENT_ID];
+	return memcmp(item_uuid(a, PROP_COMMENT_ID), item_uuid(b, PROP_COMMENT_ID),
+				  UUID_LEN);
+}
+
+/*
+ * Set *place to the place before all likes of comments on a post: after all
+ * possible ones on the post with the next lower id.
+ */
+static void
+place_before_post(ItemPlace *place, const pg_uuid_t *user_id,
+				  const pg_uuid_t *post_id)
+{
+	int			i = UUID_LEN;
+
+	memset(place, 0, sizeof(*place));
+	place->first = *user_id;
+	place->middle = *post_id;
+	memset(&place->last, 0xff, UUID_LEN);
+	do
+		place->middle.data[--i]--;
+	while (i > 0 && post_id->data[i] == 0);
+	/* the nil id is the lowest: no like is before it */
+	place->valid = i > 0 || post_id->data[0] != 0;
 }
 
 /*
  * Set the source of a query to a page of a user's likes, in the order of
- * post_id.
+ * post_id and comment_id. A like of a post comes before those of its comments.
  *
- * post_id: the page begins after the user's like on this post; NULL: the page
- *     begins with the user's first like
+ * post_id, comment_id: the page begins after the user's like of this comment
+ *     on this post, or of this post if comment_id is NULL; post_id is NULL:
+ *     the page begins with the user's first like
  *
  * Locks and errors: those of query_user_items_by_date().
  */
 void
 query_user_likes_by_post(RequestScan *scan, const pg_uuid_t *user_id,
-						 const pg_uuid_t *post_id)
+						 const pg_uuid_t *post_id, const pg_uuid_t *comment_id)
 {
 	UserItems  *list = make_list(user_id);
 	ItemQuery	query = items_of_user(scan, list, PATH_KEY);
 
 	container_lock(CONTAINER_POSTS, false);
 	if (post_id != NULL)
-		list->after = (ItemPlace) {
+	{
+		list->after_like = (ItemPlace) {
 			.valid = true, .first = *user_id, .last = *post_id
 		};
-	query.after = &list->after;
+		if (comment_id == NULL)
+			place_before_post(&list->after_comment_like, user_id, post_id);
+		else
+			list->after_comment_like = (ItemPlace) {
+				.valid = true, .first = *user_id, .middle = *post_id,
+				.last = *comment_id
+			};
+	}
+	query.after = &list->after_like;
 	query.backward = false;
 	begin_list(scan, list, &query, by_post);
 }

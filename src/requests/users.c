@@ -242,7 +242,7 @@ get_user(RequestScan *scan, FunctionCallInfo fcinfo)
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
 
 	query_ready(scan);
-	query_one(scan, CONTAINER_USERS, id, &id, 1);
+	query_one(scan, CONTAINER_USERS, ITEM_USER, id, &id, 1);
 }
 
 /*
@@ -263,5 +263,5 @@ get_user_by_name(RequestScan *scan, FunctionCallInfo fcinfo)
 	owner_end(&scope);
 	query_ready(scan);
 	if (found)
-		query_one(scan, CONTAINER_USERS, key, &key, 1);
+		query_one(scan, CONTAINER_USERS, ITEM_USER, key, &key, 1);
 }

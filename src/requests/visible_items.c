@@ -15,8 +15,24 @@
 #include "utils/snapmgr.h"
 
 /*
+ * Return whether an item is a like of a comment whose author is being deleted.
+ */
+static bool
+likes_deleted_comment(const RequestScan *scan, const BlogItem *item)
+{
+	CountedItem comment;
+
+	if (!is_like(scan->query->type) || item->isnull[PROP_COMMENT_ID])
+		return false;
+	comment = counted_comment(item_uuid(item, PROP_POST_ID),
+							  item_uuid(item, PROP_COMMENT_ID));
+	return deleted_has_author_of(scan->deleted, &comment);
+}
+
+/*
  * Return whether a query returns an item that it has read. Items of users who
- * are being deleted are not returned, nor comments and likes on their posts.
+ * are being deleted are not returned, nor comments and likes on their posts,
+ * nor likes of their comments.
  * If the item is a post, also subtract comments and likes by such users from
  * the counts.
  */
@@ -33,13 +49,13 @@ query_shows(const RequestScan *scan, BlogItem *item)
 		deleted_discount(scan->deleted, item);
 	else if (deleted_has_author_of_post(scan->deleted, item_uuid(item, PROP_POST_ID)))
 		return false;
-	return true;
+	return !likes_deleted_comment(scan, item);
 }
 
 /*
  * In a comment, set the fields that the tables do not store, as far as the
  * caller needs them: parent_deleted, which tells whether the comment to which
- * a reply replies has been deleted, and reply_count.
+ * a reply replies has been deleted, and the counts.
  */
 void
 query_complete(RequestScan *scan, BlogItem *item)
@@ -49,6 +65,8 @@ query_complete(RequestScan *scan, BlogItem *item)
 				 BoolGetDatum(parent_is_gone(&scan->parents, scan->deleted,
 											 item_uuid(item, PROP_POST_ID),
 											 item_uuid(item, PROP_PARENT_ID))));
-	if (query_wants_reply_count(scan))
-		add_up_replies(&scan->deltas, scan->deleted, item, GetActiveSnapshot());
+	if (query_wants_comment_counts(scan))
+		add_up_comment(&scan->deltas, scan->deleted, item, GetActiveSnapshot(),
+					   query_wants(scan, PROP_REPLY_COUNT),
+					   query_wants(scan, PROP_LIKE_COUNT));
 }

@@ -20,14 +20,14 @@ static const char *const container_name[N_CONTAINERS] = {
 };
 
 static const char *const type_name[N_ITEM_TYPES] = {
-	"user", "post", "comment", "like", "delta"
+	"user", "post", "comment", "like", "comment_like", "delta"
 };
 
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
 	"content", "comment_count", "like_count", "creation_date", "hidden",
-	"parent_id", "item_id", "modification_date", "properties", "parent_deleted",
-	"reply_count"
+	"parent_id", "item_id", "comment_id", "modification_date", "properties",
+	"parent_deleted", "reply_count"
 };
 
 typedef struct TypeProperties
@@ -47,12 +47,14 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
 		PROP_LIKE_COUNT, PROP_CREATION_DATE, PROP_HIDDEN,
 	PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
-	[ITEM_COMMENT] = {13, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	[ITEM_COMMENT] = {14, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 		PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE, PROP_PARENT_ID,
 		PROP_PARENT_DELETED, PROP_HIDDEN, PROP_MODIFICATION_DATE,
-	PROP_PROPERTIES, PROP_REPLY_COUNT}},
-	[ITEM_LIKE] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
-	PROP_USER_USERNAME, PROP_CREATION_DATE}},
+	PROP_PROPERTIES, PROP_LIKE_COUNT, PROP_REPLY_COUNT}},
+	[ITEM_LIKE] = {7, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	PROP_USER_USERNAME, PROP_CREATION_DATE, PROP_COMMENT_ID}},
+	[ITEM_COMMENT_LIKE] = {7, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	PROP_USER_USERNAME, PROP_CREATION_DATE, PROP_COMMENT_ID}},
 	[ITEM_DELTA] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
 	PROP_LIKE_COUNT, PROP_ITEM_ID}}
 };
@@ -68,6 +70,7 @@ property_length(Property prop)
 		case PROP_USER_ID:
 		case PROP_PARENT_ID:
 		case PROP_ITEM_ID:
+		case PROP_COMMENT_ID:
 			return UUID_LEN;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
@@ -93,6 +96,7 @@ property_type(Property prop)
 		case PROP_USER_ID:
 		case PROP_PARENT_ID:
 		case PROP_ITEM_ID:
+		case PROP_COMMENT_ID:
 			return UUIDOID;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
@@ -151,6 +155,17 @@ const char *
 item_type_name(ItemType type)
 {
 	return type_name[type];
+}
+
+/*
+ * Return what messages call an item of a type, for example "post". This is
+ * also the beginning of the name of the row type that requests return. Both
+ * kinds of likes are "like".
+ */
+const char *
+item_noun(ItemType type)
+{
+	return type_name[is_like(type) ? ITEM_LIKE : type];
 }
 
 const char *

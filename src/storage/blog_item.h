@@ -28,7 +28,8 @@ typedef enum ItemType
 	ITEM_USER,
 	ITEM_POST,
 	ITEM_COMMENT,
-	ITEM_LIKE,
+	ITEM_LIKE,					/* a user's like of a post */
+	ITEM_COMMENT_LIKE,			/* a user's like of a comment */
 	/*
 	 * a delta: a row with numbers that will be added to the counts of a post
 	 * or comment, so that concurrent transactions need not all update one row
@@ -63,6 +64,7 @@ typedef enum Property
 	PROP_PARENT_ID,				/* the comment to which this comment replies */
 	PROP_ITEM_ID,				/* of a delta: the post or comment to whose
 								 * counts it adds */
+	PROP_COMMENT_ID,			/* of a like of a comment: the comment */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	/*
@@ -100,14 +102,18 @@ typedef struct BlogItem
  *					comment			(post_id, id)
  *					delta			(post_id, item_id, id)
  *					like			(user_id, post_id)
+ *					comment like	(user_id, post_id, comment_id)
  *		PATH_LIST	copy of a post	(user_id, creation_date, id)
  *					like			(post_id, creation_date, id)
+ *					comment like	(post_id, comment_id, creation_date, id)
  *					comment			(post_id, creation_date, id), WHERE
  *									parent_id IS NULL
  *		PATH_USER	post, comment	(user_id, creation_date, id)
  *					like			(user_id, post_id)
+ *					comment like	(user_id, post_id, comment_id)
  *		PATH_DATE	post			(creation_date, id)
- *					like			(user_id, creation_date, id), an index
+ *					like, comment like
+ *									(user_id, creation_date, id), an index
  *									that the owner may create
  *		PATH_REPLIES	comment		(post_id, parent_id, creation_date, id),
  *									WHERE parent_id IS NOT NULL
@@ -134,6 +140,7 @@ typedef enum AccessPath
 extern const char *container_table(Container container);
 extern Property container_key(Container container);
 extern const char *item_type_name(ItemType type);
+extern const char *item_noun(ItemType type);
 extern const char *property_column(Property prop);
 
 extern const Property *item_properties(ItemType type, int *n);
@@ -166,6 +173,13 @@ item_take(BlogItem *item, const BlogItem *other, Property prop)
 {
 	item->value[prop] = other->value[prop];
 	item->isnull[prop] = other->isnull[prop];
+}
+
+/* Return whether an item is a like, of a post or of a comment. */
+static inline bool
+is_like(ItemType type)
+{
+	return type == ITEM_LIKE || type == ITEM_COMMENT_LIKE;
 }
 
 /*

@@ -27,7 +27,7 @@ my $KIT = q{
 CREATE TABLE kit.ids (n int PRIMARY KEY, post_id uuid, user_id uuid, comment_id uuid, seen jsonb) WITH (autovacuum_enabled = off);
 CREATE FUNCTION kit.show(item jsonb) RETURNS jsonb LANGUAGE sql STABLE AS $$
 	SELECT CASE WHEN jsonb_typeof(item) <> 'object' THEN item
-		ELSE item - ARRAY['modification_date', 'modificationDate'] - CASE item ->> 'type' WHEN 'like' THEN 'id' ELSE '' END
+		ELSE item - ARRAY['modification_date', 'modificationDate'] - CASE WHEN item ->> 'type' IN ('like', 'comment_like') THEN 'id' ELSE '' END
 			- CASE WHEN coalesce(item ->> 'creation_date', item ->> 'creationDate') >= '2025' THEN ARRAY['creation_date', 'creationDate'] ELSE '{}' END
 		END $$;
 CREATE FUNCTION kit.undone(first uuid, second uuid, someone uuid) RETURNS text LANGUAGE plpgsql AS $$
@@ -55,6 +55,9 @@ my @commands = (
 	q{create_like(P, kit.u(1), kit.d(N + 1))},
 	# The same like again returns the existing one.
 	q{create_like(P, U, kit.d(N + 2))},
+	q{create_like(P, kit.u(2), kit.d(N + 3), C)},
+	q{create_like(P, U, kit.d(N + 4), C)},
+	q{create_like(P, U, kit.d(N + 5), C)},
 	q{edit_post(P, 'edited ' || N)},
 	q{edit_comment(P, C, 'edited ' || N)},
 	q{hide_comment(P, kit.c(N + 50))},
@@ -71,6 +74,10 @@ my @queries = (
 	q{list_comment_replies(P, C)},
 	q{get_like(P, U)},
 	q{get_likes(kit.u(1), ARRAY[P, kit.p(3), kit.p(4)])},
+	q{get_like(P, U, C)},
+	q{list_comment_likes(P, C)},
+	q{list_comment_likes(P, C, 1, kit.d(N + 4), kit.p(999999))},
+	q{get_comment_likes(kit.u(2), P)},
 	q{get_user(U)},
 	q{get_user_by_name('RENAMED ' || N)},
 	q{get_users(ARRAY[U, kit.u(2), NULL, kit.u(999999)])},
@@ -78,10 +85,15 @@ my @queries = (
 	q{list_user_comments(kit.u(1), 7)},
 	q{list_user_likes(U, NULL)},
 	q{list_user_likes(kit.u(1), 3, P)},
+	q{list_user_likes(kit.u(2), NULL)},
+	q{list_user_likes(kit.u(2), 5, P, after_comment_id => C)},
 );
 my @deletions = (
 	q{delete_like(P, kit.u(1))},
 	q{delete_like(P, kit.u(1))},
+	q{delete_like(P, U, C)},
+	q{delete_like(P, U, C)},
+	q{list_post_comments(P)},
 	q{delete_comment(P, kit.c(N + 50))},
 	q{get_post(P)},
 	q{delete_post(CASE N % 4 WHEN 0 THEN P ELSE kit.p(999999) END)},
@@ -335,7 +347,7 @@ my %bad = (
 		"create_comment($P, NULL, 'x')", "create_like(NULL, $U)", "create_like($P, NULL)", 'edit_post(NULL)',
 		"edit_comment(NULL, kit.c(1), 'x')", 'delete_post(NULL)', 'delete_user(NULL)', "delete_like(NULL, $U)", 'delete_comment(NULL, NULL)',
 		'hide_post(NULL)', 'publish_post(NULL)', 'get_post(NULL)', 'get_posts(NULL)', 'get_user(NULL)', 'get_users(NULL)', 'get_user_by_name(NULL)',
-		"get_like(NULL, $U)", "get_likes(NULL, '{}')", 'list_user_posts(NULL)', 'list_post_comments(NULL)', 'list_post_likes(NULL)',
+		"get_like(NULL, $U)", "get_likes(NULL, '{}')", "get_comment_likes($U, NULL)", 'list_comment_likes(NULL, NULL)', 'list_user_posts(NULL)', 'list_post_comments(NULL)', 'list_post_likes(NULL)',
 		"list_comment_replies($P, NULL)", 'list_user_comments(NULL)', 'list_user_likes(NULL)' ],
 	'23505' => [
 		"create_user('Renamed 1')", "create_user('renamed 1', kit.u(999998))", "edit_user($U, 'RENAMED 2')",

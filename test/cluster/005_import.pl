@@ -32,6 +32,8 @@ CREATE TABLE site.comments AS SELECT kit.c(n) AS comment_id, kit.p(1 + n % 300) 
 	kit.d(2000 + n) AS creation_date, n % 41 = 0 AS hidden FROM generate_series(1, 3000) n;
 CREATE TABLE site.likes AS SELECT kit.p(p) AS post_id, kit.u(u) AS user_id, kit.d(9000 + p) AS creation_date
 	FROM generate_series(1, 300) p, generate_series(1, 60) u WHERE (p * u) % 7 = 1;
+ALTER TABLE site.likes ADD comment_id uuid;
+INSERT INTO site.likes SELECT c.post_id, kit.u(u), kit.d(9500 + u), c.comment_id FROM site.comments c, generate_series(1, 4) u WHERE hashtext(c.content || u) % 3 = 0;
 CREATE TABLE site.bad_users AS TABLE site.users WITH NO DATA;
 INSERT INTO site.bad_users VALUES (kit.u(1001), 'user 1', kit.d(2)), (kit.u(1002), 'Twice', kit.d(3)), (kit.u(1003), 'TWICE', kit.d(1)), (NULL, 'x', NULL),
 	(kit.u(1), 'Another', NULL), (kit.u(1004), '', kit.d(4)), (kit.u(1005), 'good', kit.d(5));
@@ -42,22 +44,24 @@ CREATE TABLE site.bad_comments AS TABLE site.comments WITH NO DATA;
 INSERT INTO site.bad_comments VALUES (kit.c(1001), kit.p(999), kit.u(1), 'x', NULL), (kit.c(10002), kit.p(1), kit.u(999), 'x', NULL), (kit.c(1), kit.p(2), kit.u(2), 'another', NULL),
 	(kit.c(10003), kit.p(1002), kit.u(1005), 'good', kit.d(8)), (kit.c(10003), kit.p(1002), kit.u(1005), 'twice', kit.d(9)), (kit.c(10004), kit.p(3), kit.u(1), 'good', kit.d(8)), (kit.c(10005), NULL, kit.u(1), 'x', NULL);
 CREATE TABLE site.bad_likes AS TABLE site.likes WITH NO DATA;
-INSERT INTO site.bad_likes VALUES (kit.p(999), kit.u(1), NULL), (kit.p(1), kit.u(999), NULL), (kit.p(1), kit.u(1), kit.d(1)), (kit.p(1002), kit.u(1), kit.d(7)), (kit.p(1002), kit.u(1), kit.d(8)),
-	(kit.p(2), kit.u(60), kit.d(9));
+INSERT INTO site.bad_likes VALUES (kit.p(999), kit.u(1), NULL, NULL), (kit.p(1), kit.u(999), NULL, NULL), (kit.p(1), kit.u(1), kit.d(1), NULL), (kit.p(1002), kit.u(1), kit.d(7), NULL), (kit.p(1002), kit.u(1), kit.d(8), NULL),
+	(kit.p(2), kit.u(60), kit.d(9), NULL), (kit.p(1), kit.u(50), NULL, kit.c(999999)), (kit.p(1), kit.u(50), NULL, kit.c(1)), (kit.p(1002), kit.u(50), kit.d(9), kit.c(10003)),
+	(kit.p(1002), kit.u(50), kit.d(8), kit.c(10003)), (kit.p(1), kit.u(1), kit.d(9), kit.c(10002)), (kit.p(2), kit.u(50), kit.d(9), kit.c(1)), (kit.p(2), kit.u(51), kit.d(9), kit.c(1));
 CREATE TABLE site.rejects (type text, reason text, item jsonb);
 };
 create_kit_everywhere($cluster, $SITE);
 $single->safe_psql('postgres', $SITE);
 
 my $ITEMS = q{
-SELECT type, post_id, user_id, user_username, title, content, parent_id, hidden, properties, creation_date, CASE type WHEN 'like' THEN NULL ELSE id END
-FROM blogstore.posts WHERE type <> 'delta' ORDER BY type, post_id, user_id, creation_date, id};
+SELECT type, post_id, user_id, comment_id, user_username, title, content, parent_id, hidden, properties, creation_date, CASE WHEN type IN ('like', 'comment_like') THEN NULL ELSE id END
+FROM blogstore.posts WHERE type <> 'delta' ORDER BY type, post_id, user_id, comment_id, creation_date, id};
 my $LISTS = q{
 SELECT p.id, p.user_username, p.title, p.content, p.comment_count, p.like_count, p.creation_date FROM generate_series(1, 320) n, LATERAL blogstore.get_post(kit.p(n)) p ORDER BY p.id;
 SELECT p.id, p.user_username, p.title, p.comment_count, p.like_count FROM generate_series(1, 60) n, LATERAL blogstore.list_user_posts(kit.u(n), NULL) p ORDER BY p.user_id, p.creation_date, p.id;
 SELECT id, title, comment_count, like_count FROM blogstore.list_feed(100);
-SELECT c.id, c.content, c.user_username FROM blogstore.list_post_comments(kit.p(3), NULL) c;
+SELECT c.id, c.content, c.user_username, c.like_count, c.reply_count FROM blogstore.list_post_comments(kit.p(3), NULL) c;
 SELECT l.user_id, l.user_username, l.creation_date FROM blogstore.list_post_likes(kit.p(1), NULL) l;
+SELECT c.id, l.user_id, l.user_username, l.creation_date FROM blogstore.list_post_comments(kit.p(2), NULL, include_hidden => true) c, blogstore.list_comment_likes(c.post_id, c.id, NULL) l ORDER BY 1, 2;
 SELECT count(*) FROM blogstore.list_user_comments(kit.u(3), NULL);
 SELECT * FROM blogstore.get_user_by_name('USER 7');
 };
@@ -116,8 +120,8 @@ my $REJECTS = q{SELECT type, reason, item FROM site.rejects ORDER BY type, reaso
 same_as_single($coordinator, 'a site', "SELECT * FROM blogstore.import($ALL)");
 # The node that writes a like generates its id. Give the single server the ids
 # of the cluster.
-my $likes = $coordinator->safe_psql('postgres', q{SELECT string_agg(format('(%L::uuid, %L::uuid, %L::uuid)', post_id, user_id, id), ',') FROM blogstore.posts WHERE type = 'like'});
-$single->safe_psql('postgres', "UPDATE blogstore.posts p SET id = l.id FROM (VALUES $likes) AS l (post_id, user_id, id) WHERE type = 'like' AND p.post_id = l.post_id AND p.user_id = l.user_id");
+my $likes = $coordinator->safe_psql('postgres', q{SELECT string_agg(format('(%L::uuid, %L::uuid, %L::uuid, %L::uuid)', post_id, user_id, comment_id, id), ',') FROM blogstore.posts WHERE type IN ('like', 'comment_like')});
+$single->safe_psql('postgres', "UPDATE blogstore.posts p SET id = l.id FROM (VALUES $likes) AS l (post_id, user_id, comment_id, id) WHERE type IN ('like', 'comment_like') AND p.post_id = l.post_id AND p.user_id = l.user_id AND p.comment_id IS NOT DISTINCT FROM l.comment_id");
 same_store('a site');
 same_as_single($one, 'the site again', "SELECT * FROM blogstore.import($ALL)");
 
@@ -133,8 +137,8 @@ same_everywhere($cluster, $ITEMS, $before, 'rolled back: nothing is written');
 same_everywhere($cluster, q{SELECT count(*) FROM blogstore.get_user(kit.u(1005))}, '0', 'rolled back: nobody is written');
 same_as_single($two, 'all but bad rows', "SELECT * FROM blogstore.import($BAD, 'site.rejects'); $REJECTS");
 same_as_single($one, 'bad rows again', "SELECT * FROM blogstore.import($BAD, 'site.rejects'); $REJECTS");
-$single->safe_psql('postgres', sprintf q{UPDATE blogstore.posts SET id = l.id FROM (VALUES %s) AS l (p, u, id) WHERE type = 'like' AND post_id = l.p AND user_id = l.u},
-	$coordinator->safe_psql('postgres', q{SELECT string_agg(format('(%L::uuid, %L::uuid, %L::uuid)', post_id, user_id, id), ',') FROM blogstore.posts WHERE type = 'like'}));
+$single->safe_psql('postgres', sprintf q{UPDATE blogstore.posts SET id = l.id FROM (VALUES %s) AS l (p, u, c, id) WHERE type IN ('like', 'comment_like') AND post_id = l.p AND user_id = l.u AND comment_id IS NOT DISTINCT FROM l.c},
+	$coordinator->safe_psql('postgres', q{SELECT string_agg(format('(%L::uuid, %L::uuid, %L::uuid, %L::uuid)', post_id, user_id, comment_id, id), ',') FROM blogstore.posts WHERE type IN ('like', 'comment_like')}));
 same_store('all but bad rows');
 
 # ---- Changed items: users exchange names, posts and comments are edited,
@@ -188,6 +192,7 @@ my $documents = join ",\n", map { "('$_')" } (
 	(map { sprintf '{"type": "post", "id": "00000000-0000-7000-8001-%012d", "userId": "00000000-0000-7000-8000-%012d", "title": "of a document %d", "content": "x", "creationDate": "2024-02-01T00:00:00Z", "slug": "s%d"}', 5000 + $_, 5001 + $_ % 20, $_, $_ } 1 .. 60),
 	(map { sprintf '{"type": "comment", "id": "00000000-0000-7000-8002-%012d", "postId": "00000000-0000-7000-8001-%012d", "userId": "00000000-0000-7000-8000-%012d", "content": "c", "creationDate": "2024-03-01T00:00:00Z"}', 50000 + $_, 5001 + $_ % 60, 5001 + $_ % 20 } 1 .. 200),
 	(map { sprintf '{"type": "like", "id": "00000000-0000-7000-8003-%012d", "postId": "00000000-0000-7000-8001-%012d", "userId": "00000000-0000-7000-8000-%012d", "creationDate": "2024-03-01T00:00:00Z"}', $_, 5001 + $_ % 60, 5001 + $_ % 20 } 1 .. 60),
+	(map { sprintf '{"type": "comment_like", "id": "00000000-0000-7000-8004-%012d", "postId": "00000000-0000-7000-8001-%012d", "commentId": "00000000-0000-7000-8002-%012d", "userId": "00000000-0000-7000-8000-%012d", "creationDate": "2024-03-01T00:00:00Z"}', $_, 5001 + $_ % 60, 50000 + $_, 5001 + $_ % 20 } 1 .. 90),
 	'{"type": "post"}', '{"type": "blog"}', 'null', '7');
 $_->safe_psql('postgres', "INSERT INTO site.documents VALUES $documents") foreach @members, $single;
 same_as_single($one, 'documents', "SELECT * FROM blogstore.import_documents('site.documents', 'site.rejects'); $REJECTS");
@@ -232,12 +237,18 @@ for my $where ([ $one, $two ], [ $two, $coordinator ])
 	my ($broken, $mender) = @$where;
 	my ($p, $q) = posts_on($cluster, $broken, 100, 2);
 	my ($gone) = posts_on($cluster, $broken, 700000, 1);
-	my ($comment) = split /\n/, $coordinator->safe_psql('postgres', "SELECT id FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p($p) AND hidden IS NOT TRUE ORDER BY id LIMIT 1");
+	# a comment without likes, and one that has some
+	my ($comment, $liked) = map { $coordinator->safe_psql('postgres', "SELECT c.id FROM blogstore.list_post_comments(kit.p($p), NULL) c WHERE $_ ORDER BY c.id LIMIT 1") } 'c.like_count = 0', 'c.like_count > 1';
+	my $likes = $coordinator->safe_psql('postgres', "SELECT like_count FROM blogstore.get_comment(kit.p($p), '$liked')");
 	my $what = $broken->name . ' is broken';
 
 	mends("$what: counts", "UPDATE blogstore.posts SET like_count = like_count + 5, comment_count = comment_count - 1 WHERE type = 'post' AND post_id = kit.p($p)",
 		$mender, 'posts|comment_count|post', 'posts|like_count|post');
 	mends("$what: a comment gone", "DELETE FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p($p) AND id = '$comment'", $mender, 'posts|comment_count|post');
+	mends("$what: a comment with likes gone", "DELETE FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p($p) AND id = '$liked'", $mender,
+		'posts|comment_count|post', 'posts|orphan|delta', ('posts|orphan|comment_like') x $likes);
+	mends("$what: counts of a comment", "UPDATE blogstore.posts SET like_count = like_count + 3 WHERE type = 'delta' AND post_id = kit.p($q) AND item_id = (SELECT min(item_id::text)::uuid FROM blogstore.posts WHERE type = 'delta' AND post_id = kit.p($q) AND item_id <> post_id)",
+		$mender, 'posts|like_count|comment');
 	mends("$what: names", "UPDATE blogstore.posts SET user_username = 'Mallory' WHERE post_id = kit.p($q) AND (type = 'post' OR type = 'comment' AND id = (SELECT min(id::text)::uuid FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p($q)))",
 		$mender, 'posts|username|comment', 'posts|username|post');
 	mends("$what: orphans", "INSERT INTO blogstore.posts (id, type, post_id, user_id, user_username, content, creation_date) VALUES (kit.c(900001), 'comment', kit.p($gone), kit.u(1), 'User 2', 'x', kit.d(1));

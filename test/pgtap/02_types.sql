@@ -16,8 +16,8 @@ SELECT is((SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod),
 FROM (VALUES
 	('user_item', 'id uuid, type text, user_id uuid, username text, creation_date timestamp with time zone, properties jsonb'),
 	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb'),
-	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone, parent_id uuid, parent_deleted boolean, hidden boolean, modification_date timestamp with time zone, properties jsonb, reply_count bigint'),
-	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone')) AS v (name, properties);
+	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone, parent_id uuid, parent_deleted boolean, hidden boolean, modification_date timestamp with time zone, properties jsonb, like_count bigint, reply_count bigint'),
+	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone, comment_id uuid')) AS v (name, properties);
 SELECT is((SELECT castcontext::text || castmethod::text FROM pg_cast WHERE castsource = ('blogstore.' || t)::regtype AND casttarget = 'jsonb'::regtype),
 	'af', 'there is a cast from ' || t || ' to jsonb')
 FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item']) t;
@@ -28,7 +28,7 @@ SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.get_user(kit.u(
 SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.get_post(kit.p(1)) i',
 	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'title', 'content', 'commentCount', 'likeCount', 'creationDate'], 'properties of a post document');
 SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_comments(kit.p(1), 1) i',
-	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'content', 'creationDate', 'replyCount'], 'properties of a comment document');
+	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'content', 'creationDate', 'likeCount', 'replyCount'], 'properties of a comment document');
 SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.list_post_likes(kit.p(1), 1) i',
 	ARRAY['id', 'type', 'postId', 'userId', 'userUsername', 'creationDate'], 'properties of a like document');
 

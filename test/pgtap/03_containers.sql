@@ -5,28 +5,28 @@
 \pset tuples_only true
 \pset pager off
 BEGIN;
-SELECT plan(36);
+SELECT plan(37);
 
 SELECT is_partitioned('blogstore', c::name, c || ' is partitioned') FROM unnest(ARRAY['users', 'posts', 'feed']) c;
 SELECT is(pg_get_partkeydef(('blogstore.' || c)::regclass), key, c || ' is partitioned by ' || key)
 FROM (VALUES ('users', 'HASH (user_id)'), ('posts', 'HASH (post_id)'), ('feed', 'LIST (type)')) AS v (c, key);
 SELECT is((SELECT count(*)::int FROM pg_inherits WHERE inhparent = ('blogstore.' || c)::regclass), n, c || ' has ' || n || ' partitions by default')
 FROM (VALUES ('users', 16), ('posts', 16), ('feed', 1)) AS v (c, n);
-SELECT is((SELECT count(*)::int FROM pg_partition_tree('blogstore.posts') WHERE isleaf), 64, 'posts has leaves by type');
+SELECT is((SELECT count(*)::int FROM pg_partition_tree('blogstore.posts') WHERE isleaf), 80, 'posts has leaves by type');
 SELECT is((SELECT count(*)::int FROM pg_partition_tree('blogstore.users') WHERE isleaf), 32, 'users has leaves by type');
 SELECT has_table('blogstore', t::name, 'there is a leaf ' || t)
-FROM unnest(ARRAY['users_p00_user', 'users_p15_post', 'posts_p00_post', 'posts_p07_comment', 'posts_p15_like', 'posts_p03_delta', 'feed_post']) t;
+FROM unnest(ARRAY['users_p00_user', 'users_p15_post', 'posts_p00_post', 'posts_p07_comment', 'posts_p15_like', 'posts_p09_comment_like', 'posts_p03_delta', 'feed_post']) t;
 
 -- A leaf has the items of its type only
 SELECT is_empty($$
 	SELECT relid::regclass FROM pg_partition_tree('blogstore.posts')
 	WHERE isleaf AND pg_get_expr((SELECT relpartbound FROM pg_class WHERE oid = relid), relid)
-		NOT IN ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')', 'FOR VALUES IN (''delta'')')
+		NOT IN ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')', 'FOR VALUES IN (''comment_like'')', 'FOR VALUES IN (''delta'')')
 $$, 'each leaf of posts holds one type');
 
 -- Columns are the article's properties in snake_case, of built-in types
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.posts'::regclass AND attnum > 0 AND NOT attisdropped),
-	'{comment_count,content,creation_date,hidden,id,item_id,like_count,modification_date,parent_id,post_id,properties,title,type,user_id,user_username}'::text[], 'columns of posts');
+	'{comment_count,comment_id,content,creation_date,hidden,id,item_id,like_count,modification_date,parent_id,post_id,properties,title,type,user_id,user_username}'::text[], 'columns of posts');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.users'::regclass AND attnum > 0 AND NOT attisdropped),
 	'{comment_count,content,creation_date,hidden,id,like_count,modification_date,post_id,properties,title,type,user_id,user_username,username}'::text[], 'columns of users');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.feed'::regclass AND attnum > 0 AND NOT attisdropped),

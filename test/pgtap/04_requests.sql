@@ -30,10 +30,10 @@ FROM blogstore.get_post(kit.p(1000)) i WHERE i.modification_date > kit.d(1000);
 
 -- C3, Q4
 SELECT is((SELECT i FROM blogstore.create_comment(kit.p(1000), kit.u(1), 'A comment', kit.c(1), kit.d(1001)) i),
-	ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'A comment', kit.d(1001), NULL, NULL, false, NULL, NULL, 0)::blogstore.comment_item, 'C3 create_comment returns the item');
-SELECT is(i, ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001), NULL, NULL, false, i.modification_date, NULL, 0)::blogstore.comment_item, 'edit_comment changes its content')
+	ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'A comment', kit.d(1001), NULL, NULL, false, NULL, NULL, 0, 0)::blogstore.comment_item, 'C3 create_comment returns the item');
+SELECT is(i, ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001), NULL, NULL, false, i.modification_date, NULL, 0, 0)::blogstore.comment_item, 'edit_comment changes its content')
 FROM blogstore.edit_comment(kit.p(1000), kit.c(1), 'Another comment') i WHERE i.modification_date > kit.d(1001);
-SELECT is(i, ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001), NULL, NULL, false, i.modification_date, NULL, 0)::blogstore.comment_item, 'Q4 list_post_comments lists it')
+SELECT is(i, ROW(kit.c(1), 'comment', kit.p(1000), kit.u(1), 'user 1', 'Another comment', kit.d(1001), NULL, NULL, false, i.modification_date, NULL, 0, 0)::blogstore.comment_item, 'Q4 list_post_comments lists it')
 FROM blogstore.list_post_comments(kit.p(1000)) i WHERE i.modification_date > kit.d(1001);
 SELECT is((SELECT comment_count FROM blogstore.get_post(kit.p(1000))), 1::bigint, 'and get_post counts it');
 

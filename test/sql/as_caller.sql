@@ -195,6 +195,10 @@ SELECT hidden FROM blogstore.hide_post(kit.p(40));
 SELECT count(*) FROM blogstore.create_comment(kit.p(2), kit.u(3), 'parent', kit.c(80), kit.d(80));
 SELECT count(blogstore.create_comment(kit.p(2), kit.u(1 + n % 2), 'reply ' || n, kit.c(80 + n), kit.d(80 + n), hidden => n % 3 > 0, parent_id => kit.c(80))) FROM generate_series(1, 12) n;
 SELECT count(blogstore.create_comment(kit.p(1), kit.u(1 + n % 2), 'held ' || n, kit.c(50 + n), kit.d(50 + n), hidden => n % 3 > 0)) FROM generate_series(1, 12) n;
+-- a hidden comment that has likes, and a shown one
+SELECT count(*) FROM blogstore.create_comment(kit.p(3), kit.u(1), 'liked and hidden', kit.c(70), kit.d(70)) a, blogstore.create_comment(kit.p(3), kit.u(3), 'liked', kit.c(71), kit.d(71)) b;
+SELECT count(blogstore.create_like(kit.p(3), kit.u(u), kit.d(72), kit.c(c))) FROM (VALUES (2, 70), (3, 70), (1, 71), (3, 71)) AS v (u, c);
+SELECT hidden, like_count FROM blogstore.hide_comment(kit.p(3), kit.c(70));
 SELECT blogstore.wait_for_views();
 CREATE FUNCTION kit.seen() RETURNS TABLE (what text, seen text) LANGUAGE sql AS $$
 	SELECT 'get_post', string_agg(title, ',') FROM web.get_post(kit.p(40))
@@ -215,6 +219,15 @@ CREATE FUNCTION kit.seen() RETURNS TABLE (what text, seen text) LANGUAGE sql AS 
 	UNION ALL SELECT 'list_user_comments', string_agg(content, ',') FROM web.list_user_comments(kit.u(2), 6, include_hidden => true)
 	UNION ALL SELECT 'user_item_comments', (SELECT string_agg(c.content, ',') FROM web.user_item_comments(u, 3) c) FROM web.get_user(kit.u(2)) u
 	UNION ALL SELECT 'list_user_likes', string_agg(right(post_id::text, 2), ',') FROM web.list_user_likes(kit.u(2), 9)
+	UNION ALL SELECT 'get_comment', (SELECT string_agg(c.content, ',') FROM unnest(ARRAY[70, 71]) n, web.get_comment(kit.p(3), kit.c(n)) c)
+	UNION ALL SELECT 'get_like of a comment', (SELECT string_agg(right(l.comment_id::text, 2), ',') FROM unnest(ARRAY[70, 71]) n, web.get_like(kit.p(3), kit.u(3), kit.c(n)) l)
+	UNION ALL SELECT 'get_comment_likes', (SELECT string_agg(right(l.comment_id::text, 2), ',') FROM web.get_comment_likes(kit.u(3), kit.p(3)) l)
+	UNION ALL SELECT 'list_comment_likes', (SELECT string_agg(l.user_username, ',') FROM unnest(ARRAY[70, 71]) n, web.list_comment_likes(kit.p(3), kit.c(n), 5) l)
+	UNION ALL SELECT 'list_user_likes of comments', string_agg(right(comment_id::text, 2), ',') FROM web.list_user_likes(kit.u(3), 5)
+	UNION ALL SELECT 'comment_item_likes', (SELECT string_agg(l.user_username, ',') FROM unnest(ARRAY[70, 71]) n, web.comment_item_likes(jsonb_populate_record(NULL::web.comment_item, jsonb_build_object('post_id', kit.p(3), 'id', kit.c(n)))) l)
+	UNION ALL SELECT 'comment_item_my_like', (SELECT string_agg((l).user_username, ',') FROM unnest(ARRAY[70, 71]) n, web.comment_item_my_like(jsonb_populate_record(NULL::web.comment_item, jsonb_build_object('post_id', kit.p(3), 'id', kit.c(n)))) l)
+	UNION ALL SELECT 'post_item_my_like', (web.post_item_my_like(jsonb_populate_record(NULL::web.post_item, jsonb_build_object('post_id', kit.p(1))))).user_username
+	UNION ALL SELECT 'like_item_comment', (SELECT string_agg((c).content, ',') FROM unnest(ARRAY[kit.c(70), kit.c(71), NULL]) n, web.like_item_comment(jsonb_populate_record(NULL::web.like_item, jsonb_build_object('post_id', kit.p(3), 'comment_id', n))) c)
 	UNION ALL SELECT 'held comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, include_hidden => true)
 	UNION ALL SELECT 'shown comments', string_agg(content, ',') FROM web.list_post_comments(kit.p(1), 4, oldest_first => true)
 $$;
@@ -275,10 +288,17 @@ SELECT kit.outcome(format('SELECT web.create_comment(kit.p(1), ''x'', parent_id 
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT kit.outcome('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(52))');
 ROLLBACK;
+-- nor who likes it
+SELECT n, kit.outcome(format('SELECT web.create_like(kit.p(3), kit.c(%s))', n)) FROM (VALUES (999), (1)) AS v (n);
+SELECT user_username FROM web.create_like(kit.p(3), kit.c(71));
+SELECT web.delete_like(kit.p(3), kit.c(71)), web.delete_like(kit.p(3), kit.c(71));
+SELECT web.delete_like(kit.p(3), kit.c(70));
+SELECT kit.outcome('SELECT web.create_like(kit.p(3), kit.c(70))');
 SELECT kit.outcome('SELECT web.create_like(NULL)'), kit.outcome('SELECT web.create_comment(NULL, ''x'')'), kit.outcome('SELECT web.edit_comment(NULL, kit.c(42), ''x'')');
 -- its author is told why
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000001';
 SELECT kit.outcome('SELECT web.create_comment(kit.p(1), ''x'', parent_id => kit.c(52))'), kit.outcome('SELECT web.create_comment(kit.p(42), ''x'', parent_id => kit.c(42))');
+SELECT kit.outcome('SELECT web.create_like(kit.p(3), kit.c(70))');
 SELECT kit.outcome('SELECT web.create_like(kit.p(42))'), kit.outcome('SELECT web.create_comment(kit.p(42), ''x'')'), kit.outcome('SELECT web.edit_comment(kit.p(42), kit.c(42), ''x'')');
 SELECT web.delete_post(kit.p(42));
 RESET blogstore.current_user_id;

@@ -99,10 +99,10 @@ SELECT 'blogstore.list_user_posts(kit.u(1), NULL, $1, $2)' AS list, id, creation
 FROM blogstore.list_user_posts(kit.u(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, i, o, c, k, creation_date, h, m, e, nth)
 UNION ALL
 SELECT 'blogstore.list_post_comments(kit.p(1), NULL, $1, $2)', id, creation_date, nth, nth % 97 = 1
-FROM blogstore.list_post_comments(kit.p(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, o, creation_date, a, g, h, m, e, r, nth)
+FROM blogstore.list_post_comments(kit.p(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, o, creation_date, a, g, h, m, e, k, r, nth)
 UNION ALL
 SELECT 'blogstore.list_post_likes(kit.p(1), NULL, $1, $2)', id, creation_date, nth, nth % 97 = 1
-FROM blogstore.list_post_likes(kit.p(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, creation_date, nth)
+FROM blogstore.list_post_likes(kit.p(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, creation_date, o, nth)
 UNION ALL
 SELECT 'blogstore.list_feed(NULL, $1, $2)', id, creation_date, nth, nth % 97 = 1 AND id <> kit.p(1)
 FROM blogstore.list_feed(NULL) WITH ORDINALITY AS l (id, t, p, u, n, i, o, c, k, creation_date, h, m, e, nth);

@@ -54,6 +54,7 @@ SELECT kit.scans('SELECT * FROM blogstore.' || call) FROM (VALUES
 	('get_like(kit.p(1), kit.u(1))'),
 	('get_posts(ARRAY[kit.p(1), kit.p(2), kit.p(3), kit.p(4), kit.p(5)])'),
 	('get_posts(ARRAY[kit.p(1)])'),
+	('get_comment(kit.p(1), kit.c(1))'),
 	('get_users(ARRAY[kit.u(1), kit.u(2), kit.u(3), kit.u(4)])'),
 	('get_likes(kit.u(1), ARRAY[kit.p(1), kit.p(2), kit.p(3)])'),
 	('list_feed(30)'),

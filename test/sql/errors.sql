@@ -92,6 +92,8 @@ INSERT INTO calls (call) VALUES
 	('get_users(NULL)'),
 	('get_post(NULL)'),
 	('get_posts(NULL)'),
+	('get_comment(NULL, kit.c(1))'),
+	('get_comment(kit.p(1), NULL)'),
 	('get_like(NULL, kit.u(1))'),
 	('get_like(kit.p(1), NULL)'),
 	('get_likes(NULL, ARRAY[kit.p(1)])'),

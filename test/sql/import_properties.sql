@@ -35,7 +35,7 @@ FROM generate_series(1, 2) n;
 -- what is shown is counted
 UPDATE given SET item = item || jsonb_build_object('commentCount', c, 'likeCount', l)
 FROM (VALUES (1, 3, 1), (2, 1, 1), (3, 1, 0)) AS v(n, c, l) WHERE item ->> 'type' = 'post' AND item ->> 'id' = kit.p(v.n)::text;
-UPDATE given SET item = item || jsonb_build_object('replyCount', (SELECT count(*) FROM given r WHERE r.item -> 'parentId' = given.item -> 'id' AND r.item -> 'hidden' IS NULL)) WHERE item ->> 'type' = 'comment';
+UPDATE given SET item = item || jsonb_build_object('likeCount', 0, 'replyCount', (SELECT count(*) FROM given r WHERE r.item -> 'parentId' = given.item -> 'id' AND r.item -> 'hidden' IS NULL)) WHERE item ->> 'type' = 'comment';
 CREATE VIEW given_documents AS SELECT item FROM given;
 SELECT type, read, imported, rejected FROM blogstore.import_documents('given_documents');
 SELECT kit.compare('SELECT item, item::text FROM given ORDER BY item ->> ''id''',
@@ -71,7 +71,7 @@ CREATE TABLE bare AS SELECT (SELECT jsonb_object_agg(key, value) FROM jsonb_each
 SELECT type, present, rejected FROM blogstore.import_documents('bare') WHERE read > 0;
 -- A property is ignored if it is one of the article's but not of this type of
 -- item. A like has no other properties.
-CREATE TABLE ignored AS SELECT item || CASE item ->> 'type' WHEN 'like' THEN '{"own": 1}' WHEN 'comment' THEN '{"title": "x", "likeCount": 7}' ELSE jsonb_build_object('parentId', kit.c(1)) END AS item FROM given;
+CREATE TABLE ignored AS SELECT item || CASE item ->> 'type' WHEN 'like' THEN '{"own": 1}' WHEN 'comment' THEN '{"title": "x", "likeCount": 7, "replyCount": 7}' ELSE jsonb_build_object('parentId', kit.c(1)) END AS item FROM given;
 SELECT type, present, rejected FROM blogstore.import_documents('ignored') WHERE read > 0;
 DROP TABLE ignored;
 

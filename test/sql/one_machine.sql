@@ -26,9 +26,10 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('import_posts(''{}'', true)'),
 	('import_comments(''{}'', ''{}'')'),
 	('import_likes(''{}'', ''{}'')'),
+	('import_comment_likes(''{}'', ''{}'', ''{}'')'),
 	('import_keep_posts(''{}'')'),
 	('import_count_posts(''{}'')'),
-	('import_count_replies(''{}'', ''{}'', ''{}'')'),
+	('import_count_comments(''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
 	('import_same_names(''{}'', ''{}'')'),
 	('import_edit_posts(''{}'', now())'),
 	('import_edit_comments(''{}'', now())'),
@@ -64,7 +65,7 @@ CREATE VIEW kit.likes AS SELECT id, post_id, user_id, user_username, creation_da
 -- a cursor that has lost its microseconds
 SELECT kit.try('blogstore.list_user_likes(kit.u(1), by_date => true)');
 SELECT format('CREATE INDEX ON %s (user_id, creation_date, id)', c.oid::regclass) FROM pg_partition_tree('blogstore.posts') t JOIN pg_class c ON c.oid = t.relid
-WHERE t.isleaf AND pg_get_expr(c.relpartbound, c.oid) = $$FOR VALUES IN ('like')$$ \gexec
+WHERE t.isleaf AND pg_get_expr(c.relpartbound, c.oid) ~ $$'(comment_)?like'$$ \gexec
 SELECT oldest, kit.compare(format('SELECT id, post_id, user_id, user_username, creation_date FROM blogstore.list_user_likes(kit.u(1), NULL, by_date => true, oldest_first => %L)', oldest),
 		format('SELECT * FROM kit.likes WHERE user_id = kit.u(1) ORDER BY creation_date %1$s, id %1$s', CASE WHEN oldest THEN '' ELSE 'DESC' END)),
 	kit.walk(format('blogstore.list_user_likes(kit.u(1), $1, NULL, true, $2, $3, %L)', oldest), 4)

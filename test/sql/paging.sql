@@ -26,8 +26,8 @@ SELECT blogstore.wait_for_views();
 
 -- What each list should be: newest first by (creation_date, id)
 \set q3 '''SELECT * FROM kit.implied WHERE user_id = kit.u(1) ORDER BY creation_date DESC, id DESC'''
-\set q4 '''SELECT id, type, post_id, user_id, user_username, content, creation_date, parent_id, NULL::boolean, coalesce(hidden, false), modification_date, properties, 0 FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
-\set q5 '''SELECT id, type, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
+\set q4 '''SELECT id, type, post_id, user_id, user_username, content, creation_date, parent_id, NULL::boolean, coalesce(hidden, false), modification_date, properties, 0, 0 FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
+\set q5 '''SELECT id, type, post_id, user_id, user_username, creation_date, comment_id FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date DESC, id DESC'''
 \set q6 '''SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC'''
 
 -- page_size NULL means all
@@ -61,8 +61,8 @@ FROM unnest(ARRAY[1, 2, 3, 7, 20, 99, 100, 101, 150, 1000]) page;
 
 -- Oldest first all is the other way round, with and without pages
 \set q3_old '''SELECT * FROM kit.implied WHERE user_id = kit.u(1) ORDER BY creation_date, id'''
-\set q4_old '''SELECT id, type, post_id, user_id, user_username, content, creation_date, parent_id, NULL::boolean, coalesce(hidden, false), modification_date, properties, 0 FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
-\set q5_old '''SELECT id, type, post_id, user_id, user_username, creation_date FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
+\set q4_old '''SELECT id, type, post_id, user_id, user_username, content, creation_date, parent_id, NULL::boolean, coalesce(hidden, false), modification_date, properties, 0, 0 FROM blogstore.posts WHERE type = $$comment$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
+\set q5_old '''SELECT id, type, post_id, user_id, user_username, creation_date, comment_id FROM blogstore.posts WHERE type = $$like$$ AND post_id = kit.p(1) ORDER BY creation_date, id'''
 \set q6_old '''SELECT * FROM kit.implied ORDER BY creation_date, id'''
 SELECT kit.compare('SELECT * FROM blogstore.list_user_posts(kit.u(1), NULL, oldest_first => true)', :q3_old);
 SELECT kit.compare('SELECT * FROM blogstore.list_post_comments(kit.p(1), NULL, oldest_first => true)', :q4_old);

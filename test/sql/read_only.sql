@@ -43,6 +43,7 @@ SELECT user_username FROM blogstore.list_post_likes(kit.p(1));
 SELECT title FROM blogstore.list_feed();
 SELECT user_username FROM blogstore.get_like(kit.p(1), kit.u(1));
 SELECT title, comment_count, like_count FROM blogstore.get_posts(ARRAY[kit.p(1)]);
+SELECT g.content, g.like_count, g.reply_count FROM blogstore.list_post_comments(kit.p(1), 1) l, LATERAL blogstore.get_comment(l.post_id, l.id) g;
 SELECT username FROM blogstore.get_users(ARRAY[kit.u(1)]);
 SELECT user_username FROM blogstore.get_likes(kit.u(1), ARRAY[kit.p(1)]);
 SELECT * FROM blogstore.verify();

@@ -151,9 +151,9 @@ FROM kit.replies, unnest(ARRAY[1, 7, 333, 2000]) page WHERE page > 1 OR cardinal
 -- from each of some rows both ways
 SELECT count(*) AS rows, bool_and(ARRAY(SELECT b.id FROM blogstore.list_comment_replies(kit.p(2), kit.c(1001), 5, r.creation_date, r.id) b)
 		= coalesce(k.ids[r.n + 1 : r.n + 5], '{}')) AS onward,
-	bool_and(ARRAY(SELECT b.id FROM blogstore.list_comment_replies(kit.p(2), kit.c(1001), 5, r.creation_date, r.id, true) WITH ORDINALITY AS b (id, type, post_id, user_id, user_username, content, creation_date, parent_id, parent_deleted, hidden, modification_date, properties, reply_count, m) ORDER BY m DESC)
+	bool_and(ARRAY(SELECT b.id FROM blogstore.list_comment_replies(kit.p(2), kit.c(1001), 5, r.creation_date, r.id, true) WITH ORDINALITY AS b (id, type, post_id, user_id, user_username, content, creation_date, parent_id, parent_deleted, hidden, modification_date, properties, like_count, reply_count, m) ORDER BY m DESC)
 		= coalesce(k.ids[greatest(r.n - 5, 1) : r.n - 1], '{}')) AS back
-FROM kit.replies k, blogstore.list_comment_replies(kit.p(2), kit.c(1001), NULL) WITH ORDINALITY AS r (id, type, post_id, user_id, user_username, content, creation_date, parent_id, parent_deleted, hidden, modification_date, properties, reply_count, n)
+FROM kit.replies k, blogstore.list_comment_replies(kit.p(2), kit.c(1001), NULL) WITH ORDINALITY AS r (id, type, post_id, user_id, user_username, content, creation_date, parent_id, parent_deleted, hidden, modification_date, properties, like_count, reply_count, n)
 WHERE r.n % 41 = 1 AND k.parent_id = kit.c(1001) AND NOT k.with_hidden;
 -- a cursor that names no reply is a place, and one that was cut finds it
 SELECT count(*) FROM blogstore.list_comment_replies(kit.p(2), kit.c(1001), NULL, kit.d(300), 'ffffffff-ffff-ffff-ffff-ffffffffffff')

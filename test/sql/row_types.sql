@@ -73,7 +73,7 @@ SELECT kit.like_again();
 -- a document is made of whatever the type has
 BEGIN;
 ALTER TYPE blogstore.like_item ADD ATTRIBUTE number integer, ADD ATTRIBUTE bits bit(3), DROP ATTRIBUTE user_username, ALTER ATTRIBUTE user_id TYPE text;
-SELECT jsonb_pretty(ROW(kit.p(1), 'like', kit.p(1), 'nobody', kit.d(1), 7, B'101')::blogstore.like_item::jsonb);
+SELECT jsonb_pretty(ROW(kit.p(1), 'like', kit.p(1), 'nobody', kit.d(1), NULL, 7, B'101')::blogstore.like_item::jsonb);
 ROLLBACK;
 
 DROP FUNCTION kit.like_again;

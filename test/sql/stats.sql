@@ -17,6 +17,7 @@ SELECT kit.try('blogstore.create_like(kit.p(999), kit.u(901))');
 SELECT count(*) FROM generate_series(1, 5) n, LATERAL blogstore.get_post(kit.p(900 + 0 * n));
 SELECT like_count FROM blogstore.get_post(kit.p(900));
 SELECT count(*) FROM blogstore.list_post_likes(kit.p(900));
+SELECT g.content, g.reply_count FROM blogstore.list_post_comments(kit.p(900)) l, LATERAL blogstore.get_comment(l.post_id, l.id) g;
 -- a list of ids is one call
 SELECT count(*) FROM blogstore.get_posts(ARRAY[kit.p(900), kit.p(900)]);
 SELECT count(*) FROM blogstore.get_users(ARRAY[kit.u(901), kit.u(902), kit.u(903)]);

@@ -50,8 +50,8 @@ my %works = (
 	'key_id' => [ q{SELECT blogstore.key_id('user', '1')}, '0a57baf8-f06d-8149-acc5-6e6a5443d4d3' ],
 	'user_document' => [ qq{SELECT row('$item', 'user', '$item', 'ann', NULL, NULL)::blogstore.user_item::jsonb ->> 'username'}, 'ann' ],
 	'post_document' => [ qq{SELECT row('$item', 'post', '$item', '$item', 'ann', 'title', 'content', 1, 2, NULL, NULL, NULL, NULL)::blogstore.post_item::jsonb ->> 'likeCount'}, '2' ],
-	'comment_document' => [ qq{SELECT row('$item', 'comment', '$item', '$item', 'ann', 'content', NULL, NULL, NULL, NULL, NULL, NULL, NULL)::blogstore.comment_item::jsonb ->> 'content'}, 'content' ],
-	'like_document' => [ qq{SELECT row('$item', 'like', '$item', '$item', 'ann', NULL)::blogstore.like_item::jsonb ->> 'type'}, 'like' ],
+	'comment_document' => [ qq{SELECT row('$item', 'comment', '$item', '$item', 'ann', 'content', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::blogstore.comment_item::jsonb ->> 'content'}, 'content' ],
+	'like_document' => [ qq{SELECT row('$item', 'like', '$item', '$item', 'ann', NULL, NULL)::blogstore.like_item::jsonb ->> 'type'}, 'like' ],
 	'get_worker_status' => [ q{SELECT state, slot, last_error FROM blogstore.get_worker_status()}, "disabled|$slot|the library is not preloaded" ],
 	'get_workers_status' => [ q{SELECT database, state, slot, last_error FROM blogstore.get_workers_status()}, "postgres|disabled|$slot|the library is not preloaded" ],
 	# Functions that manage rights and definitions

@@ -44,6 +44,8 @@ my @queries = (
 	'list_user_comments(kit.u(1), 5)',
 	'list_user_comments(kit.u(1), NULL, kit.d(60), kit.c(60), oldest_first => true, include_hidden => true)',
 	'list_user_likes(kit.u(1), NULL)',
+	'list_comment_likes(kit.p(7), kit.c(900001))',
+	'get_comment_likes(kit.u(1), kit.p(7))',
 	'list_user_likes(kit.u(1), 5, kit.p(7))',
 	'list_feed()',
 	'list_feed(NULL)',

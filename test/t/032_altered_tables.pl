@@ -33,7 +33,7 @@ my @requests = (
 	'get_post(kit.p(%1$d))', 'get_user(kit.u(%2$d))', 'get_like(kit.p(%1$d), kit.u(%2$d))',
 	'get_posts(ARRAY[kit.p(%1$d)])', 'get_users(ARRAY[kit.u(%2$d)])', 'get_likes(kit.u(%2$d), ARRAY[kit.p(%1$d)])',
 	'list_user_posts(kit.u(%2$d))', 'list_post_comments(kit.p(%1$d))', 'list_comment_replies(kit.p(%1$d), kit.c(1))',
-	'list_post_likes(kit.p(%1$d))', 'list_feed(20)',
+	'list_post_likes(kit.p(%1$d))', 'list_comment_likes(kit.p(%1$d), kit.c(1))', 'get_comment_likes(kit.u(%2$d), kit.p(%1$d))', 'list_feed(20)',
 	'create_like(kit.p(%1$d), kit.u(%2$d))', 'create_comment(kit.p(%1$d), kit.u(%2$d), $$c$$, kit.c(900000))',
 	'edit_post(kit.p(%1$d), content => $$edited$$)', 'delete_like(kit.p(%1$d), kit.u(%2$d))',
 	'delete_comment(kit.p(%1$d), kit.c(900000))', 'edit_user(kit.u(%2$d), $$User %2$d$$)');
@@ -107,7 +107,7 @@ my $attach = 'ALTER TABLE blogstore.posts ATTACH PARTITION blogstore.posts_p01 F
 my $as = 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)';
 my $like = '(LIKE blogstore.posts INCLUDING ALL)';
 my $undo = "DROP TABLE blogstore.odd; $attach";
-my %partition_fails = (%post_fails, list_post_comments => $gone, list_comment_replies => $gone, list_post_likes => $gone, get_like => $gone, get_likes => $gone);
+my %partition_fails = (%post_fails, list_post_comments => $gone, list_comment_replies => $gone, list_post_likes => $gone, list_comment_likes => $gone, get_comment_likes => $gone, get_like => $gone, get_likes => $gone);
 
 for my $odd (
 	[ 'partitioned by date', 'PARTITION BY RANGE (creation_date)' ],
@@ -352,6 +352,7 @@ for my $case (
 	[ 'a leaf of users', 'blogstore.users_p01', 'users_p01_user', q{FOR VALUES IN ('user')} ],
 	[ 'a leaf of comments', 'blogstore.posts_p01', 'posts_p01_comment', q{FOR VALUES IN ('comment')} ],
 	[ 'a leaf of likes', 'blogstore.posts_p01', 'posts_p01_like', q{FOR VALUES IN ('like')} ],
+	[ 'a leaf of likes of comments', 'blogstore.posts_p01', 'posts_p01_comment_like', q{FOR VALUES IN ('comment_like')} ],
 	[ 'a leaf of deltas', 'blogstore.posts_p01', 'posts_p01_delta', q{FOR VALUES IN ('delta')} ],
 	[ 'a partition of posts', 'blogstore.posts', 'posts_p01', 'FOR VALUES WITH (MODULUS 4, REMAINDER 1)' ],
 	[ 'a leaf of posts', 'blogstore.posts_p01', 'posts_p01_post', q{FOR VALUES IN ('post')} ])

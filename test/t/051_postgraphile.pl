@@ -56,6 +56,9 @@ is($types->{Post}{comments}{type}, 'CommentsConnection!', '... comments');
 is($types->{Post}{likes}{type}, 'LikesConnection!', '... and likes');
 is($types->{Comment}{post}{type}, 'Post', 'a comment has its post');
 is($types->{Comment}{replies}{type}, 'CommentsConnection!', '... and replies');
+is($types->{Comment}{likes}{type}, 'LikesConnection!', '... and likes');
+is($types->{$_}{myLike}{type}, 'Like', "... and a $_ the user's own like") foreach qw(Comment Post);
+is($types->{Like}{comment}{type}, 'Comment', 'a like its comment');
 is($types->{Comment}{parentDeleted}{type}, 'Boolean', '... and tells whether its parent was deleted');
 is($types->{Like}{author}{type}, 'User', 'a like its author');
 is($types->{Like}{post}{type}, 'Post', '... and its post');
@@ -183,6 +186,34 @@ is(join(', ', map { "$_->{content} (" . join('+', map { "$_->{content} by $_->{a
 $node->safe_psql('postgres', 'SELECT blogstore.delete_comment(kit.p(3), kit.c(1))');
 $result = ask({ query => sprintf q{{ listCommentReplies(postId: "%s", parentId: "%s") { nodes { content parentDeleted } } }}, @to_one{qw(post parent)} })->{results}[0];
 is_deeply($result->{data}{listCommentReplies}{nodes}, [ map { { content => "reply $_", parentDeleted => JSON::PP::true } } 2, 1 ], 'replies to what is gone say so');
+
+# ---- Likes of comments
+
+my $comment = $node->safe_psql('postgres', 'SELECT kit.c(2)');
+my $heart = sprintf q{mutation { createLike(input: { postId: "%s", commentId: "%s" }) { like { comment { content likeCount myLike { author { username } } } } } }}, $post{3}, $comment;
+my $hearts = sprintf q{{ post(postId: "%s") { likeCount myLike { id } comments(oldestFirst: true, pageSize: 2, topLevel: true) { nodes { content likeCount myLike { userUsername comment { content } } likes { nodes { userUsername post { title } } } } } }
+	getCommentLikes(userId: "%s", postId: "%s") { nodes { commentId } } comment(postId: "%s", commentId: "%s") { likeCount }
+	like(postId: "%s", userId: "%s", commentId: "%s") { comment { content } } user(userId: "%s") { likes { nodes { comment { content } } } } }},
+  $post{3}, $user{2}, $post{3}, $post{3}, $comment, $post{3}, $user{2}, $comment, $user{2};
+@results = @{ ask({ query => $heart, @as_bob }, { query => $heart }, { query => $hearts, @as_bob }, { query => $hearts, @as_ann }, { query => $hearts })->{results} };
+is_deeply($results[0]{data}{createLike}{like}{comment}, { content => 'comment 2', likeCount => '1', myLike => { author => { username => 'Bob' } } }, 'a comment is liked');
+is($results[1]{errors}[0]{message}, 'nobody is signed in', '... but not without a signed-in user');
+my %of_bob = (userUsername => 'Bob', comment => { content => 'comment 2' });
+foreach my $asked ([ 2, 'Bob', \%of_bob ], [ 3, 'Ann', undef ], [ 4, 'nobody', undef ])
+{
+	my ($n, $who, $mine) = @$asked;
+
+	is_deeply(
+		$results[$n]{data}, {
+			post => { likeCount => '0', myLike => undef, comments => { nodes => [
+				{ content => 'comment 2', likeCount => '1', myLike => $mine, likes => { nodes => [ { userUsername => 'Bob', post => { title => 'post 3' } } ] } },
+				{ content => 'comment 3', likeCount => '0', myLike => undef, likes => { nodes => [] } } ] } },
+			getCommentLikes => { nodes => [ { commentId => $comment } ] }, comment => { likeCount => '1' },
+			like => { comment => { content => 'comment 2' } }, user => { likes => { nodes => [ { comment => { content => 'comment 2' } } ] } } },
+		"$who sees it") or diag explain $results[$n];
+}
+is(ask({ query => sprintf(q{mutation { deleteLike(input: { postId: "%s", commentId: "%s" }) { boolean } }}, $post{3}, $comment), @as_bob })->{results}[0]{data}{deleteLike}{boolean},
+	JSON::PP::true, 'and the like is taken back');
 
 # ---- Commands of the signed-in user
 

@@ -243,6 +243,7 @@ is(page('Tables of the export'), '', 'a table for a Ghost export');
 bring('ghost.json', 'ghost.json');
 run_shell($directory, block('sh', 'Tables of the export'));
 is(page('Tables of the export', 2), <<'END' =~ s/\n\z//r, 'an export is loaded');
+comment_likes|6|0
 comments|5|0
 members|3|0
 posts|7|0
@@ -257,7 +258,14 @@ is(page('The import from Ghost'), <<'END' =~ s/\n\z//r, 'Ghost moves in, and not
 user|6|6|0|0|0|{}
 post|6|6|0|0|0|{}
 comment|4|4|0|0|0|{}
-like|0|0|0|0|0|
+like|0|0|0|0|0|{}
+comment_like|3|3|0|0|0|
+END
+is( sql(q{SELECT c.comment_id, l.user_username, l.creation_date FROM ghost.comments c,
+	blogstore.list_comment_likes(blogstore.key_id('post', 'ghost:' || c.post_id), blogstore.key_id('comment', 'ghost:' || c.comment_id)) l ORDER BY 1, 3}), <<'END' =~ s/\n\z//r, 'likes of its comments');
+640000000000000000000001|Gwen Größe|2023-01-03 10:30:00+00
+640000000000000000000001|Mia 🐈|2023-01-03 10:31:00+00
+640000000000000000000003|Mia 🐈|2023-01-03 13:30:00+00
 END
 is(moved_items($node, 'postgres', 'ghost', 'ghost:'), <<'END' =~ s/\n\z//r, 'users, posts and comments of Ghost');
 5f0000000000000000000001|Gwen Größe|2021-01-01 10:00|{"bio": "Writes. 😀", "slug": "gwen", "image": "/content/images/gwen.jpg"}
@@ -293,9 +301,9 @@ user|3|3|0|0|0|{}
 post|8|7|0|1|0|{}
 comment|7|6|0|1|0|{}
 like|1|1|0|0|0|{}
+comment_like|4|4|0|0|0|
 comment|unknown post|1
 post|the topic has no first post|1
-1
 END
 
 is(sql(q{SELECT p.title, p.user_username, p.like_count, p.creation_date, p.hidden, p.properties FROM discourse.topics t,
@@ -308,25 +316,25 @@ Flagged at once|emil|0|2020-02-05 12:00:00+00|t|{"slug": "flagged"}
 Taken back|emil|0|2020-02-05 13:00:00+00|t|{"slug": "taken-back"}
 Read this|system|0|2020-02-05 15:00:00+00|f|{"slug": "read-this"}
 END
-is(sql(q{SELECT p.id, c.user_username, c.content, c.hidden, parent.id FROM discourse.posts p
+is(sql(q{SELECT p.id, c.user_username, c.content, c.hidden, parent.id, c.like_count FROM discourse.posts p
 	CROSS JOIN LATERAL blogstore.list_post_comments(blogstore.key_id('post', 'discourse:' || p.topic_id), NULL, include_hidden => true) c
 	LEFT JOIN discourse.posts parent ON c.parent_id = blogstore.key_id('comment', 'discourse:' || parent.id)
 	WHERE c.id = blogstore.key_id('comment', 'discourse:' || p.id) ORDER BY p.id}), <<'END' =~ s/\n\z//r, 'their posts are comments');
-71|emil|<p>Gouda.</p>|f|
-72|dora|<p>Why?</p>|f|71
-73|emil|<p>Flagged.</p>|t|
-76|system|<p>Nobody.</p>|f|
-111|dora|<p>More keys.</p>|f|
-131|dora|<p>Looked at.</p>|f|
+71|emil|<p>Gouda.</p>|f||1
+72|dora|<p>Why?</p>|f|71|2
+73|emil|<p>Flagged.</p>|t||1
+76|system|<p>Nobody.</p>|f||0
+111|dora|<p>More keys.</p>|f||0
+131|dora|<p>Looked at.</p>|f||0
 END
 is(page('The import from Discourse'), <<'END' =~ s/\n\z//r, 'the same once more changes nothing');
 user|3|0|3|0|0|{}
 post|8|0|7|1|0|{}
 comment|7|0|6|1|0|{}
 like|1|0|1|0|0|{}
+comment_like|4|0|4|0|0|
 comment|unknown post|1
 post|the topic has no first post|1
-1
 END
 bring_sql('own.sql');
 is(page('From tables of your own'), <<'END' =~ s/\n\z//r, 'a site of its own moves in');
@@ -334,6 +342,7 @@ user|2|2|0|0|0|{}
 post|2|2|0|0|0|{}
 comment|2|2|0|0|0|{}
 like|1|1|0|0|0|{}
+comment_like|1|1|0|0|0|
 END
 
 
@@ -341,9 +350,9 @@ is(sql(q{SELECT p.title, p.user_username, p.comment_count, p.like_count, p.hidde
 One|Olga|2|1|f|{"slug": "one", "topics": ["a", "b"]}
 Two|Olga|0|0|t|
 END
-is(sql(q{SELECT content, parent_id = blogstore.key_id('comment', 'old:1') FROM blogstore.list_post_comments('b0000000-0000-4000-8000-000000000001')}), <<'END' =~ s/\n\z//r, 'beside comments of numbers');
-Thanks.|t
-Good.|
+is(sql(q{SELECT content, parent_id = blogstore.key_id('comment', 'old:1'), like_count FROM blogstore.list_post_comments('b0000000-0000-4000-8000-000000000001')}), <<'END' =~ s/\n\z//r, 'beside comments of numbers');
+Thanks.|t|0
+Good.||1
 END
 
 # ---- From Azure Cosmos DB: the document's example, then other documents
@@ -387,13 +396,15 @@ is( $node->safe_psql(
 		'cosmos', q{
 SELECT * FROM blogstore.wait_for_views();
 SELECT document FROM blogstore.export_documents() AS e RIGHT JOIN (SELECT document::jsonb FROM cosmos.document) AS d ON e ->> 'id' = document ->> 'id'
-WHERE e - 'creationDate' - 'replyCount' IS DISTINCT FROM document - 'creationDate' OR (e ->> 'creationDate')::timestamptz <> (document ->> 'creationDate')::timestamptz}),
+WHERE e - 'creationDate' - CASE e ->> 'type' WHEN 'comment' THEN '{likeCount,replyCount}'::text[] ELSE '{}' END IS DISTINCT FROM document - 'creationDate' OR (e ->> 'creationDate')::timestamptz <> (document ->> 'creationDate')::timestamptz}),
 	't', 'and is exported with all that the documents had');
 
 my ($ada, $post) = map { "c0000000-0000-4000-8000-0000000000$_" } '01', '11';
 my $later = $posts =~ s/My first post\./Edited./r =~ s/\]\n\z//r . <<"END";
 ,{"id":"c0000000-0000-4000-8000-000000000032","type":"like","postId":"$post","userId":"$ada","dateCreated":"2024-05-02T12:00:00Z"},
 {"id":"c0000000-0000-4000-8000-000000000033","type":"like","postId":"$post","userId":"$ada","dateCreated":"2024-05-03T12:00:00Z"},
+{"id":"c0000000-0000-4000-8000-000000000034","type":"comment_like","postId":"$post","commentId":"c0000000-0000-4000-8000-000000000021","userId":"$ada","creationDate":"2024-05-03T13:00:00Z"},
+{"id":"c0000000-0000-4000-8000-000000000035","type":"like","postId":"$post","commentId":"c0000000-0000-4000-8000-000000000022","userId":"$ada","creationDate":"2024-05-03T13:00:00Z"},
 {"id":"c0000000-0000-4000-8000-000000000022","type":"comment","postId":"$post","userId":"c0000000-0000-4000-8000-000000000003","content":"Caf\\u00e9?","dateCreated":"2024-05-02T13:00:00Z","mood":"good"},
 {"id":"c0000000-0000-4000-8000-000000000023","type":"comment","postId":"$post","userId":"$ada","content":"nul \\u0000","creationDate":"2024-05-02T14:00:00Z"},
 {"id":"hello-2","type":"post","postId":"hello-2","userId":"$ada","title":"Of a slug","content":"Text","creationDate":"2024-05-02T15:00:00Z"},
@@ -405,6 +416,7 @@ user|3|1|2|0
 post|2|0|0|2
 comment|3|1|1|1
 like|3|1|1|1
+comment_like|2|2|0|0
 |1|0|0|1
 comment|the document has \u0000 or half of a surrogate pair|1
 like|liked already|1
@@ -417,7 +429,7 @@ is($node->safe_psql('cosmos', q{SET TimeZone = 'UTC'; SELECT user_username, cont
 
 # With views that cast ids, UUIDs stay, and a text that is no UUID fails the
 # import.
-$node->safe_psql('cosmos', block('sql', 'Other ids, and edits') =~ s/item ->> ('(?:id|postId|userId)') AS/(item ->> $1)::uuid AS/gr);
+$node->safe_psql('cosmos', block('sql', 'Other ids, and edits') =~ s/item ->> ('(?:id|postId|commentId|userId)') AS/(item ->> $1)::uuid AS/gr);
 like((eval { cosmos('Other ids, and edits', 2) } // $@), qr/invalid input syntax for type uuid: "hello-2"/, 'views that cast ids: another id fails the import');
 $node->safe_psql('cosmos', q{DELETE FROM cosmos.document WHERE document ~ 'hello-2'});
 is(cosmos('Other ids, and edits', 2), <<'END' =~ s/\n\z//r, 'without it the store takes over edits');
@@ -425,6 +437,7 @@ user|3|0|3|0|0|{}
 post|1|0|0|0|1|{}
 comment|3|0|2|1|0|{}
 like|3|0|2|1|0|{}
+comment_like|2|0|2|0|0|
 comment|has \u0000 or half of a surrogate pair|1
 like|liked already|1
 |unknown type|1
@@ -442,6 +455,7 @@ user|3|3|0|0|0|{}
 post|2|2|0|0|0|{}
 comment|3|2|0|1|0|{}
 like|3|2|0|1|0|{}
+comment_like|2|2|0|0|0|
 comment|has \u0000 or half of a surrogate pair|1
 like|liked already|1
 |unknown type|1
@@ -456,8 +470,8 @@ FROM cosmos.posts AS s, LATERAL blogstore.get_post(blogstore.key_id('post', 'cos
 is(page('Passwords'), '', 'accounts');
 run_shell($directory, block('sh', 'Moving out'), PGHOST => $node->host, PGPORT => $node->port, PGDATABASE => 'postgres');
 is(page('Moving out'), '', 'moving out into tables');
-is( sql('SELECT (SELECT count(*) FROM out.users), count(*), sum("commentCount"), (SELECT count(*) FROM out.comments WHERE hidden IS NOT TRUE), sum("likeCount"), (SELECT count(*) FROM out.likes) FROM out.posts'),
-	'18|26|20|20|2|2', 'the tables have all items');
+is( sql('SELECT (SELECT count(*) FROM out.users), count(*), sum("commentCount"), (SELECT count(*) FROM out.comments WHERE hidden IS NOT TRUE), sum("likeCount"), (SELECT count(*) FROM out.likes WHERE "commentId" IS NULL), (SELECT sum("likeCount") FROM out.comments), (SELECT count("commentId") FROM out.likes) FROM out.posts'),
+	'18|26|20|20|2|2|8|8', 'the tables have all items');
 $node->safe_psql('postgres', 'CREATE DATABASE other');
 create_store($node, 'other');
 run_block($node, 'other', $directory, 'Files');
@@ -466,11 +480,12 @@ user|18|18|0|0
 post|26|26|0|0
 comment|23|23|0|0
 like|2|2|0|0
+comment_like|8|8|0|0
 END
 my $documents = 'SELECT d FROM blogstore.export_documents() d ORDER BY d';
 is($node->safe_psql('other', $documents), sql($documents), 'the other store exports the same');
 
-is_deeply([ blocks_not_run() ], [ 'sh: From a dump', 'sql: By mysql_fdw', 'sql: By mysql_fdw', 'sh: By mysql_fdw', 'sql: By mysql_fdw', 'sh: From blogstore 0.3', 'sql: From blogstore 0.3' ],
+is_deeply([ blocks_not_run() ], [ 'sh: From a dump', 'sql: By mysql_fdw', 'sql: By mysql_fdw', 'sh: By mysql_fdw', 'sql: By mysql_fdw', 'sh: From blogstore 0.3', 'sql: From blogstore 0.3', 'sql: From blogstore 0.3' ],
 	'054_wordpress.pl and 064_from_0_3.pl run the other blocks of the page');
 foreach my $dbname (qw(postgres cosmos cosmos_keys other))
 {

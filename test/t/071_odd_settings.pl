@@ -120,6 +120,7 @@ SELECT id, title, comment_count, like_count, properties FROM blogstore.get_post(
 SELECT username, properties FROM blogstore.get_user_by_name(E'O''BRIEN \\');
 SELECT count(*), min(user_username) FROM blogstore.list_user_comments(kit.u(2), NULL);
 SELECT count(*) FROM blogstore.list_user_likes(kit.u(2), NULL);
+SELECT count(*) FROM blogstore.get_comment_likes(kit.u(2), kit.p(7));
 SELECT count(*) FROM blogstore.list_comment_replies(kit.p(7), kit.c(7));
 SELECT count(*) FROM blogstore.list_user_posts(kit.u(1), NULL, include_hidden => true);
 SELECT id FROM blogstore.get_posts(ARRAY[kit.p(8), kit.p(7), kit.p(999)]);

@@ -46,6 +46,7 @@ SELECT count(blogstore.create_post(kit.u(1), 'post ' || n, 'content', kit.p(n), 
 SELECT count(blogstore.create_comment(kit.p(7), kit.u(2), 'comment ' || n, kit.c(n), kit.d(2000) + n / 7 * interval '1 microsecond')) FROM generate_series(1, 1100) AS n;
 SELECT count(blogstore.create_like(kit.p(7), kit.u(n), kit.d(3000 + n / 5))) FROM generate_series(1, 1100) AS n;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(3), kit.d(4000))) FROM generate_series(1, 1100) AS n;
+SELECT count(blogstore.create_like(kit.p(7), kit.u(n), kit.d(5000 + n / 5), kit.c(1))) FROM generate_series(1, 1100) AS n;
 };
 ok($node->safe_psql('postgres', 'SELECT kit.views_follow()') eq 't', 'the views follow');
 
@@ -60,6 +61,7 @@ my @lists = (
 	[ 'posts of a user', qq{user(userId: "$id{'u(1)'}") { posts($first) { $nodes } }}, 'user.posts', 'list_user_posts(kit.u(1), NULL)' ],
 	[ 'comments on a post', qq{post(postId: "$id{'p(7)'}") { comments($first) { $nodes } }}, 'post.comments', 'list_post_comments(kit.p(7), NULL)' ],
 	[ 'likes of a post', qq{post(postId: "$id{'p(7)'}") { likes($first) { $nodes } }}, 'post.likes', 'list_post_likes(kit.p(7), NULL)' ],
+	[ 'likes of a comment', qq{comment(postId: "$id{'p(7)'}", commentId: "$id{'c(1)'}") { likes($first) { $nodes } }}, 'comment.likes', 'list_comment_likes(kit.p(7), kit.c(1), NULL)' ],
 	[ 'comments of a user', qq{listUserComments(userId: "$id{'u(2)'}", $first) { $nodes }}, 'listUserComments', 'list_user_comments(kit.u(2), NULL)' ],
 	[ 'likes of a user', qq{user(userId: "$id{'u(3)'}") { likes($first) { $nodes } }}, 'user.likes', 'list_user_likes(kit.u(3), NULL)' ],
 	[ 'the feed, oldest first', "listFeed(oldestFirst: true, $first) { $nodes }", 'listFeed', 'list_feed(NULL, oldest_first => true)' ]);

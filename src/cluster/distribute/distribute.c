@@ -148,7 +148,8 @@ refuse_names(void)
 	static const char *const names[] = {
 		"posts" NEW_SUFFIX, "users" NEW_SUFFIX, "usernames" NEW_SUFFIX,
 		"posts" OLD_SUFFIX, "users" OLD_SUFFIX, "usernames" OLD_SUFFIX,
-		USER_ITEMS_TABLE, "posts_post", "posts_comment", "posts_like", "posts_delta",
+		USER_ITEMS_TABLE, "posts_post", "posts_comment", "posts_like",
+		"posts_comment_like", "posts_delta",
 		"users_post"
 	};
 

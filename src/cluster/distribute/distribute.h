@@ -27,7 +27,7 @@
 /* The suffix that spread_swap() appends to the names of the old tables. */
 #define OLD_SUFFIX "_one_machine"
 
-#define MAX_KEY_COLUMNS 3		/* a delta's key has 3 columns */
+#define MAX_KEY_COLUMNS 3		/* the longest key has 3 columns */
 
 /*
  * One leaf whose rows are copied to a new table. key[] names the columns that

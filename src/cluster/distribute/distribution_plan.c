@@ -346,7 +346,7 @@ check_sources(const Spread *spread)
 			   " FROM pg_partition_tree('" POSTS_SQL "') AS t JOIN pg_class AS c ON c.oid = t.relid"
 			   " WHERE t.isleaf AND (c.relkind <> 'r' OR c.relam <> (SELECT oid FROM pg_am WHERE amname = 'heap')"
 			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN"
-			   " ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')', 'FOR VALUES IN (''delta'')'))"
+			   " ('FOR VALUES IN (''post'')', 'FOR VALUES IN (''comment'')', 'FOR VALUES IN (''like'')', 'FOR VALUES IN (''comment_like'')', 'FOR VALUES IN (''delta'')'))"
 			   " UNION ALL SELECT format('table %s', t.relid::regclass)"
 			   " FROM pg_partition_tree('" USERS_SQL "') AS t JOIN pg_class AS c ON c.oid = t.relid"
 			   " WHERE t.isleaf AND (c.relkind <> 'r' OR c.relam <> (SELECT oid FROM pg_am WHERE amname = 'heap')"
@@ -361,6 +361,7 @@ spread_plan_sources(Spread *spread)
 	static const char *const name[] = {"username_key"};
 	static const char *const comment[] = {"post_id", "id"};	/* and of a post */
 	static const char *const like[] = {"post_id", "user_id"};
+	static const char *const comment_like[] = {"post_id", "comment_id", "user_id"};
 	static const char *const delta[] = {"post_id", "item_id", "id"};
 
 	check_sources(spread);
@@ -370,5 +371,7 @@ spread_plan_sources(Spread *spread)
 	add_leaves(spread, CONTAINER_POSTS, ITEM_POST, POSTS_SQL "_post", comment, 1);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT, POSTS_SQL "_comment", comment, 2);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_LIKE, POSTS_SQL "_like", like, 2);
+	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT_LIKE, POSTS_SQL "_comment_like",
+			   comment_like, 3);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_DELTA, POSTS_SQL "_delta", delta, 3);
 }

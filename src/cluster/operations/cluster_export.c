@@ -57,14 +57,18 @@ static const char items_sql[] =
 " ON n.post_id = p.post_id"
 
 " UNION ALL SELECT i.post_id, " COMMENT_DOCUMENT_SQL " AS document"
-HANGS_ON("comment", " LEFT JOIN (" REPLIES_SQL ") AS r ON r.post_id = i.post_id AND r.item_id = i.id"
-		 " LEFT JOIN (SELECT post_id, parent_id, count(*) AS replies FROM " POSTS_SQL
-		 " WHERE type = 'comment' AND parent_id IS NOT NULL AND hidden IS NOT TRUE"
-		 " AND user_id = ANY (@) GROUP BY post_id, parent_id) AS n"
-		 " ON n.post_id = i.post_id AND n.parent_id = i.id")
+HANGS_ON("comment", " LEFT JOIN (" COMMENT_DELTAS_SQL ") AS d ON d.post_id = i.post_id AND d.item_id = i.id"
+		 " LEFT JOIN (" ON_COMMENTS_SQL("= ANY (@)", "") ") AS n"
+		 " ON n.post_id = i.post_id AND n.on_id = i.id")
 
 " UNION ALL SELECT i.post_id, " LIKE_DOCUMENT_SQL " AS document"
-HANGS_ON("like", "") ") AS item";
+HANGS_ON("like", "")
+
+" UNION ALL SELECT i.post_id, " COMMENT_LIKE_DOCUMENT_SQL " AS document"
+HANGS_ON("comment_like", " LEFT JOIN (SELECT post_id, id FROM " POSTS_SQL
+		 " WHERE type = 'comment' AND user_id = ANY (@)) AS c"
+		 " ON c.post_id = i.post_id AND c.id = i.comment_id")
+" AND c.id IS NULL) AS item";
 
 /*
  * The query for the documents of users. It runs after items_sql, so that it

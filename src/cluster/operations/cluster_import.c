@@ -87,7 +87,7 @@ nodes_begin(Import *import)
 	import->reads[READ_DELETING] = psprintf("pg_temp.%sdeleting", import->prefix);
 	for (int i = 0; i < import_spread_tables_n; i++)
 		(void) import_run(import, import_spread_tables_sql[i]);
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
 	{
 		StringInfoData sql;
 		int			n;
@@ -293,14 +293,14 @@ nodes_write(const Import *import, ItemType type, int64 rows)
 }
 
 static void
-nodes_count_replies(const Import *import)
+nodes_count_on_comments(const Import *import)
 {
 	const NodeCall call = {
-		.name = "import_count_replies", .flag = true,
+		.name = "import_count_comments", .flag = true,
 		.outdated = "a comment was deleted", .rows = ROWS_A_CALL
 	};
 
-	ship_query(import, &call, import_node_replies_sql);
+	ship_query(import, &call, import_node_comment_counts_sql);
 }
 
 static void
@@ -399,7 +399,7 @@ nodes_end(const Import *import)
 	use_one_connection();
 	compare_names(import);
 	(void) import_run(import, "DROP TABLE @known_post, @deleting, @new_user, @new_post,"
-					  " @new_comment, @new_like");
+					  " @new_comment, @new_like, @new_comment_like");
 }
 
 const ImportTarget cluster_import_target = {
@@ -409,7 +409,7 @@ const ImportTarget cluster_import_target = {
 	.lookup = node_lookup_begin,
 	.keep_posts = nodes_keep_posts,
 	.write = nodes_write,
-	.count_replies = nodes_count_replies,
+	.count_on_comments = nodes_count_on_comments,
 	.edit = nodes_edit,
 	.key_is_taken = nodes_key_is_taken,
 	.end = nodes_end

@@ -14,12 +14,14 @@ extern const int import_spread_tables_n;
 extern const char *const import_post_keys_sql;
 extern const char *const import_there_keys_sql;
 extern const char *const import_child_keys_sql[N_IMPORTED];
+extern const char *const import_liked_keys_sql;
 extern const char *const import_lock_keys_sql;
-extern const char *const import_node_replies_sql;
+extern const char *const import_node_comment_counts_sql;
 extern const char *const import_given_names_sql;
 
 /* node_lookup.c */
 extern TupleDesc node_row_desc(ItemType type);
-extern ItemLookup *node_lookup_begin(const Import *import, ItemType type);
+extern ItemLookup *node_lookup_begin(const Import *import, ItemType type,
+									 ItemType rows);
 
 #endif							/* BLOGSTORE_CLUSTER_IMPORT_H */

@@ -38,7 +38,8 @@ const char *const import_post_keys_sql =
 const char *const import_there_keys_sql =
 "SELECT DISTINCT partition, post_id FROM ("
 "SELECT partition, post_id FROM @comment WHERE reason IS NULL"
-" UNION ALL SELECT partition, post_id FROM @like WHERE reason IS NULL) AS s"
+" UNION ALL SELECT partition, post_id FROM @like WHERE reason IS NULL"
+" UNION ALL SELECT partition, post_id FROM @comment_like WHERE reason IS NULL) AS s"
 " WHERE NOT EXISTS (SELECT FROM @checked_post AS n"
 " WHERE n.post_id = s.post_id AND n.reason IS NULL AND NOT n.present)"
 " AND NOT EXISTS (SELECT FROM @known_post AS k WHERE k.post_id = s.post_id)"
@@ -46,9 +47,9 @@ const char *const import_there_keys_sql =
 
 /*
  * Selects the keys of imported comments and likes, to ask the nodes which of
- * these items exist. The rows are sorted by shard, by post, and by the
- * comment's id or the like's user_id. The import later looks the items up in
- * the same order (CHECK_CHILD in import_sql.c).
+ * these items exist. The rows are sorted by shard and by ChildKey (import.h).
+ * The import later looks the items up in the same order (CHECK_CHILD in
+ * import_sql.c).
  */
 const char *const import_child_keys_sql[N_IMPORTED] = {
 	[ITEM_COMMENT] =
@@ -56,8 +57,19 @@ const char *const import_child_keys_sql[N_IMPORTED] = {
 	" ORDER BY partition, post_id, id",
 	[ITEM_LIKE] =
 	"SELECT DISTINCT partition, post_id, user_id FROM @like WHERE reason IS NULL"
-	" ORDER BY partition, post_id, user_id"
+	" ORDER BY partition, post_id, user_id",
+	[ITEM_COMMENT_LIKE] =
+	"SELECT DISTINCT partition, post_id, comment_id, user_id FROM @comment_like"
+	" WHERE reason IS NULL ORDER BY partition, post_id, comment_id, user_id"
 };
+
+/*
+ * Selects the keys of the comments that users like, to ask the nodes which of
+ * these comments exist.
+ */
+const char *const import_liked_keys_sql =
+"SELECT DISTINCT partition, post_id, comment_id FROM @comment_like"
+" WHERE reason IS NULL ORDER BY partition, post_id, comment_id";
 
 /*
  * Selects the existing posts that get comments or likes, or whose comments are
@@ -66,18 +78,22 @@ const char *const import_child_keys_sql[N_IMPORTED] = {
 const char *const import_lock_keys_sql =
 "SELECT s.partition, k.post_id FROM @count AS k"
 " JOIN (SELECT partition, post_id FROM @comment WHERE reason IS NULL"
-" UNION SELECT partition, post_id FROM @like WHERE reason IS NULL) AS s"
+" UNION SELECT partition, post_id FROM @like WHERE reason IS NULL"
+" UNION SELECT partition, post_id FROM @comment_like WHERE reason IS NULL) AS s"
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * Selects how many new replies comments get, as import_replies_sql does.
+ * Selects how many new replies and likes comments get, as
+ * import_comment_counts_sql does.
  */
-const char *const import_node_replies_sql =
-"SELECT s.partition, r.post_id, r.comment_id, r.replies FROM"
-" (SELECT post_id, comment_id, sum(replies)::bigint AS replies"
-" FROM @reply GROUP BY post_id, comment_id) AS r"
-" JOIN (SELECT DISTINCT post_id, partition FROM @comment WHERE reason IS NULL) AS s"
-" ON s.post_id = r.post_id ORDER BY s.partition, r.post_id, r.comment_id";
+const char *const import_node_comment_counts_sql =
+"SELECT s.partition, c.post_id, c.comment_id, c.replies, c.likes, c.made FROM"
+" (SELECT post_id, comment_id, sum(replies)::bigint AS replies,"
+" sum(likes)::bigint AS likes, bool_or(made) AS made"
+" FROM @comment_part GROUP BY post_id, comment_id) AS c"
+" JOIN (SELECT post_id, partition FROM @comment WHERE reason IS NULL"
+" UNION SELECT post_id, partition FROM @comment_like WHERE reason IS NULL) AS s"
+" ON s.post_id = c.post_id ORDER BY s.partition, c.post_id, c.comment_id";
 
 /*
  * Selects the authors of new items, with the usernames that these items
@@ -89,7 +105,8 @@ const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("
 "SELECT partition, user_id, user_username FROM @new_post"
 " UNION ALL SELECT partition, user_id, user_username FROM @new_comment"
-" UNION ALL SELECT partition, user_id, user_username FROM @new_like) AS s"
+" UNION ALL SELECT partition, user_id, user_username FROM @new_like"
+" UNION ALL SELECT partition, user_id, user_username FROM @new_comment_like) AS s"
 " WHERE NOT EXISTS (SELECT FROM @checked_user AS c WHERE c.user_id = s.user_id"
 " AND c.reason IS NULL AND (NOT c.present OR c.old_name IS NOT NULL))"
 " ORDER BY partition, user_id";

@@ -79,9 +79,10 @@ static const char tally_sql[] =
 	" i.id IS NULL OR CASE WHEN i.type = 'delta'"
 	" THEN num_nulls(i.item_id, i.comment_count, i.like_count) > 0"
 	" ELSE i.no_content OR i.creation_date IS NULL"
+	" OR (i.type = 'comment_like' AND i.comment_id IS NULL)"
 	" OR (i.user_username COLLATE \"C\" = a.username) IS NOT TRUE END AS odd"
 	" FROM (SELECT id, type, post_id, user_id, user_username,"
-	" type = 'comment' AND content IS NULL AS no_content, item_id, comment_count,"
+	" type = 'comment' AND content IS NULL AS no_content, item_id, comment_id, comment_count,"
 	" like_count, creation_date, hidden FROM " POSTS_SQL
 	" WHERE " ON_POST_SQL " OFFSET 0) AS i"
 	" LEFT JOIN account AS a ON a.user_id = i.user_id OFFSET 0) AS s"

@@ -20,7 +20,8 @@
 static const char *const tables_sql[] = {
 	"CREATE TABLE " POSTS_SQL "%1$s ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
-					 "hidden boolean, parent_id uuid, item_id uuid, ")
+					 "hidden boolean, parent_id uuid, item_id uuid, "
+					 "comment_id uuid, ")
 	") PARTITION BY LIST (type)",
 	"CREATE TABLE " POSTS_SQL "_post PARTITION OF " POSTS_SQL "%1$s (" AUTHORED_POST
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
@@ -52,6 +53,11 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (user_id, post_id)) FOR VALUES IN ('like')",
 	"CREATE INDEX posts_like_list "
 	"ON " POSTS_SQL "_like (post_id, creation_date, id)",
+	"CREATE TABLE " POSTS_SQL "_comment_like PARTITION OF " POSTS_SQL "%1$s ("
+	AUTHORED "comment_id NOT NULL, "
+	"PRIMARY KEY (user_id, post_id, comment_id)) FOR VALUES IN ('comment_like')",
+	"CREATE INDEX posts_comment_like_list "
+	"ON " POSTS_SQL "_comment_like (post_id, comment_id, creation_date, id)",
 	"CREATE TABLE " POSTS_SQL "_delta PARTITION OF " POSTS_SQL "%1$s ("
 	"item_id NOT NULL, " COUNTED
 	"PRIMARY KEY (post_id, item_id, id)) FOR VALUES IN ('delta') "

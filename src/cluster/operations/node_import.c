@@ -41,7 +41,7 @@ NODE_FUNCTION(import_posts, "import()");
 NODE_FUNCTION(import_children, "import()");
 NODE_FUNCTION(import_keep_posts, "import()");
 NODE_FUNCTION(import_count_posts, "import()");
-NODE_FUNCTION(import_count_replies, "import()");
+NODE_FUNCTION(import_count_comments, "import()");
 NODE_FUNCTION(import_same_names, "import()");
 NODE_FUNCTION(import_edit_items, "import()");
 
@@ -152,10 +152,24 @@ import_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_comments(post_ids, ids) and
- * blogstore.import_likes(post_ids, user_ids): return those of the given
- * comments or likes that are on this node. They are returned in the order of
- * the given keys.
+ * Return which items a call of import_children() asks for. Only the key of a
+ * like of a comment has three columns.
+ */
+static ItemType
+asked_type(FunctionCallInfo fcinfo, TupleDesc result)
+{
+	if (PG_NARGS() == 3)
+		return ITEM_COMMENT_LIKE;
+	return result->tdtypeid == remote_row_type(ITEM_LIKE) ? ITEM_LIKE :
+		ITEM_COMMENT;
+}
+
+/*
+ * blogstore.import_comments(post_ids, ids),
+ * blogstore.import_likes(post_ids, user_ids) and
+ * blogstore.import_comment_likes(post_ids, comment_ids, user_ids): return
+ * those of the given comments or likes that are on this node. They are
+ * returned in the order of the given keys.
  */
 static Datum
 import_children(PG_FUNCTION_ARGS)
@@ -164,22 +178,30 @@ import_children(PG_FUNCTION_ARGS)
 	int			n;
 	int			n_others;
 	const pg_uuid_t *posts = get_ids(fcinfo, 0, &n);
-	const pg_uuid_t *others = get_ids(fcinfo, 1, &n_others);
+	const pg_uuid_t *others[2];
 	ItemType	type;
 	ItemLookup *lookup;
 
-	need_same_length(n, n_others);
+	for (int i = 1; i < PG_NARGS(); i++)
+	{
+		others[i - 1] = get_ids(fcinfo, i, &n_others);
+		need_same_length(n, n_others);
+	}
 	InitMaterializedSRF(fcinfo, 0);
-	type = out->setDesc->tdtypeid == remote_row_type(ITEM_LIKE) ? ITEM_LIKE :
-		ITEM_COMMENT;
+	type = asked_type(fcinfo, out->setDesc);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	lookup = leaf_lookup_begin(type);
 	for (int i = 0; i < n; i++)
 	{
+		ChildKey	key = {.type = type,.post_id = posts[i]};
 		BlogItem	item;
 
 		CHECK_FOR_INTERRUPTS();
-		if (lookup->find(lookup, &posts[i], &others[i], &item))
+		if (type != ITEM_LIKE)
+			key.comment_id = others[0][i];
+		if (is_like(type))
+			key.user_id = others[type == ITEM_LIKE ? 0 : 1][i];
+		if (lookup->find(lookup, &key, &item))
 			put_item(out, &item, type);
 	}
 	lookup->end(lookup);
@@ -234,36 +256,63 @@ import_count_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * blogstore.import_count_replies(post_ids, ids, replies): add numbers of new
- * replies to the counts of comments. Comments that do not exist are left out.
+ * Return the values of an argument that is an array of another type than uuid.
+ * Errors: 22023 if it does not have n values.
+ */
+static Datum *
+get_values(FunctionCallInfo fcinfo, int arg, int n, bool **isnull)
+{
+	ArrayType  *array = PG_GETARG_ARRAYTYPE_P(arg);
+	Datum	   *value;
+	int16		length;
+	bool		by_value;
+	char		align;
+	int			n_values;
+
+	get_typlenbyvalalign(ARR_ELEMTYPE(array), &length, &by_value, &align);
+	deconstruct_array(array, ARR_ELEMTYPE(array), length, by_value, align,
+					  &value, isnull, &n_values);
+	need_same_length(n, n_values);
+	return value;
+}
+
+/*
+ * blogstore.import_count_comments(post_ids, ids, replies, likes, made): add
+ * numbers of new replies and likes to the counts of comments. Comments that do
+ * not exist are left out. Returns false if one of these gets likes.
+ *
+ * made: for each comment, whether the import has written it
  */
 static Datum
-import_count_replies(PG_FUNCTION_ARGS)
+import_count_comments(PG_FUNCTION_ARGS)
 {
 	int			n;
 	int			n_others;
-	int			n_numbers;
 	const pg_uuid_t *posts = get_ids(fcinfo, 0, &n);
 	const pg_uuid_t *ids = get_ids(fcinfo, 1, &n_others);
-	Datum	   *number;
-	bool	   *isnull;
+	Datum	   *column[3];
+	bool	   *isnull[3];
+	bool		all = true;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(2), INT8OID, sizeof(int64),
-					  FLOAT8PASSBYVAL, TYPALIGN_DOUBLE, &number, &isnull,
-					  &n_numbers);
 	need_same_length(n, n_others);
-	need_same_length(n, n_numbers);
+	for (int c = 0; c < lengthof(column); c++)
+		column[c] = get_values(fcinfo, 2 + c, n, &isnull[c]);
 	PushActiveSnapshot(GetTransactionSnapshot());
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n && all; i++)
 	{
 		const CountedItem comment = counted_comment(&posts[i], &ids[i]);
+		ItemCounts	counts;
 
 		CHECK_FOR_INTERRUPTS();
-		if (!isnull[i])
-			import_count_reply(&comment, DatumGetInt64(number[i]));
+		if (isnull[0][i] || isnull[1][i] || isnull[2][i])
+			continue;
+		counts.comments = DatumGetInt64(column[0][i]);
+		counts.likes = DatumGetInt64(column[1][i]);
+		all = import_count_on_comment(&comment, counts,
+									  DatumGetBool(column[2][i]));
 	}
 	PopActiveSnapshot();
-	PG_RETURN_BOOL(true);
+	PG_RETURN_BOOL(all);
 }
 
 /*
@@ -279,16 +328,12 @@ static Datum
 import_same_names(PG_FUNCTION_ARGS)
 {
 	int			n;
-	int			n_names;
 	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
-	Datum	   *name;
 	bool	   *isnull;
+	Datum	   *name = get_values(fcinfo, 1, n, &isnull);
 	const DeletedUsers *deleted;
 	bool		same = true;
 
-	deconstruct_array(PG_GETARG_ARRAYTYPE_P(1), TEXTOID, -1, false, TYPALIGN_INT,
-					  &name, &isnull, &n_names);
-	need_same_length(n, n_names);
 	PushActiveSnapshot(GetLatestSnapshot());
 	deleted = deleted_users(GetActiveSnapshot());
 	for (int i = 0; i < n && same; i++)

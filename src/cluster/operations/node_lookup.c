@@ -31,6 +31,8 @@ typedef struct NodeLookup
 
 	TupleTableSlot *slot;
 	BlogItem	next;
+	ChildKey	key;			/* the key of "next" */
+
 	/*
 	 * True if "next" contains an item to compare; false once all items are
 	 * read.
@@ -73,18 +75,22 @@ keep_item(void *arg, const BlogItem *item)
 }
 
 static Tuplestorestate *
-ask_nodes(const Import *import, ItemType type)
+ask_nodes(const Import *import, ItemType type, ItemType rows)
 {
+	static const char *const function[N_IMPORTED] = {
+		[ITEM_COMMENT] = "import_comments", [ITEM_LIKE] = "import_likes",
+		[ITEM_COMMENT_LIKE] = "import_comment_likes"
+	};
 	Told		told = {
 		.type = type, .rows = tuplestore_begin_heap(false, false, work_mem),
 		.slot = MakeSingleTupleTableSlot(node_row_desc(type), &TTSOpsVirtual)
 	};
 	const NodeCall call = {
-		.name = type == ITEM_COMMENT ? "import_comments" : "import_likes",
-		.type = type, .rows = ROWS_A_CALL, .take = keep_item, .arg = &told
+		.name = function[type], .type = type, .rows = ROWS_A_CALL, .take = keep_item, .arg = &told
 	};
 
-	ship_query(import, &call, import_child_keys_sql[type]);
+	ship_query(import, &call, type == rows ? import_child_keys_sql[type] :
+			   import_liked_keys_sql);
 	ExecDropSingleTupleTableSlot(told.slot);
 	return told.rows;
 }
@@ -97,41 +103,19 @@ go_along(NodeLookup *lookup)
 	const Property *prop = item_properties(lookup->type, &n);
 
 	lookup->more = tuplestore_gettupleslot(lookup->rows, true, false, lookup->slot);
-	if (lookup->more)
-		row_item(lookup->slot, prop, n, &lookup->next);
-}
-
-/*
- * Compare the keys of two comments or likes: first the shards, then the posts,
- * then the comments' ids or the likes' user_ids.
- */
-static int
-compare_keys(const pg_uuid_t *post_a, const pg_uuid_t *other_a,
-			 const pg_uuid_t *post_b, const pg_uuid_t *other_b)
-{
-	int			posts = memcmp(post_a, post_b, UUID_LEN);
-	int			shard_a;
-	int			shard_b;
-
-	if (posts == 0)
-		return memcmp(other_a, other_b, UUID_LEN);
-	shard_a = partition_taking(CONTAINER_POSTS, ITEM_POST, post_a);
-	shard_b = partition_taking(CONTAINER_POSTS, ITEM_POST, post_b);
-	return shard_a != shard_b ? shard_a - shard_b : posts;
+	if (!lookup->more)
+		return;
+	row_item(lookup->slot, prop, n, &lookup->next);
+	lookup->key = child_key(lookup->type, &lookup->next);
 }
 
 static bool
-node_lookup_find(ItemLookup *self, const pg_uuid_t *post_id, const pg_uuid_t *other,
-				 BlogItem *item)
+node_lookup_find(ItemLookup *self, const ChildKey *key, BlogItem *item)
 {
 	NodeLookup *lookup = (NodeLookup *) self;
-	Property	prop = lookup->type == ITEM_LIKE ? PROP_USER_ID : PROP_ID;
 	int			order = 1;
 
-	while (lookup->more &&
-		   (order = compare_keys(item_uuid(&lookup->next, PROP_POST_ID),
-								 item_uuid(&lookup->next, prop),
-								 post_id, other)) < 0)
+	while (lookup->more && (order = child_key_compare(&lookup->key, key)) < 0)
 		go_along(lookup);
 	if (!lookup->more || order != 0)
 		return false;
@@ -150,19 +134,20 @@ node_lookup_end(ItemLookup *self)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist. Returns an
- * object for looking up these items. The object must be used in the memory
+ * Ask the nodes which of the imported comments or likes exist, or which of the
+ * comments that users like (ImportTarget.lookup). Returns an object for
+ * looking up these items. The object must be used in the memory
  * context in which this function was called. Errors: those of ship_query().
  */
 ItemLookup *
-node_lookup_begin(const Import *import, ItemType type)
+node_lookup_begin(const Import *import, ItemType type, ItemType rows)
 {
 	NodeLookup *lookup = palloc0(sizeof(NodeLookup));
 
 	lookup->pub.find = node_lookup_find;
 	lookup->pub.end = node_lookup_end;
 	lookup->type = type;
-	lookup->rows = ask_nodes(import, type);
+	lookup->rows = ask_nodes(import, type, rows);
 	lookup->slot = MakeSingleTupleTableSlot(node_row_desc(type), &TTSOpsMinimalTuple);
 	go_along(lookup);
 	return &lookup->pub;

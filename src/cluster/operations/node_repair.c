@@ -165,7 +165,7 @@ mend_given(FunctionCallInfo fcinfo)
 			mended += mend_orphan(&f);
 		else
 		{
-			const CountedItem item = finding_is(&f, "reply_count") ?
+			const CountedItem item = strcmp(f.type, "comment") == 0 ?
 				counted_comment(&f.post_id, &f.id) :
 				counted_post(&f.post_id);
 

@@ -15,7 +15,7 @@
  */
 #define ROWS_A_CALL 5000
 #define BYTES_A_CALL (4 * 1024 * 1024)
-#define MAX_COLUMNS 3
+#define MAX_COLUMNS 5
 
 /*
  * A function that is called on nodes with many rows at once. Each column of

@@ -29,6 +29,7 @@ typedef enum GatherOrder
 {
 	ORDER_NEWEST_FIRST,
 	ORDER_OLDEST_FIRST,
+	/* likes, in the order of post_id and comment_id NULLS FIRST */
 	ORDER_BY_POST,
 	/* in the order of the ids that were passed to the query */
 	ORDER_AS_ASKED
@@ -38,6 +39,9 @@ typedef struct Gathered
 {
 	HeapTuple	row;
 	pg_uuid_t	id;
+	bool		has_second;
+	pg_uuid_t	second;			/* for ORDER_BY_POST: the liked comment;
+								 * undefined if has_second is false */
 	TimestampTz date;
 	int			place;
 } Gathered;
@@ -80,7 +84,11 @@ typedef struct Gathering
 	 */
 	bool		full_of_ties;
 
+	/*
+	 * second_column: for ORDER_BY_POST, the column comment_id; else 0
+	 */
 	int			id_column;
+	int			second_column;
 	int			date_column;
 
 	/*
@@ -155,6 +163,7 @@ set_order(Gathering *gather, const char *name)
 		{
 			gather->order = ORDER_BY_POST;
 			gather->id_column = column_of(ITEM_LIKE, PROP_POST_ID);
+			gather->second_column = column_of(ITEM_LIKE, PROP_COMMENT_ID);
 		}
 	}
 	else
@@ -253,6 +262,20 @@ is_tie(const Gathering *gather, TimestampTz date)
 }
 
 static void
+keep_second(const Gathering *gather, TupleDesc desc, Gathered *one)
+{
+	bool		isnull = true;
+	Datum		value = (Datum) 0;
+
+	if (gather->second_column > 0)
+		value = heap_getattr(one->row, gather->second_column, desc, &isnull);
+	one->has_second = !isnull;
+	memset(&one->second, 0, sizeof(one->second));
+	if (one->has_second)
+		one->second = *DatumGetUUIDP(value);
+}
+
+static void
 keep(Gathering *gather, const RemoteRows *rows)
 {
 	gather->desc = rows->desc;
@@ -272,6 +295,7 @@ keep(Gathering *gather, const RemoteRows *rows)
 		one->row = rows->row[i];
 		one->id = *DatumGetUUIDP(heap_getattr(one->row, gather->id_column,
 											  rows->desc, &isnull));
+		keep_second(gather, rows->desc, one);
 		one->date = DatumGetTimestampTz(heap_getattr(one->row, gather->date_column,
 													 rows->desc, &isnull));
 		one->place = 0;
@@ -342,7 +366,13 @@ compare_newest(const void *a, const void *b)
 static int
 compare_ids(const void *a, const void *b)
 {
-	return memcmp(&((const Gathered *) a)->id, &((const Gathered *) b)->id, UUID_LEN);
+	const Gathered *x = a;
+	const Gathered *y = b;
+	int			order = memcmp(&x->id, &y->id, UUID_LEN);
+
+	if (order == 0)
+		order = (int) x->has_second - (int) y->has_second;
+	return order != 0 ? order : memcmp(&x->second, &y->second, UUID_LEN);
 }
 
 /*

@@ -102,6 +102,7 @@ extern bool remote_ask_group(int group, RemoteCall *call, RemoteRows *rows);
 /* request_names.c */
 extern const char *remote_serve_function(ItemType type);
 extern bool remote_reads_copies(const char *name);
+extern int	remote_key_argument(const char *name);
 extern bool remote_is_of_all_nodes(const char *name);
 extern Oid	remote_find_function(const char *name, int nargs, Oid *types);
 extern void remote_command_of(Oid function, Command *command);

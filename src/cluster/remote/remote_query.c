@@ -45,7 +45,7 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 		return !fcinfo->args[ids].isnull;
 	if (strcmp(name, "get_likes") == 0)
 		return !fcinfo->args[0].isnull && !fcinfo->args[ids].isnull;
-	return !fcinfo->args[0].isnull;
+	return !fcinfo->args[remote_key_argument(name)].isnull;
 }
 
 /*
@@ -113,7 +113,7 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 }
 
 /*
- * Begin a query whose first argument is a key: the id of a post or user. The
+ * Begin a query that has a key as an argument: the id of a post or user. The
  * node that has the key's shard runs the query. If the query reads copies of
  * posts, and the copies on that node are not ready, all nodes run the query.
  *
@@ -124,7 +124,8 @@ static void
 begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const RequestQuery *query = scan->query;
-	const pg_uuid_t *key = DatumGetUUIDP(fcinfo->args[0].value);
+	int			arg = remote_key_argument(query->name);
+	const pg_uuid_t *key = DatumGetUUIDP(fcinfo->args[arg].value);
 	RemoteItems *items = NULL;
 	Shard		shard;
 	bool		here;

@@ -42,6 +42,7 @@ remote_serve_function(ItemType type)
 		case ITEM_COMMENT:
 			return "serve_comment";
 		case ITEM_LIKE:
+		case ITEM_COMMENT_LIKE:
 			return "serve_like";
 		default:
 			elog(ERROR, "items of type \"%s\" are on every node",
@@ -61,14 +62,15 @@ static const char *const served[] = {
 	"own_edit_post", "own_delete_post", "own_hide_post", "own_publish_post",
 	"own_create_comment", "own_edit_comment", "own_delete_comment",
 	"own_create_like",
-	"get_post", "get_posts", "get_like", "get_likes", "list_user_posts",
-	"list_post_comments", "list_comment_replies", "list_post_likes",
+	"get_post", "get_posts", "get_comment", "get_like", "get_likes",
+	"get_comment_likes", "list_user_posts", "list_post_comments",
+	"list_comment_replies", "list_post_likes", "list_comment_likes",
 	"list_user_comments", "list_user_likes", "list_feed",
 	"put_copies", "touch_copies", "begin_user_deletion", "revive_user",
 	"wait_for_views", "wait_for_posts", "rebuild_views",
 	"import_begin_part", "deleting_users", "import_posts", "import_comments",
-	"import_likes", "import_keep_posts", "import_count_posts",
-	"import_count_replies", "import_same_names",
+	"import_likes", "import_comment_likes", "import_keep_posts",
+	"import_count_posts", "import_count_comments", "import_same_names",
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
 };
 
@@ -295,7 +297,7 @@ remote_command_of(Oid function, Command *command)
 Oid
 remote_row_type(ItemType type)
 {
-	char	   *name = psprintf("%s_item", item_type_name(type));
+	char	   *name = psprintf("%s_item", item_noun(type));
 	Oid			nsp = get_namespace_oid(BLOGSTORE_SCHEMA, false);
 	Oid			found = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
 										CStringGetDatum(name),
@@ -314,6 +316,16 @@ bool
 remote_reads_copies(const char *name)
 {
 	return strcmp(name, "list_user_posts") == 0;
+}
+
+/*
+ * Return the index of a query's argument that has the key of its items: the id
+ * of a post or user.
+ */
+int
+remote_key_argument(const char *name)
+{
+	return strcmp(name, "get_comment_likes") == 0 ? 1 : 0;
 }
 
 /* Return whether the items that a query returns may be on all nodes. */

@@ -39,7 +39,11 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 		"content", "creation_date", "properties", "hidden", "modification_date",
 	"parent_id", [STAGED_REASON] = "reject_reason"},
 	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
-	"creation_date", [STAGED_REASON] = "reject_reason"}
+		"creation_date", [STAGED_COMMENT_ID] = "comment_id",
+	[STAGED_REASON] = "reject_reason"},
+	[ITEM_COMMENT_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
+		"creation_date", [STAGED_COMMENT_ID] = "comment_id",
+	[STAGED_REASON] = "reject_reason"}
 };
 
 /*
@@ -195,6 +199,8 @@ row_problem(ItemType type, const StagedRow *row)
 	for (int c = 0; c < STAGED_CREATION_DATE; c++)
 		if (source_column[type][c] != NULL && row->isnull[c])
 			return psprintf("%s must not be null", source_column[type][c]);
+	if (type == ITEM_COMMENT_LIKE && row->isnull[STAGED_COMMENT_ID])
+		return "comment_id must not be null";
 	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
 		return "title must not be empty";
 	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))

@@ -27,7 +27,8 @@ static const char *const property[STAGED_REASON] = {
 	"id", "postId", "userId", "username", "title", "content", "creationDate",
 	[STAGED_HIDDEN] = "hidden",
 	[STAGED_MODIFICATION_DATE] = "modificationDate",
-	[STAGED_PARENT_ID] = "parentId"
+	[STAGED_PARENT_ID] = "parentId",
+	[STAGED_COMMENT_ID] = "commentId"
 };
 
 /*
@@ -41,7 +42,10 @@ static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_COMMENT] = {true, true, true, false, false, true, true,
 	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true,
 	[STAGED_PARENT_ID] = true},
-	[ITEM_LIKE] = {true, true, true, false, false, false, true}
+	[ITEM_LIKE] = {true, true, true, false, false, false, true,
+	[STAGED_COMMENT_ID] = true},
+	[ITEM_COMMENT_LIKE] = {true, true, true, false, false, false, true,
+	[STAGED_COMMENT_ID] = true}
 };
 
 /* A text with more bytes than this is not parsed as an id or date. */
@@ -96,6 +100,7 @@ parse_property(StagedColumn column, char *text, Datum *value)
 		case STAGED_POST_ID:
 		case STAGED_USER_ID:
 		case STAGED_PARENT_ID:
+		case STAGED_COMMENT_ID:
 			if (!text_is_uuid(text, strlen(text)))
 				return false;
 			*value = DirectFunctionCall1(uuid_in, CStringGetDatum(text));
@@ -121,6 +126,7 @@ wanted(StagedColumn column)
 		case STAGED_POST_ID:
 		case STAGED_USER_ID:
 		case STAGED_PARENT_ID:
+		case STAGED_COMMENT_ID:
 			return "uuid";
 		case STAGED_CREATION_DATE:
 		case STAGED_MODIFICATION_DATE:
@@ -222,6 +228,32 @@ unite_ids(StagedRow *row, StagedColumn key)
 	return NULL;
 }
 
+static bool
+has_key(Jsonb *document, const char *key)
+{
+	JsonbValue	found;
+
+	return getKeyJsonValueFromContainer(&document->root, key, strlen(key),
+										&found) != NULL;
+}
+
+/*
+ * Return a key that cannot be imported, though blogstore 0.3 took it for a
+ * property of the site's own; NULL if there is none. A document of 0.3 has no
+ * likeCount if it is a comment's. Likes have no properties.
+ */
+static const char *
+outdated_property(Jsonb *document, ItemType type)
+{
+	if (is_like(type))
+		return NULL;
+	if (has_key(document, "commentId"))
+		return "commentId";
+	return has_key(document, "replyCount") &&
+		!(type == ITEM_COMMENT && has_key(document, "likeCount")) ?
+		"replyCount" : NULL;
+}
+
 /*
  * Read a document into a row, in the current memory context. Returns an error
  * message if the document is malformed; else NULL.
@@ -235,6 +267,7 @@ const char *
 document_parse(const Import *import, Jsonb *document, ItemType *type,
 			   bool *typed, StagedRow *row)
 {
+	const char *key;
 	int			t;
 
 	*typed = false;
@@ -246,6 +279,9 @@ document_parse(const Import *import, Jsonb *document, ItemType *type,
 	*type = t;
 	*typed = true;
 
+	key = outdated_property(document, t);
+	if (key != NULL)
+		return psprintf("properties must not have the key \"%s\"", key);
 	for (int c = 0; c < N_STAGED; c++)
 	{
 		row->value[c] = (Datum) 0;
@@ -260,7 +296,9 @@ document_parse(const Import *import, Jsonb *document, ItemType *type,
 		if (problem != NULL)
 			return problem;
 	}
-	if (t != ITEM_LIKE)
+	if (t == ITEM_LIKE && !row->isnull[STAGED_COMMENT_ID])
+		*type = ITEM_COMMENT_LIKE;
+	if (!is_like(t))
 		row->isnull[STAGED_PROPERTIES] =
 			!properties_of_document(document, &row->value[STAGED_PROPERTIES]);
 	if (t == ITEM_USER)

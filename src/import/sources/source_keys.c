@@ -75,7 +75,8 @@ source_key_select(ItemType type, Oid source, StagedColumn column)
 static bool
 refers(StagedColumn column)
 {
-	return column <= STAGED_USER_ID || column == STAGED_PARENT_ID;
+	return column <= STAGED_USER_ID || column == STAGED_PARENT_ID ||
+		column == STAGED_COMMENT_ID;
 }
 
 /*
@@ -114,6 +115,8 @@ referred_type(ItemType type, StagedColumn column)
 {
 	if (column == STAGED_ID || column == STAGED_PARENT_ID)
 		return type;
+	if (column == STAGED_COMMENT_ID)
+		return ITEM_COMMENT;
 	return column == STAGED_POST_ID ? ITEM_POST : ITEM_USER;
 }
 

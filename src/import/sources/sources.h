@@ -22,7 +22,13 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#define N_IMPORTED (ITEM_LIKE + 1)
+#define N_IMPORTED (ITEM_COMMENT_LIKE + 1)
+
+/*
+ * The number of sources of import(). Likes of posts and likes of comments come
+ * from one source, that of ITEM_LIKE.
+ */
+#define N_SOURCES (ITEM_LIKE + 1)
 
 /*
  * The columns of the import's temporary tables. Those before STAGED_PARTITION
@@ -43,6 +49,7 @@ typedef enum StagedColumn
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
+	STAGED_COMMENT_ID,			/* of a like of a comment: the comment */
 
 	/* why the row is rejected; NULL if it is not */
 	STAGED_REASON,
@@ -148,7 +155,7 @@ typedef struct Import
 	/*
 	 * For each source: an array of the names of columns that are not imported.
 	 */
-	Datum		left_out[N_IMPORTED];
+	Datum		left_out[N_SOURCES];
 
 	/*
 	 * The temporary tables for the source rows of each type, and for rejected

@@ -71,14 +71,14 @@ typedef struct StageReceiver
 
 static const char *const staged_type[N_READ] = {
 	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "jsonb",
-	"bool", "timestamptz", "uuid", "text"
+	"bool", "timestamptz", "uuid", "uuid", "text"
 };
 
 const char *
 plural_name(ItemType type)
 {
 	static const char *const name[N_IMPORTED] = {
-		"users", "posts", "comments", "likes"
+		"users", "posts", "comments", "likes", "likes of comments"
 	};
 
 	return name[type];
@@ -317,6 +317,17 @@ first_problem(const char *one, const char *other)
 	return one ? one : other;
 }
 
+/*
+ * Return the type of the item in a row: that of the source. A row of the
+ * source of likes is a like of a comment if it has a comment_id.
+ */
+static ItemType
+row_type(const StageReceiver *receiver, TupleTableSlot *slot)
+{
+	return receiver->type == ITEM_LIKE && !slot->tts_isnull[STAGED_COMMENT_ID] ?
+		ITEM_COMMENT_LIKE : receiver->type;
+}
+
 static void
 stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 {
@@ -340,7 +351,7 @@ stage_item(StageReceiver *receiver, TupleTableSlot *slot)
 		problem = first_problem(problem, source_keys_map(&receiver->keys, &row));
 	if (no_author)
 		problem = first_problem(problem, give_author(receiver, &row));
-	stage_row(receiver, receiver->type, &row, problem);
+	stage_row(receiver, row_type(receiver, slot), &row, problem);
 }
 
 static bool

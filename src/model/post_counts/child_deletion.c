@@ -3,23 +3,20 @@
  *		Deleting comments, likes and deltas, hiding comments, and giving a
  *		comment another parent.
  *
- * Most functions also change the counts of the post, and of the comment to
- * which a reply replies (the parent).
+ * Most functions also change the counts of the items on which the comment or
+ * like counts (count_locks.c).
  *
- * A function needs up to three locks (post_count.c): those of the post and of
- * the parent in share mode, because it counts on them; and to delete a
- * comment, that comment's own lock in exclusive mode, because other
- * transactions may be counting replies to it. It waits for none of them, nor
- * for the row of the comment or like, while it holds another. Waiting could be
- * a deadlock: for example, a transaction that has locked the row may be
- * waiting for the post lock, in order to delete the post. Instead, the
- * function releases all locks, waits for what was in the way, and begins
- * again. If a transaction is deleting the parent, or making a comment with the
- * parent's id, the function waits for its outcome, because only then is it
- * known whether the parent has a count to change.
+ * A function needs the locks of these items in share mode. To delete a comment
+ * it also needs that comment's own lock in exclusive mode, because other
+ * transactions may be counting replies to it, or likes of it. It waits for
+ * none of them, nor for the row of the comment or like, while it holds
+ * another. Waiting could be a deadlock: for example, a transaction that has
+ * locked the row may be waiting for the post lock, in order to delete the
+ * post. Instead, the function releases all locks, waits for what was in the
+ * way, and begins again.
  *
- * Replies stay when their parent is deleted. If there is no parent, only the
- * post's counts are changed.
+ * A comment's likes and deltas are deleted with it. Replies stay when their
+ * parent is deleted.
  *
  * The deletion of a user first finds the user's items, and then deletes them
  * one by one with the functions of this file. Meanwhile, another transaction
@@ -50,22 +47,10 @@
 typedef enum ChildAct
 {
 	CHILD_DELETE,
+	CHILD_STRIP,				/* delete some of a comment's likes */
 	CHILD_HIDE,					/* hide a comment, or show it */
 	CHILD_MOVE					/* give a comment another parent */
 } ChildAct;
-
-/*
- * What is known of the parent of a reply, to whose counts the function adds.
- */
-typedef struct Parent
-{
-	bool		any;			/* whether the comment has this parent */
-	bool		counts;			/* whether the parent exists, and is locked in
-								 * share mode or cannot be deleted */
-	bool		in_the_way;		/* whether another transaction is deleting or
-								 * making the parent */
-	PostLock	lock;
-} Parent;
 
 /*
  * A comment or like that will be deleted, or a comment that will be hidden,
@@ -74,175 +59,127 @@ typedef struct Parent
 typedef struct Child
 {
 	ChildAct	act;
-	ItemQuery	query;
-	Datum		key[2];
+	ChildKey	id;
+	ItemQuery	query;			/* finds the item; points to "id" and "key" */
+	Datum		key[CHILD_KEYS];
 	const pg_uuid_t *author;	/* user who must have written the item; NULL:
 								 * any user */
-	bool		counted;		/* whether to change the counts of the post and
-								 * of the parent */
-	PostLock	post;
-	Parent		parent;
-	Parent		next;			/* for CHILD_MOVE: the new parent */
-	bool		locks_own;		/* whether "own" is needed, to delete a
-								 * comment */
-	PostLock	own;			/* the lock of the comment itself */
+	bool		counted;		/* whether to change counts */
+	CountLocks	locks;
+	bool		locks_own;		/* whether "own" is needed */
+	CountLock	own;			/* the lock of the comment itself */
 	int			tries;
 	bool		hide;			/* for CHILD_HIDE: true to hide the comment,
 								 * false to show it */
 	BlogItem   *out;			/* for CHILD_HIDE: receives the changed
 								 * comment */
+	const pg_uuid_t *parent_id; /* for CHILD_MOVE: the new parent */
+	int64		limit;			/* for CHILD_STRIP: the largest number of
+								 * likes to delete */
+	int64		deleted;		/* for CHILD_STRIP: how many were deleted */
+	bool		busy;			/* for CHILD_STRIP: whether a like was left,
+								 * because another transaction has locked it */
 } Child;
 
-/*
- * Initialize a Child. It points to post_id, other and author, which must live
- * as long as the Child.
- *
- * other: the id of the comment, or the user of the like.
- */
+/* Initialize a Child. It points to "author", which must live as long. */
 static void
-child_init(Child *child, ItemType type, const pg_uuid_t *post_id,
-		   const pg_uuid_t *other, const pg_uuid_t *author)
+child_init(Child *child, ChildAct act, const ChildKey *key,
+		   const pg_uuid_t *author)
 {
-	const CountedItem post = counted_post(post_id);
-
 	memset(child, 0, sizeof(*child));
-	child->key[type == ITEM_LIKE ? 1 : 0] = UUIDPGetDatum(post_id);
-	child->key[type == ITEM_LIKE ? 0 : 1] = UUIDPGetDatum(other);
-	child->query = (ItemQuery) {
-		.container = CONTAINER_POSTS, .type = type, .partition_key = post_id,
-		.path = PATH_KEY, .key = child->key, .nkeys = 2, .identity = true
-	};
+	child->act = act;
+	child->id = *key;
+	child->query = child_query(&child->id, child->key);
+	child->query.identity = true;
 	child->author = author;
 	child->counted = true;
-	post_lock_init(&child->post, &post);
-	if (type == ITEM_COMMENT)
+	if (key->type == ITEM_COMMENT)
 	{
-		const CountedItem comment = counted_comment(post_id, other);
+		const CountedItem comment =
+			counted_comment(&key->post_id, &key->comment_id);
 
 		post_lock_init(&child->own, &comment);
+		child->locks_own = act == CHILD_DELETE || act == CHILD_STRIP;
 	}
 }
 
 /* ------------------------------------------------------------------------
- * The parent
+ * The locks that are needed
  * ------------------------------------------------------------------------ */
 
-/* Set *parent to the given comment; NULL: no parent. */
-static void
-parent_set(Parent *parent, const pg_uuid_t *post_id, const pg_uuid_t *id)
+/*
+ * Return how the item will be after the act; NULL if it will be deleted.
+ *
+ * after: room for the result
+ */
+static const BlogItem *
+item_after(const Child *child, const BlogItem *item, BlogItem *after)
 {
-	CountedItem item;
+	*after = *item;
+	switch (child->act)
+	{
+		case CHILD_DELETE:
+			return NULL;
+		case CHILD_STRIP:
+			break;
+		case CHILD_HIDE:
+			if (item_hidden(item) != child->hide)
+				set_hidden(after, child->hide);
+			break;
+		case CHILD_MOVE:
+			item_set(after, PROP_PARENT_ID, UUIDPGetDatum(child->parent_id));
+			break;
+	}
+	return after;
+}
 
-	parent->any = id != NULL;
-	if (id == NULL)
-		return;
-	item = counted_comment(post_id, id);
-	post_lock_init(&parent->lock, &item);
+/* Make an item that has only the fields of its key. */
+static void
+item_of_key(BlogItem *item, const ChildKey *key)
+{
+	item_init(item, key->type);
+	item_set(item, PROP_POST_ID, UUIDPGetDatum(&key->post_id));
+	if (key->type == ITEM_COMMENT_LIKE)
+		item_set(item, PROP_COMMENT_ID, UUIDPGetDatum(&key->comment_id));
 }
 
 /*
- * Read which parent a comment has, as the transaction's snapshot shows it. It
- * may be changed before the comment's row is locked.
+ * Find out which locks are needed. The key of a like tells on what it counts.
+ * A comment's parent is read as the transaction's snapshot shows it. It may be
+ * changed before the comment's row is locked. To delete likes of a comment,
+ * beside its own lock only that of the post is needed.
  */
 static void
-parent_read(Child *child)
+plan_locks(Child *child)
 {
 	ItemQuery	query = child->query;
-	BlogItem	comment;
-	ItemScan   *scan;
-	bool		found;
+	BlogItem	item;
+	BlogItem	after;
+	ItemScan   *scan = NULL;
 
-	query.no_predicate_locks = true;
-	PushActiveSnapshot(GetTransactionSnapshot());
-	scan = item_scan_begin(&query);
-	found = item_scan_next(scan, &comment);
-	parent_set(&child->parent, child->query.partition_key,
-			   found ? counted_parent(&comment) : NULL);
-	item_scan_end(scan);
-	PopActiveSnapshot();
-}
-
-/* Return whether the locked comment has the parent that was locked. */
-static bool
-parent_is(const Parent *parent, const BlogItem *comment)
-{
-	const pg_uuid_t *id = counted_parent(comment);
-
-	if (id == NULL)
-		return !parent->any;
-	return parent->any &&
-		memcmp(id, &parent->lock.item.item_id, UUID_LEN) == 0;
-}
-
-/*
- * Take the parent's lock in share mode, without waiting, and find out whether
- * the parent exists. Returns false if another transaction is deleting or
- * making it.
- */
-static bool
-parent_try_lock(Parent *parent)
-{
-	Datum		key[2];
-	ItemQuery	row = counted_query(&parent->lock.item, key);
-
-	parent->counts = parent->in_the_way = false;
-	if (!parent->any)
-		return true;
-	parent->counts = post_try_lock_shared(&parent->lock) &&
-		post_make_safe(&parent->lock);
-	/*
-	 * No transaction can begin to delete the parent while it is locked. So it
-	 * is gone, unless its deletion or insertion is under way.
-	 */
-	if (!parent->counts)
-		parent->in_the_way = !parent->lock.locked ||
-			item_written_elsewhere(&row);
-	return !parent->in_the_way;
-}
-
-/*
- * Wait until parent_try_lock() can succeed. The caller holds no lock. The
- * function does not lock the parent's row, because a deletion of the post
- * would then wait for this transaction, which may have to wait for the post.
- */
-static void
-parent_await(Parent *parent)
-{
-	Datum		key[2];
-	ItemQuery	row = counted_query(&parent->lock.item, key);
-
-	if (!parent->in_the_way)
-		return;
-	post_await_unlock(&parent->lock);
-	item_await_free(&row);
-}
-
-static void
-parent_count(Parent *parent, int64 n)
-{
-	if (parent->counts)
-		(void) post_count(&parent->lock, child_counts(ITEM_COMMENT, n));
-}
-
-/*
- * Add n replies to the counts of a comment, if it exists. The caller has
- * written them. Waits for a transaction that is deleting or making the
- * comment.
- */
-void
-comment_count_replies(const CountedItem *comment, int64 n)
-{
-	Parent		parent = {.any = false};
-
-	parent_set(&parent, &comment->post_id, &comment->item_id);
-	while (!parent_try_lock(&parent))
+	if (child->act == CHILD_STRIP)
 	{
-		post_unlock(&parent.lock);
-		CHECK_FOR_INTERRUPTS();
-		parent_await(&parent);
+		count_locks_plan_post(&child->locks, &child->id.post_id);
+		return;
 	}
-	parent_count(&parent, n);
-	post_unlock(&parent.lock);
+	item_of_key(&item, &child->id);
+	if (child->id.type == ITEM_COMMENT)
+	{
+		BlogItem	comment;
+
+		query.no_predicate_locks = true;
+		PushActiveSnapshot(GetTransactionSnapshot());
+		scan = item_scan_begin(&query);
+		if (item_scan_next(scan, &comment))
+			item = comment;
+	}
+	count_locks_plan(&child->locks, child->id.type, &item,
+					 item_after(child, &item, &after));
+	if (scan != NULL)
+	{
+		item_scan_end(scan);
+		PopActiveSnapshot();
+	}
 }
 
 /* ------------------------------------------------------------------------
@@ -250,122 +187,106 @@ comment_count_replies(const CountedItem *comment, int64 n)
  * ------------------------------------------------------------------------ */
 
 /*
- * Add n to the counts of the post, and to those of the parent if the child is
- * a reply. If n is 0, the post still gets a delta, which keeps other
- * transactions from deleting it before this one ends.
+ * Delete some likes of a comment, and subtract them from its counts. The
+ * comment's own lock is held in exclusive mode, and its row is locked.
  */
-static PostCountResult
-count_child(Child *child, int64 n)
+static void
+strip_comment(Child *child)
 {
-	PostCountResult counted;
-
-	if (!child->counted)
-		return POST_COUNTED;
-	counted = post_count(&child->post, child_counts(child->query.type, n));
-	if (counted == POST_COUNTED && n != 0)
-		parent_count(&child->parent, n);
-	return counted;
+	child->own.safe = true;
+	child->deleted = children_delete_some(&child->own, LockWaitSkip,
+										  child->limit, &child->busy);
 }
 
 /*
- * Callback of post_part_lock(), which has locked the row of an item: delete
- * the item. Leaves the item if child->author is another user than the item's
- * author.
+ * Keep other transactions from deleting the post before this one ends, because
+ * the row of the child stays locked until then. A deletion of the post would
+ * otherwise wait for the row with the post item deleted, and this transaction
+ * perhaps for the deletion.
+ */
+static void
+keep_post(Child *child)
+{
+	if (child->counted)
+		post_count(&child->locks.lock[0], (ItemCounts) {0, 0});
+}
+
+/*
+ * Callback of post_part_lock(), which has locked the row of an item: change
+ * the item, and count. Leaves the item if child->author is another user than
+ * the item's author. Returns ITEM_LOCKED if other locks are needed than those
+ * that are held.
  */
 static ItemResult
-delete_locked_child(ItemWriter *writer, const BlogItem *item, void *arg)
+act_on_locked(ItemWriter *writer, const BlogItem *item, void *arg)
 {
 	Child	   *child = arg;
+	BlogItem	after;
+	const BlogItem *then = item_after(child, item, &after);
 
 	if (!item_is_by(item, child->author))
-		return ITEM_NOT_FOUND;
-	if (child->counted && !parent_is(&child->parent, item))
-		return ITEM_LOCKED;
-	switch (count_child(child, item_hidden(item) ? 0 : -1))
 	{
-		case POST_COUNTED:
+		keep_post(child);
+		return ITEM_NOT_FOUND;
+	}
+	if (child->counted && child->act != CHILD_STRIP &&
+		!count_locks_replan(&child->locks, child->id.type, item, then))
+	{
+		keep_post(child);
+		return ITEM_LOCKED;
+	}
+	switch (child->act)
+	{
+		case CHILD_DELETE:
+			if (child->counted)
+				count_locks_count(&child->locks);
 			item_writer_delete(writer);
-			return ITEM_OK;
-		case POST_UNSURE:
-			return ITEM_LOCKED;
-		case POST_GONE:
+			break;
+		case CHILD_STRIP:
+			keep_post(child);
+			strip_comment(child);
+			break;
+		case CHILD_HIDE:
+		case CHILD_MOVE:
+			count_locks_count(&child->locks);
+			if (!item_same(item, then, PROP_HIDDEN) ||
+				!item_same(item, then, PROP_PARENT_ID))
+				item_writer_update(writer, then);
+			if (child->out != NULL)
+				item_copy(child->out, then);
 			break;
 	}
-	return ITEM_NOT_FOUND;
-}
-
-/*
- * Callback of post_part_lock(), which has locked the row of a comment: hide
- * the comment if child->hide is true; show it if child->hide is false.
- */
-static ItemResult
-hide_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
-{
-	Child	   *child = arg;
-	BlogItem	comment = *item;
-	PostCountResult counted = POST_COUNTED;
-
-	if (!parent_is(&child->parent, item))
-		return ITEM_LOCKED;
-	if (item_hidden(item) != child->hide)
-	{
-		counted = count_child(child, child->hide ? -1 : 1);
-		set_hidden(&comment, child->hide);
-	}
-	if (counted != POST_COUNTED)
-		return counted == POST_UNSURE ? ITEM_LOCKED : ITEM_NOT_FOUND;
-	if (item_hidden(item) != child->hide)
-		item_writer_update(writer, &comment);
-	item_copy(child->out, &comment);
-	return ITEM_OK;
-}
-
-/*
- * Callback of post_part_lock(), which has locked the row of a comment: give it
- * the parent child->next.
- */
-static ItemResult
-move_locked_comment(ItemWriter *writer, const BlogItem *item, void *arg)
-{
-	Child	   *child = arg;
-	BlogItem	comment = *item;
-
-	if (!parent_is(&child->parent, item))
-		return ITEM_LOCKED;
-	if (parent_is(&child->next, item))
-		return ITEM_OK;
-	if (!item_hidden(item))
-	{
-		parent_count(&child->parent, -1);
-		parent_count(&child->next, 1);
-	}
-	item_set(&comment, PROP_PARENT_ID,
-			 UUIDPGetDatum(&child->next.lock.item.item_id));
-	item_writer_update(writer, &comment);
 	return ITEM_OK;
 }
 
 static ItemResult
 act_on_row(Child *child, LockWaitPolicy wait)
 {
-	switch (child->act)
-	{
-		case CHILD_DELETE:
-			return post_part_lock(&child->query, LockTupleExclusive, wait,
-								  delete_locked_child, child);
-		case CHILD_HIDE:
-			return post_part_lock(&child->query, LockTupleNoKeyExclusive, wait,
-								  hide_locked_comment, child);
-		case CHILD_MOVE:
-			break;
-	}
-	return post_part_lock(&child->query, LockTupleNoKeyExclusive, wait,
-						  move_locked_comment, child);
+	return post_part_lock(&child->query, child->act == CHILD_DELETE ?
+						  LockTupleExclusive : LockTupleNoKeyExclusive, wait,
+						  act_on_locked, child);
 }
 
 /* ------------------------------------------------------------------------
  * Taking the locks
  * ------------------------------------------------------------------------ */
+
+/* Take the locks of the items on which the child counts. */
+static ItemResult
+lock_counts(Child *child)
+{
+	switch (count_locks_try(&child->locks))
+	{
+		case LOCKS_TAKEN:
+			return ITEM_OK;
+		case LOCKS_BUSY:
+			return ITEM_LOCKED;
+		case LOCKS_GONE:
+			break;
+	}
+	post_check_deleted(&child->locks.lock[0]);
+	return ITEM_NOT_FOUND;
+}
 
 /*
  * Take the locks, without waiting for one while another is held, and act on
@@ -377,28 +298,19 @@ try_act(Child *child, LockWaitPolicy wait)
 {
 	ItemResult	result;
 
-	if (child->query.type == ITEM_COMMENT)
-		parent_read(child);
+	plan_locks(child);
 	/* the only lock for which the function may wait, because it comes first */
 	if (child->locks_own && wait == LockWaitBlock &&
 		child->tries >= TRIES_TO_LOCK)
-	{
 		(void) post_hold_exclusive(&child->own, LockWaitBlock, LockWaitBlock);
-		wait = LockWaitSkip;
-	}
-	result = post_lock_shared(&child->post, wait);
-	if (result == ITEM_OK &&
-		(!parent_try_lock(&child->parent) || !parent_try_lock(&child->next)))
-		result = ITEM_LOCKED;
+	result = lock_counts(child);
 	if (result == ITEM_OK && child->locks_own && !child->own.locked &&
 		!post_hold_exclusive(&child->own, LockWaitSkip, LockWaitSkip))
 		result = ITEM_LOCKED;
 	if (result == ITEM_OK)
 		result = act_on_row(child, LockWaitSkip);
 	post_unlock(&child->own);
-	post_unlock(&child->next.lock);
-	post_unlock(&child->parent.lock);
-	post_unlock(&child->post);
+	count_locks_release(&child->locks);
 	return result;
 }
 
@@ -406,17 +318,9 @@ try_act(Child *child, LockWaitPolicy wait)
 static void
 await_act(Child *child)
 {
-	Datum		key = UUIDPGetDatum(child->query.partition_key);
-	ItemQuery	post = post_query(&key);
-	bool		hidden;
-
 	CHECK_FOR_INTERRUPTS();
 	child->tries++;
-	post_await_unlock(&child->post);
-	if (item_look(&post, &hidden) == ITEM_DELETING)
-		item_await_free(&post);
-	parent_await(&child->parent);
-	parent_await(&child->next);
+	count_locks_await(&child->locks);
 	if (child->locks_own)
 		post_await_counting(&child->own);
 	item_await_free(&child->query);
@@ -444,59 +348,113 @@ act_on_child(Child *child, LockWaitPolicy wait)
  * The functions
  * ------------------------------------------------------------------------ */
 
-/*
- * Delete a comment or like without changing the counts of its post and its
- * parent. Returns DELETE_NOT_FOUND if there is no such item.
- *
- * other: the id of the comment, or the user of the like.
- * author: user who must have written the item; NULL: any user.
- *
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item was changed
- * after the snapshot. Locks: the item's row, FOR UPDATE.
- */
-DeleteResult
-child_delete_uncounted(ItemType type, const pg_uuid_t *post_id,
-					   const pg_uuid_t *other, const pg_uuid_t *author,
-					   LockWaitPolicy wait)
+/* Delete the likes and deltas of a comment that was deleted. */
+static DeleteResult
+end_deletion(Child *child, ItemResult result)
 {
-	Child		child;
-	ItemResult	result;
-
-	child_init(&child, type, post_id, other, author);
-	child.counted = false;
-	result = act_on_row(&child, wait);
-	if (result == ITEM_OK && type == ITEM_COMMENT)
-		deltas_delete(&child.own.item);
+	if (result == ITEM_OK && child->id.type == ITEM_COMMENT)
+		children_delete(&child->own.item);
 	return delete_result(result);
 }
 
 /*
- * Delete a comment or like, and subtract it from the counts of its post, and a
- * reply also from those of its parent. A comment's deltas are deleted too; the
- * replies to it stay. Returns DELETE_NOT_FOUND if there is no such item or no
- * such post. Items and posts of users who are being deleted are found too.
+ * Delete a comment or like, and subtract it from the counts of the items on
+ * which it counts. A comment's likes and deltas are deleted too; the replies
+ * to it stay. Returns DELETE_NOT_FOUND if there is no such item or no such
+ * post. Items and posts of users who are being deleted are found too.
  *
- * other: the id of the comment, or the user of the like.
  * author: user who must have written the item; NULL: any user.
  *
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item, its parent
- * or the post was changed after the snapshot. Locks: the locks of the post and
- * of the parent, in share mode, and of a comment also its own lock, in
- * exclusive mode, until the item is deleted; the item's row, FOR UPDATE.
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item, one of its
+ * likes or the post was changed after the snapshot. Locks: the locks of the
+ * items on which it counts, in share mode, and of a comment also its own lock,
+ * in exclusive mode, until the item is deleted; the item's row, FOR UPDATE.
  */
 DeleteResult
-child_delete(ItemType type, const pg_uuid_t *post_id, const pg_uuid_t *other,
-			 const pg_uuid_t *author, LockWaitPolicy wait)
+child_delete(const ChildKey *key, const pg_uuid_t *author, LockWaitPolicy wait)
 {
+	Child		child;
+
+	child_init(&child, CHILD_DELETE, key, author);
+	return end_deletion(&child, act_on_child(&child, wait));
+}
+
+/*
+ * Delete a comment or like without changing counts. Returns DELETE_NOT_FOUND
+ * if there is no such item.
+ */
+static DeleteResult
+delete_uncounted(const ChildKey *key, const pg_uuid_t *author,
+				 LockWaitPolicy wait)
+{
+	Child		child;
+
+	child_init(&child, CHILD_DELETE, key, author);
+	child.counted = false;
+	return end_deletion(&child, act_on_row(&child, wait));
+}
+
+/*
+ * Delete a comment or like as child_delete() does. If its post does not exist,
+ * child_delete() would return DELETE_NOT_FOUND, but this function deletes the
+ * comment or like nevertheless.
+ */
+DeleteResult
+child_delete_anyway(const ChildKey *key, const pg_uuid_t *author,
+					LockWaitPolicy wait)
+{
+	DeleteResult result = child_delete(key, author, wait);
+
+	return result != DELETE_NOT_FOUND ? result :
+		delete_uncounted(key, author, wait);
+}
+
+static bool
+has_likes(const CountedItem *comment)
+{
+	Datum		key[2];
+	ItemQuery	query = likes_query(comment, key);
+	BlogItem	like;
+	bool		any;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	any = item_get(&query, &like);
+	PopActiveSnapshot();
+	return any;
+}
+
+/*
+ * Do one step of deleting a comment or like, as child_delete_anyway() does. A
+ * step deletes some of a comment's likes, and subtracts them from its counts.
+ * The last step deletes the comment.
+ *
+ * limit: how many likes a step deletes; 0: all
+ * children: the number of deleted likes is added to this
+ *
+ * Returns DELETE_MORE if the limit was reached. Other results, errors and
+ * locks are those of child_delete(), but a comment's row is locked FOR NO KEY
+ * UPDATE until the last step.
+ */
+DeleteResult
+child_delete_in_steps(const ChildKey *key, const pg_uuid_t *author,
+					  LockWaitPolicy wait, int64 limit, int64 *children)
+{
+	const CountedItem comment = counted_comment(&key->post_id,
+												&key->comment_id);
 	Child		child;
 	ItemResult	result;
 
-	child_init(&child, type, post_id, other, author);
-	child.locks_own = type == ITEM_COMMENT;
+	if (key->type != ITEM_COMMENT || limit == 0 || !has_likes(&comment))
+		return child_delete_anyway(key, author, wait);
+	child_init(&child, CHILD_STRIP, key, author);
+	child.limit = limit;
 	result = act_on_child(&child, wait);
-	if (result == ITEM_OK && type == ITEM_COMMENT)
-		deltas_delete(&child.own.item);
-	return delete_result(result);
+	*children += child.deleted;
+	if (result == ITEM_OK && child.deleted >= limit)
+		return DELETE_MORE;
+	if (result == ITEM_LOCKED || child.busy)
+		return DELETE_LOCKED;
+	return child_delete_anyway(key, author, wait);
 }
 
 /*
@@ -514,10 +472,10 @@ ItemResult
 comment_hide(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 			 bool hidden, BlogItem *comment)
 {
+	const ChildKey key = {ITEM_COMMENT, *post_id, *comment_id};
 	Child		child;
 
-	child_init(&child, ITEM_COMMENT, post_id, comment_id, NULL);
-	child.act = CHILD_HIDE;
+	child_init(&child, CHILD_HIDE, &key, NULL);
 	child.hide = hidden;
 	child.out = comment;
 	return act_on_child(&child, LockWaitBlock);
@@ -532,28 +490,12 @@ ItemResult
 comment_set_parent(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
 				   const pg_uuid_t *parent_id)
 {
+	const ChildKey key = {ITEM_COMMENT, *post_id, *comment_id};
 	Child		child;
 
-	child_init(&child, ITEM_COMMENT, post_id, comment_id, NULL);
-	child.act = CHILD_MOVE;
-	parent_set(&child.next, post_id, parent_id);
+	child_init(&child, CHILD_MOVE, &key, NULL);
+	child.parent_id = parent_id;
 	return act_on_child(&child, LockWaitBlock);
-}
-
-/*
- * Delete a comment or like as child_delete() does. If its post does not exist,
- * child_delete() would return DELETE_NOT_FOUND, but this function deletes the
- * comment or like nevertheless.
- */
-DeleteResult
-child_delete_anyway(ItemType type, const pg_uuid_t *post_id,
-					const pg_uuid_t *other, const pg_uuid_t *author,
-					LockWaitPolicy wait)
-{
-	DeleteResult result = child_delete(type, post_id, other, author, wait);
-
-	return result != DELETE_NOT_FOUND ? result :
-		child_delete_uncounted(type, post_id, other, author, wait);
 }
 
 static ItemResult

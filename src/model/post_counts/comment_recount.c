@@ -4,8 +4,8 @@
  *
  * Replies stay when the comment to which they reply is deleted. A client may
  * then make a comment with the id of the deleted one. Its counts have to
- * include these replies from the start. The earlier comment may also have left
- * deltas, if the owner has deleted it with SQL.
+ * include these replies from the start. If the owner has deleted the earlier
+ * comment with SQL, it may also have left likes and deltas, which are deleted.
  *
  * While there is no comment with this id, transactions that write, hide, show
  * or delete such a reply count it nowhere. They hold the comment's lock
@@ -55,7 +55,7 @@ await_uncounted(const CountedItem *comment)
 {
 	Datum		key[2];
 	ItemQuery	replies = replies_query(comment, key);
-	PostLock	lock;
+	CountLock	lock;
 
 	post_lock_init(&lock, comment);
 	(void) key_lock(&lock.key, KEY_LOCK_EXCLUSIVE, LockWaitBlock);
@@ -94,7 +94,8 @@ replies_now(const CountedItem *comment)
 
 /*
  * Count the replies to a comment that this transaction has inserted, and
- * delete the deltas that an earlier comment with the same id has left. Errors:
+ * delete the likes and deltas that an earlier comment with the same id has
+ * left. Errors:
  * 40001 under REPEATABLE READ and SERIALIZABLE if replies were written after
  * the snapshot. Waits for transactions that have written, hidden, shown or
  * deleted a reply. Locks: the comment's lock, in exclusive mode for a moment,
@@ -106,19 +107,23 @@ comment_count_anew(const CountedItem *comment)
 	Datum		key[2];
 	bool		counted;
 	int64		n = 0;
-	PostLock	lock;
+	CountLock	lock;
 
+	await_uncounted(comment);
 	PushActiveSnapshot(GetLatestSnapshot());
 	counted = shows_any(delta_query(comment, key));
 	PopActiveSnapshot();
+	/*
+	 * Likes are counted. So there are none without deltas, unless the owner
+	 * has deleted the deltas by SQL; verify() finds such likes.
+	 */
 	if (counted)
-		deltas_delete(comment);
-	await_uncounted(comment);
+		children_delete(comment);
 	n = replies_now(comment);
 	if (n == 0)
 		return;
 	post_lock_init(&lock, comment);
 	if (post_lock_shared(&lock, LockWaitBlock) == ITEM_OK)
-		(void) post_count(&lock, child_counts(ITEM_COMMENT, n));
+		post_count(&lock, child_counts(ITEM_COMMENT, n));
 	post_unlock(&lock);
 }

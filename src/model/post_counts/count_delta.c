@@ -123,7 +123,7 @@ delta_striped(const CountedItem *item)
  * which does not try the counter. They are ignored.
  */
 static void
-remember_striped(const CountedItem *item, PostCounts counts)
+remember_striped(const CountedItem *item, ItemCounts counts)
 {
 	StripedPost *post = find_striped(item);
 
@@ -146,7 +146,7 @@ remember_striped(const CountedItem *item, PostCounts counts)
  */
 static ItemResult
 add_to_found(ItemWriter *writer, ItemScan *scan, const CountedItem *item,
-			 DeltaKind kind, BlogItem *delta, PostCounts counts)
+			 DeltaKind kind, BlogItem *delta, ItemCounts counts)
 {
 	ItemResult	result;
 
@@ -178,7 +178,7 @@ add_to_found(ItemWriter *writer, ItemScan *scan, const CountedItem *item,
  * or has just changed it. Errors: 22004 if the counter has a null amount.
  */
 ItemResult
-delta_add(const CountedItem *item, DeltaKind kind, PostCounts counts)
+delta_add(const CountedItem *item, DeltaKind kind, ItemCounts counts)
 {
 	pg_uuid_t	id = counter_id;
 	Datum		key[DELTA_KEYS];
@@ -203,7 +203,7 @@ delta_add(const CountedItem *item, DeltaKind kind, PostCounts counts)
 
 static void
 delta_init(BlogItem *delta, const CountedItem *item, const pg_uuid_t *id,
-		   PostCounts counts)
+		   ItemCounts counts)
 {
 	item_init(delta, ITEM_DELTA);
 	item_set(delta, PROP_ID, UUIDPGetDatum(id));
@@ -220,11 +220,11 @@ delta_init(BlogItem *delta, const CountedItem *item, const pg_uuid_t *id,
 void
 counter_init(BlogItem *counter, const CountedItem *item)
 {
-	delta_init(counter, item, &counter_id, (PostCounts) {0, 0});
+	delta_init(counter, item, &counter_id, (ItemCounts) {0, 0});
 }
 
 static bool
-delta_write(const CountedItem *item, const pg_uuid_t *id, PostCounts counts)
+delta_write(const CountedItem *item, const pg_uuid_t *id, ItemCounts counts)
 {
 	BlogItem	delta;
 	ItemWriter *writer;
@@ -251,7 +251,7 @@ delta_write(const CountedItem *item, const pg_uuid_t *id, PostCounts counts)
  * transaction can delete the post.
  */
 void
-delta_insert(const CountedItem *item, PostCounts counts)
+delta_insert(const CountedItem *item, ItemCounts counts)
 {
 	pg_uuid_t	id;
 	bool		inserted;
@@ -271,7 +271,7 @@ delta_insert(const CountedItem *item, PostCounts counts)
  * post.
  */
 void
-delta_insert_stripe(const CountedItem *item, PostCounts counts)
+delta_insert_stripe(const CountedItem *item, ItemCounts counts)
 {
 	pg_uuid_t	id;
 	bool		inserted = false;
@@ -301,7 +301,7 @@ delta_counter_pending(const CountedItem *item)
  * false if the post has a counter already.
  */
 bool
-delta_insert_counter(const CountedItem *item, PostCounts counts)
+delta_insert_counter(const CountedItem *item, ItemCounts counts)
 {
 	return delta_write(item, &counter_id, counts);
 }
@@ -338,7 +338,7 @@ delta_any(const CountedItem *item)
  * left: set to true if deltas other than the counter still exist afterwards
  */
 int64
-delta_take(const CountedItem *item, int64 limit, PostCounts *counts,
+delta_take(const CountedItem *item, int64 limit, ItemCounts *counts,
 		   bool *left)
 {
 	Datum		key[2];
@@ -353,7 +353,7 @@ delta_take(const CountedItem *item, int64 limit, PostCounts *counts,
 	scan = item_scan_begin(&query);
 	while (!(*left && taken >= limit) && item_scan_next(scan, &delta))
 	{
-		PostCounts	says = {
+		ItemCounts	says = {
 			item_count(&delta, PROP_COMMENT_COUNT),
 			item_count(&delta, PROP_LIKE_COUNT)
 		};

@@ -3,10 +3,11 @@
  *		The post lock, and counting a post's comments and likes in the
  *		transaction that writes them.
  *
- * The replies to a comment are counted on the comment in the same way. For
- * them, read "comment" for "post" below, and "reply" for "comment or like".
- * The lock of a comment is another one than that of its post. A transaction
- * that takes both waits for neither while it holds the other.
+ * The replies to a comment, and its likes, are counted on the comment in the
+ * same way. For them, read "comment" for "post" below, and "reply or like" for
+ * "comment or like". The lock of a comment is another one than that of its
+ * post. A transaction that takes both waits for neither while it holds the
+ * other (count_locks.c).
  *
  * A "counting transaction" writes or deletes a comment or like, and changes
  * the post's counts for it. It never waits for another counting transaction.
@@ -39,7 +40,7 @@
  * with share mode, but not with itself: of several transactions that delete
  * the post, only one gets the row lock on the post item.
  *
- * The states of a PostLock. "None" means that "locked" is false:
+ * The states of a CountLock. "None" means that "locked" is false:
  *
  *	locked, mode	safe  | meaning
  *	----------------------+------------------------------------------------
@@ -93,9 +94,10 @@
  *							|							| transaction continues
  *	has deleted the post	| gets the post lock, sees	| the post exists; the
  *	item, and released the	| that the post is being	| counting transaction
- *	post lock				| deleted, releases the		| continues
- *							| lock, and waits for the	|
- *							| deleting transaction		|
+ *	post lock				| deleted, undoes its		| continues
+ *							| insert, waits for the		|
+ *							| deleting transaction, and	|
+ *							| begins again				|
  *
  * A transaction may count on a post several times. After the first time, it
  * has a delta on the post. A deleting transaction that holds the post lock
@@ -113,6 +115,7 @@
 #include "storage/rows/rows.h"
 
 #include "access/xact.h"
+#include "miscadmin.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -120,7 +123,7 @@
  * row. Sets lock->hidden to whether this version is hidden.
  */
 static ItemLife
-look_at_post(PostLock *lock)
+look_at_item(CountLock *lock)
 {
 	Datum		key[2];
 	ItemQuery	item = counted_query(&lock->item, key);
@@ -144,17 +147,18 @@ is_deletion_barred(const CountedItem *item)
 }
 
 /*
- * Initialize a PostLock, without taking the lock. Errors: 55000 if the post's
+ * Initialize a CountLock, without taking the lock. Errors: 55000 if the post's
  * partition has no usable leaf for deltas.
  */
 void
-post_lock_init(PostLock *lock, const CountedItem *item)
+post_lock_init(CountLock *lock, const CountedItem *item)
 {
 	lock->item = *item;
 	lock->hidden = false;
 	lock->locked = false;
 	lock->mode = KEY_LOCK_SHARED;
 	lock->safe = false;
+	lock->aside = false;
 	key_lock_init(&lock->key, CONTAINER_POSTS, ITEM_DELTA, &item->post_id,
 				  &item->item_id);
 }
@@ -166,7 +170,7 @@ post_lock_init(PostLock *lock, const CountedItem *item)
  * lock.
  */
 static ItemResult
-bar_deletion(PostLock *lock, LockWaitPolicy wait)
+bar_deletion(CountLock *lock, LockWaitPolicy wait)
 {
 	ItemResult	result = post_row_lock(&lock->item, LockTupleKeyShare, wait);
 
@@ -175,53 +179,19 @@ bar_deletion(PostLock *lock, LockWaitPolicy wait)
 }
 
 /*
- * Wait for a concurrent deletion of the post to commit or abort. Returns
- * whether the post still exists. In this case, no other transaction can delete
- * the post before this one ends. The caller must not hold the post lock.
- * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post was deleted
- * after the snapshot.
- */
-bool
-post_await_deletion(PostLock *lock)
-{
-	return bar_deletion(lock, LockWaitBlock) == ITEM_OK;
-}
-
-/*
- * Return whether the post exists. Waits for a transaction that is deleting the
- * post. Does not take the post lock. Called before a comment or like is
- * inserted, while the caller holds no lock that a deletion of the post needs.
- *
- * Under REPEATABLE READ and SERIALIZABLE, the snapshot must show the post,
- * too. Errors: 40001 under these levels if the post was deleted after the
- * snapshot.
- */
-bool
-post_find(PostLock *lock)
-{
-	if (IsolationUsesXactSnapshot() && !post_shown_by(&lock->item, NULL))
-		return false;
-	if (look_at_post(lock) == ITEM_LIVE)
-		return true;
-	if (!post_await_deletion(lock))
-		return false;
-	(void) look_at_post(lock);
-	return true;
-}
-
-/*
  * Take the post lock in share mode, without waiting. Returns false if another
  * transaction holds the post lock in exclusive mode.
  *
  * There are two share modes. KEY_LOCK_SHARED_FIRST allows changing the post's
  * counter, and only one process can hold it. It is not tried if another
- * process was using the counter lately (delta_striped()).
+ * process was using the counter lately (delta_striped()), or if the caller
+ * does not change the post's counts (CountLock.aside).
  */
 static bool
-lock_key_shared(PostLock *lock)
+lock_key_shared(CountLock *lock)
 {
 	lock->mode = KEY_LOCK_SHARED_FIRST;
-	if (!delta_striped(&lock->item) &&
+	if (!lock->aside && !delta_striped(&lock->item) &&
 		key_lock(&lock->key, lock->mode, LockWaitSkip))
 		return true;
 	lock->mode = KEY_LOCK_SHARED;
@@ -242,7 +212,7 @@ lock_key_shared(PostLock *lock)
  * necessary. The function sets lock->safe and returns true.
  */
 bool
-post_try_lock_shared(PostLock *lock)
+post_try_lock_shared(CountLock *lock)
 {
 	if (lock->locked || lock->safe)
 		return true;
@@ -257,10 +227,95 @@ post_try_lock_shared(PostLock *lock)
  * not hold the post lock.
  */
 void
-post_await_unlock(const PostLock *lock)
+post_await_unlock(const CountLock *lock)
 {
 	(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);
 	key_unlock(&lock->key, KEY_LOCK_SHARED);
+}
+
+/*
+ * Return whether another transaction in progress has inserted, updated or
+ * deleted the post item.
+ */
+bool
+post_is_busy(const CountLock *lock)
+{
+	Datum		key[2];
+	ItemQuery	row = counted_query(&lock->item, key);
+
+	return item_written_elsewhere(&row);
+}
+
+/*
+ * Wait until no process holds the post lock in exclusive mode, and for a
+ * transaction that is deleting or inserting the post item. Locks nothing. The
+ * caller must not hold the post lock.
+ *
+ * Does not wait for the post lock if a deletion of the post by blogstore has
+ * to wait for this transaction. The owner may still have deleted the row by
+ * SQL, without waiting.
+ */
+void
+post_await(const CountLock *lock)
+{
+	Datum		key[2];
+	ItemQuery	row = counted_query(&lock->item, key);
+
+	if (lock->safe)
+		return;
+	if (!is_deletion_barred(&lock->item))
+		post_await_unlock(lock);
+	item_await_outcome(&row);
+}
+
+/*
+ * Throw an error (40001) under REPEATABLE READ and SERIALIZABLE if the post
+ * was deleted after the snapshot.
+ */
+void
+post_check_deleted(const CountLock *lock)
+{
+	Datum		key[2];
+	ItemQuery	row = counted_query(&lock->item, key);
+	bool		hidden;
+
+	if (IsolationUsesXactSnapshot() && post_shown_by(&lock->item, NULL) &&
+		item_look(&row, &hidden) != ITEM_LIVE && !post_is_busy(lock))
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent delete"),
+				 errhint("Retry the transaction.")));
+}
+
+/*
+ * Return whether the post exists. Waits for a transaction that is deleting the
+ * post. Locks nothing. Called before a comment or like is inserted, while the
+ * caller holds no lock that a deletion of the post needs.
+ *
+ * Under REPEATABLE READ and SERIALIZABLE, the snapshot must show the post,
+ * too. Errors: 40001 under these levels if the post was deleted after the
+ * snapshot.
+ */
+bool
+post_find(CountLock *lock)
+{
+	ItemLife	life;
+
+	if (IsolationUsesXactSnapshot() && !post_shown_by(&lock->item, NULL))
+		return false;
+	while ((life = look_at_item(lock)) != ITEM_LIVE)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (life != ITEM_DELETING && !post_shown_by(&lock->item, NULL))
+			return false;
+		if (post_is_busy(lock))
+			post_await(lock);
+		else if (!post_shown_by(&lock->item, NULL))
+			return false;
+		else
+			post_check_deleted(lock);
+	}
+	return true;
 }
 
 /*
@@ -269,10 +324,10 @@ post_await_unlock(const PostLock *lock)
  * function looks for the post item.
  */
 bool
-post_make_safe(PostLock *lock)
+post_make_safe(CountLock *lock)
 {
 	if (lock->locked && !lock->safe)
-		lock->safe = look_at_post(lock) == ITEM_LIVE;
+		lock->safe = look_at_item(lock) == ITEM_LIVE;
 	return lock->safe;
 }
 
@@ -291,7 +346,7 @@ post_make_safe(PostLock *lock)
  * the snapshot.
  */
 ItemResult
-post_lock_shared(PostLock *lock, LockWaitPolicy wait)
+post_lock_shared(CountLock *lock, LockWaitPolicy wait)
 {
 	ItemLife	life;
 
@@ -304,7 +359,7 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
 	}
 	if (lock->safe)
 		return ITEM_OK;
-	life = look_at_post(lock);
+	life = look_at_item(lock);
 	lock->safe = life == ITEM_LIVE;
 	if (lock->safe)
 		return ITEM_OK;
@@ -321,7 +376,7 @@ post_lock_shared(PostLock *lock, LockWaitPolicy wait)
  * or lock->safe is true already.
  */
 void
-post_try_lock_counter(PostLock *lock)
+post_try_lock_counter(CountLock *lock)
 {
 	if (lock->locked || lock->safe)
 		return;
@@ -336,13 +391,13 @@ post_try_lock_counter(PostLock *lock)
  * on the post item. So only one process at a time may change the counter.
  */
 bool
-post_has_counter(const PostLock *lock)
+post_has_counter(const CountLock *lock)
 {
 	return lock->locked && lock->mode != KEY_LOCK_SHARED;
 }
 
 void
-post_unlock(PostLock *lock)
+post_unlock(CountLock *lock)
 {
 	if (!lock->locked)
 		return;
@@ -357,7 +412,7 @@ post_unlock(PostLock *lock)
  * caller has made sure that no other transaction can delete the post.
  */
 static void
-count_in_stripe(const CountedItem *item, PostCounts counts)
+count_in_stripe(const CountedItem *item, ItemCounts counts)
 {
 	ItemResult	in_stripe = ITEM_LOCKED;
 
@@ -379,7 +434,7 @@ count_in_stripe(const CountedItem *item, PostCounts counts)
  * can delete the post.
  */
 static void
-count_beside(const PostLock *lock, PostCounts counts)
+count_beside(const CountLock *lock, ItemCounts counts)
 {
 	if (!IsolationUsesXactSnapshot() && post_has_counter(lock) &&
 		delta_add(&lock->item, DELTA_COUNTER, counts) == ITEM_OK)
@@ -389,34 +444,18 @@ count_beside(const PostLock *lock, PostCounts counts)
 
 /*
  * Add to the counts of a post, for comments and likes that this transaction
- * writes or deletes. The caller holds the post lock, or lock->safe is true.
+ * writes or deletes. The caller has made lock->safe true.
  *
  * counts: the amounts to add, negative for deleted comments and likes
  *
- * Returns POST_COUNTED if the amounts were added. Returns POST_UNSURE if
- * another transaction may be deleting the post. The caller must then call
- * post_unlock() and post_count_after_deletion(). Errors: 40001 under
- * SERIALIZABLE if a concurrent transaction has read the counts.
+ * Errors: 40001 under SERIALIZABLE if a concurrent transaction has read the
+ * counts.
  */
-PostCountResult
-post_count(PostLock *lock, PostCounts counts)
+void
+post_count(const CountLock *lock, ItemCounts counts)
 {
-	if (!post_make_safe(lock))
-		return POST_UNSURE;
+	Assert(lock->safe);
 	count_beside(lock, counts);
-	return POST_COUNTED;
-}
-
-/*
- * Wait for a transaction that is deleting the post. If the post still exists
- * afterwards, add to its counts. The caller must not hold the post lock.
- * Returns POST_COUNTED or POST_GONE. Errors: 40001 under REPEATABLE READ and
- * SERIALIZABLE if the post was deleted after the snapshot.
- */
-PostCountResult
-post_count_after_deletion(PostLock *lock, PostCounts counts)
-{
-	return post_await_deletion(lock) ? post_count(lock, counts) : POST_GONE;
 }
 
 /*
@@ -425,12 +464,12 @@ post_count_after_deletion(PostLock *lock, PostCounts counts)
  * deletes it. The worker may be folding its deltas.
  */
 void
-post_count_held(const CountedItem *comment, PostCounts counts)
+post_count_held(const CountedItem *comment, ItemCounts counts)
 {
-	PostLock	lock;
+	CountLock	lock;
 
 	post_lock_init(&lock, comment);
-	if (look_at_post(&lock) == ITEM_LIVE)
+	if (look_at_item(&lock) == ITEM_LIVE)
 		count_in_stripe(comment, counts);
 }
 
@@ -450,9 +489,9 @@ post_count_held(const CountedItem *comment, PostCounts counts)
 bool
 post_keep(const pg_uuid_t *post_id)
 {
-	const PostCounts nothing = {0, 0};
+	const ItemCounts nothing = {0, 0};
 	const CountedItem post = counted_post(post_id);
-	PostLock	lock;
+	CountLock	lock;
 
 	post_lock_init(&lock, &post);
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)

@@ -7,7 +7,8 @@
  * exact: they equal the number of children that the reader's snapshot shows,
  * without hidden comments. They are the sum of the counts in the post item and
  * the amounts in the post's deltas. The files of this folder write deltas, and
- * readers add them up (count_delta.c).
+ * readers add them up (count_delta.c). A comment's replies and likes are
+ * counted on the comment in the same way.
  *
  * A transaction that writes or deletes a child takes the post lock in share
  * mode, adds to the post's counts, and releases the lock. A transaction that
@@ -22,9 +23,10 @@
 
 /*
  * A counted item: a post, or a comment on a post, whose children are counted.
- * The replies to a comment are its children, and are counted as comments. A
- * comment's row has no counts of its own; its counts are the sum of its
- * deltas. It has none before its first reply.
+ * The children of a comment are the replies to it, which are counted as
+ * comments, and its likes. A comment's row has no counts of its own; its
+ * counts are the sum of its deltas. It has none before its first reply or
+ * like.
  *
  * The struct has no padding, so that it can be hashed as bytes.
  */
@@ -54,33 +56,97 @@ counted_type(const CountedItem *item)
 }
 
 /* The counts of an item, or amounts to add to them. */
-typedef struct PostCounts
+typedef struct ItemCounts
 {
 	int64		comments;		/* of a comment: the replies to it */
 	int64		likes;
-} PostCounts;
+} ItemCounts;
+
+static inline bool
+no_counts(ItemCounts counts)
+{
+	return counts.comments == 0 && counts.likes == 0;
+}
+
+/* Add n times the counts "more" to "counts". */
+static inline void
+add_counts(ItemCounts *counts, ItemCounts more, int64 n)
+{
+	counts->comments += n * more.comments;
+	counts->likes += n * more.likes;
+}
 
 /* Return what n comments (or n likes) add to the counts of their item. */
-static inline PostCounts
+static inline ItemCounts
 child_counts(ItemType type, int64 n)
 {
-	PostCounts	counts = {0, 0};
+	ItemCounts	counts = {0, 0};
 
 	if (type == ITEM_COMMENT)
 		counts.comments = n;
-	else if (type == ITEM_LIKE)
+	else if (is_like(type))
 		counts.likes = n;
 	return counts;
+}
+
+/* The key of a comment or like. */
+typedef struct ChildKey
+{
+	ItemType	type;
+	pg_uuid_t	post_id;
+	pg_uuid_t	comment_id;		/* the comment, or the comment that is liked;
+								 * zero in the key of a like of a post */
+	pg_uuid_t	user_id;		/* of a like: the user who likes; zero in the
+								 * key of a comment */
+} ChildKey;
+
+/* Return the key of a comment or like, whose ids are set. */
+static inline ChildKey
+child_key(ItemType type, const BlogItem *child)
+{
+	ChildKey	key = {.type = type, .post_id = *item_uuid(child, PROP_POST_ID)};
+
+	if (type == ITEM_COMMENT)
+		key.comment_id = *item_uuid(child, PROP_ID);
+	else
+		key.user_id = *item_uuid(child, PROP_USER_ID);
+	if (type == ITEM_COMMENT_LIKE)
+		key.comment_id = *item_uuid(child, PROP_COMMENT_ID);
+	return key;
+}
+
+#define CHILD_KEYS 3			/* columns of the longest key of a child */
+
+/*
+ * Return a query that finds a comment or like by its key.
+ *
+ * value: room for CHILD_KEYS values. The query points to these and to "key".
+ */
+static inline ItemQuery
+child_query(const ChildKey *key, Datum *value)
+{
+	int			n = 0;
+
+	if (is_like(key->type))
+		value[n++] = UUIDPGetDatum(&key->user_id);
+	value[n++] = UUIDPGetDatum(&key->post_id);
+	if (key->type != ITEM_LIKE)
+		value[n++] = UUIDPGetDatum(&key->comment_id);
+	return (ItemQuery) {
+		.container = CONTAINER_POSTS, .type = key->type,
+		.partition_key = &key->post_id, .path = PATH_KEY, .key = value,
+		.nkeys = n
+	};
 }
 
 /*
  * post_count.c: taking the post lock, and adding to the counts of a post.
  * Comments are locked and counted on in the same way.
  *
- * A PostLock says what a transaction has locked of a post or comment. It is a
+ * A CountLock says what a transaction has locked of a post or comment. It is a
  * local variable. The head of post_count.c has a table of its states.
  */
-typedef struct PostLock
+typedef struct CountLock
 {
 	CountedItem item;
 	KeyLock		key;
@@ -96,42 +162,90 @@ typedef struct PostLock
 	bool		safe;
 	bool		hidden;			/* whether the post was hidden when the post
 								 * item was last read */
-} PostLock;
 
-extern void post_lock_init(PostLock *lock, const CountedItem *item);
-extern bool post_find(PostLock *lock);
-extern bool post_make_safe(PostLock *lock);
-extern bool post_await_deletion(PostLock *lock);
-extern bool post_try_lock_shared(PostLock *lock);
-extern ItemResult post_lock_shared(PostLock *lock, LockWaitPolicy wait);
-extern void post_try_lock_counter(PostLock *lock);
-extern bool post_has_counter(const PostLock *lock);
-extern void post_unlock(PostLock *lock);
-extern void post_await_unlock(const PostLock *lock);
+	/*
+	 * True if the lock only keeps the post from being deleted, and this
+	 * transaction does not change its counts. It then leaves the counter to
+	 * other transactions.
+	 */
+	bool		aside;
+} CountLock;
+
+extern void post_lock_init(CountLock *lock, const CountedItem *item);
+extern bool post_find(CountLock *lock);
+extern bool post_make_safe(CountLock *lock);
+extern bool post_try_lock_shared(CountLock *lock);
+extern bool post_is_busy(const CountLock *lock);
+extern void post_await(const CountLock *lock);
+extern void post_check_deleted(const CountLock *lock);
+extern ItemResult post_lock_shared(CountLock *lock, LockWaitPolicy wait);
+extern void post_try_lock_counter(CountLock *lock);
+extern bool post_has_counter(const CountLock *lock);
+extern void post_unlock(CountLock *lock);
+extern void post_await_unlock(const CountLock *lock);
+
+extern void post_count(const CountLock *lock, ItemCounts counts);
+extern void post_count_held(const CountedItem *comment, ItemCounts counts);
+extern bool post_keep(const pg_uuid_t *post_id);
 
 /*
- * The result of adding to the counts of a post. Nothing was added unless it is
- * POST_COUNTED.
+ * count_locks.c: the items on which a comment or like counts, and locking and
+ * counting on all of them
+ *
+ * A CountedOn lists the items, and what the comment or like adds to the counts
+ * of each while it is shown. The first item is always the post, even if
+ * nothing is added to its counts.
  */
-typedef enum PostCountResult
-{
-	POST_COUNTED,
-	POST_GONE,
-	POST_UNSURE					/* another transaction may be deleting the
-								 * post; call post_unlock() and
-								 * post_count_after_deletion() */
-} PostCountResult;
+#define MAX_COUNTED_ON 2
 
-extern PostCountResult post_count(PostLock *lock, PostCounts counts);
-extern PostCountResult post_count_after_deletion(PostLock *lock,
-												 PostCounts counts);
-extern void post_count_held(const CountedItem *comment, PostCounts counts);
-extern bool post_keep(const pg_uuid_t *post_id);
+typedef struct CountedOn
+{
+	int			n;
+	CountedItem item[MAX_COUNTED_ON];
+	ItemCounts	counts[MAX_COUNTED_ON];
+} CountedOn;
+
+extern void counted_on(CountedOn *on, ItemType type, const BlogItem *child);
+
+/*
+ * The items on which a comment or like counts before or after a change, their
+ * locks, and what the change adds to their counts. A comment that gets another
+ * parent counts on three items.
+ */
+#define MAX_COUNT_LOCKS (MAX_COUNTED_ON + 1)
+
+typedef struct CountLocks
+{
+	int			n;
+	CountLock	lock[MAX_COUNT_LOCKS];
+	ItemCounts	counts[MAX_COUNT_LOCKS];
+} CountLocks;
+
+typedef enum LocksResult
+{
+	LOCKS_TAKEN,
+	LOCKS_BUSY,					/* another transaction holds a lock in
+								 * exclusive mode, or is deleting or making an
+								 * item; no lock is held */
+	LOCKS_GONE					/* the post does not exist; no lock is held */
+} LocksResult;
+
+extern void count_locks_plan(CountLocks *locks, ItemType type,
+							 const BlogItem *before, const BlogItem *after);
+extern void count_locks_plan_post(CountLocks *locks, const pg_uuid_t *post_id);
+extern LocksResult count_locks_try(CountLocks *locks);
+extern bool count_locks_all_exist(const CountLocks *locks);
+extern void count_locks_release(CountLocks *locks);
+extern void count_locks_await(const CountLocks *locks);
+extern bool count_locks_replan(CountLocks *locks, ItemType type,
+							   const BlogItem *before, const BlogItem *after);
+extern void count_locks_count(const CountLocks *locks);
+extern bool counts_add_written(const CountedItem *item, ItemCounts counts);
 
 /* post_repair.c: correcting wrong counts */
 extern bool post_counter_repair(const CountedItem *item);
 
-/* comment_recount.c: the counts of a new comment that already has replies */
+/* comment_recount.c: counts of a new comment that has a deleted one's id */
 extern void comment_count_anew(const CountedItem *comment);
 
 /*
@@ -168,7 +282,7 @@ extern void post_counter_clear(const pg_uuid_t *post_id);
 extern void post_counter_make(const pg_uuid_t *post_id);
 
 /* post_item.c: adding up the counts of an item and its deltas */
-extern PostCounts post_deltas(ItemScan **scan, const CountedItem *item,
+extern ItemCounts post_deltas(ItemScan **scan, const CountedItem *item,
 							  Snapshot snapshot);
 extern void post_add_up(BlogItem *post, Snapshot snapshot);
 extern void posts_add_up(ManyItems *posts, Snapshot snapshot);
@@ -194,22 +308,15 @@ typedef enum DeleteResult
 } DeleteResult;
 
 /* child_deletion.c: deleting comments, likes and deltas */
-extern DeleteResult child_delete(ItemType type, const pg_uuid_t *post_id,
-								 const pg_uuid_t *other,
-								 const pg_uuid_t *author, LockWaitPolicy wait);
-extern DeleteResult child_delete_uncounted(ItemType type,
-										   const pg_uuid_t *post_id,
-										   const pg_uuid_t *other,
-										   const pg_uuid_t *author,
-										   LockWaitPolicy wait);
-extern DeleteResult child_delete_anyway(ItemType type,
-										const pg_uuid_t *post_id,
-										const pg_uuid_t *other,
+extern DeleteResult child_delete(const ChildKey *key, const pg_uuid_t *author,
+								 LockWaitPolicy wait);
+extern DeleteResult child_delete_anyway(const ChildKey *key,
 										const pg_uuid_t *author,
 										LockWaitPolicy wait);
-
-/* child_deletion.c: counting replies that are in the tables already */
-extern void comment_count_replies(const CountedItem *comment, int64 n);
+extern DeleteResult child_delete_in_steps(const ChildKey *key,
+										  const pg_uuid_t *author,
+										  LockWaitPolicy wait, int64 limit,
+										  int64 *children);
 
 /* child_deletion.c: deleting one delta */
 extern DeleteResult delta_delete(const CountedItem *item,

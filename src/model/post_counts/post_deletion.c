@@ -1,7 +1,7 @@
 /*
  * post_deletion.c
- *		Deleting a post with its comments and likes, and the post lock in
- *		exclusive mode.
+ *		Deleting a post with its comments and likes, deleting what hangs on a
+ *		comment, and the lock of a post or comment in exclusive mode.
  *
  * A transaction that writes a comment or like holds the post lock in share
  * mode until it has written a delta (count_delta.c). The deleting transaction
@@ -63,11 +63,11 @@ is_counted_on(const CountedItem *item)
  * item. So there will be no more such transactions.
  */
 static void
-await_nobody_counting(const PostLock *lock)
+await_nobody_counting(const CountedItem *item)
 {
 	do
 		CHECK_FOR_INTERRUPTS();
-	while (await_counting(&lock->item));
+	while (await_counting(item));
 }
 
 /*
@@ -80,7 +80,7 @@ await_nobody_counting(const PostLock *lock)
  *		while holding the lock.
  */
 bool
-post_hold_exclusive(PostLock *lock, LockWaitPolicy key_wait,
+post_hold_exclusive(CountLock *lock, LockWaitPolicy key_wait,
 					LockWaitPolicy count_wait)
 {
 	Assert(!lock->locked && !lock->safe);
@@ -89,7 +89,7 @@ post_hold_exclusive(PostLock *lock, LockWaitPolicy key_wait,
 	if (!lock->locked)
 		return false;
 	if (count_wait == LockWaitBlock)
-		await_nobody_counting(lock);
+		await_nobody_counting(&lock->item);
 	if (is_counted_on(&lock->item))
 		post_unlock(lock);
 	return lock->locked;
@@ -100,7 +100,7 @@ post_hold_exclusive(PostLock *lock, LockWaitPolicy key_wait,
  * counts, and for those that hold the lock in share mode.
  */
 void
-post_await_counting(const PostLock *lock)
+post_await_counting(const CountLock *lock)
 {
 	(void) await_counting(&lock->item);
 	(void) key_lock(&lock->key, KEY_LOCK_EXCLUSIVE, LockWaitBlock);
@@ -120,7 +120,7 @@ post_await_counting(const PostLock *lock)
  * nothing locked. Returns ITEM_NOT_FOUND if the post does not exist.
  */
 static ItemResult
-lock_exclusive_once(PostLock *lock, LockTupleMode mode,
+lock_exclusive_once(CountLock *lock, LockTupleMode mode,
 					LockWaitPolicy key_wait, LockWaitPolicy item_wait)
 {
 	ItemResult	result;
@@ -161,7 +161,7 @@ await_quiet(const CountedItem *item)
  * the function would have to wait and "wait" is not LockWaitBlock.
  */
 static ItemResult
-lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
+lock_exclusive(CountLock *lock, LockTupleMode mode, LockWaitPolicy wait)
 {
 	ItemResult	result = ITEM_LOCKED;
 
@@ -187,8 +187,8 @@ lock_exclusive(PostLock *lock, LockTupleMode mode, LockWaitPolicy wait)
  * for any author.
  */
 static ItemResult
-lock_exclusive_if_by(PostLock *lock, const pg_uuid_t *author, LockTupleMode mode,
-					 LockWaitPolicy wait)
+lock_exclusive_if_by(CountLock *lock, const pg_uuid_t *author,
+					 LockTupleMode mode, LockWaitPolicy wait)
 {
 	ItemResult	result = lock_exclusive(lock, mode, wait);
 
@@ -277,15 +277,39 @@ delete_items(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
 }
 
 /*
- * Return a query that finds all comments or likes on a post.
+ * The types of items that hang on a post, and on a comment, in the order in
+ * which a deletion deletes them: the likes of a comment before the comment.
+ */
+static const ItemType on_post[] = {
+	ITEM_COMMENT_LIKE, ITEM_COMMENT, ITEM_LIKE
+};
+static const ItemType on_comment[] = {ITEM_COMMENT_LIKE};
+
+static const ItemType *
+types_on(const CountedItem *item, int *n)
+{
+	if (counted_type(item) == ITEM_POST)
+	{
+		*n = lengthof(on_post);
+		return on_post;
+	}
+	*n = lengthof(on_comment);
+	return on_comment;
+}
+
+/*
+ * Return a query that finds all items of a type that hang on a post or
+ * comment.
+ *
+ * key: room for two values, which the query points to
  */
 static ItemQuery
-children_query(ItemType type, const Datum *post_id)
+children_query(ItemType type, const CountedItem *item, Datum *key)
 {
-	ItemQuery	query = post_query(post_id);
+	ItemQuery	query = counted_query(item, key);
 
 	query.type = type;
-	query.path = type == ITEM_LIKE ? PATH_LIST : PATH_KEY;
+	query.path = is_like(type) ? PATH_LIST : PATH_KEY;
 	return query;
 }
 
@@ -306,6 +330,10 @@ deltas_delete(const CountedItem *item)
 /*
  * Delete the deltas of a comment, for repair(), if the comment does not exist.
  * Returns whether there were any.
+ *
+ * Locks: the comment's lock in share mode, until the deltas are deleted. A
+ * transaction that makes a comment with this id meanwhile waits for the lock
+ * before it counts (comment_recount.c).
  */
 bool
 lost_deltas_delete(const CountedItem *comment)
@@ -313,39 +341,84 @@ lost_deltas_delete(const CountedItem *comment)
 	Datum		key[2];
 	ItemQuery	row = counted_query(comment, key);
 	ItemQuery	deltas = delta_query(comment, key);
+	CountLock	lock;
 	BlogItem	item;
 	bool		lost;
 
+	post_lock_init(&lock, comment);
+	(void) key_lock(&lock.key, KEY_LOCK_SHARED, LockWaitBlock);
 	PushActiveSnapshot(GetTransactionSnapshot());
 	lost = !item_get(&row, &item) && !item_written_elsewhere(&row) &&
 		item_get(&deltas, &item);
 	PopActiveSnapshot();
 	if (lost)
 		deltas_delete(comment);
+	key_unlock(&lock.key, KEY_LOCK_SHARED);
 	return lost;
 }
 
+/* What a step of a deletion has deleted, for the counts. */
+typedef struct Deleted
+{
+	ItemType	type;			/* of the items that are being deleted */
+	const CountedItem *from;	/* the post or comment on which they hang */
+	ItemCounts	counts;			/* what they have added to its counts */
+	CountedItem other;			/* the comment on which the last one counted */
+	ItemCounts	other_counts;	/* what they have added to its counts */
+} Deleted;
+
 /*
- * Called for a comment that a step of the deletion of its post has deleted:
- * delete its deltas, and subtract it from the counts of its parent. Adds 1 to
- * the int64 that "arg" points to if the comment was hidden. The caller holds
- * the post lock in exclusive mode, so no other transaction adds to the counts
- * of comments on the post.
+ * Subtract from the counts of the comment deleted->other. The caller holds the
+ * post lock in exclusive mode, so no other transaction adds to the counts of
+ * comments on the post.
  */
 static void
-comment_deleted(const BlogItem *comment, void *arg)
+subtract_from_other(Deleted *deleted)
 {
-	int64	   *hidden = arg;
-	const pg_uuid_t *post_id = item_uuid(comment, PROP_POST_ID);
-	CountedItem item = counted_comment(post_id, item_uuid(comment, PROP_ID));
+	ItemCounts	less = {0, 0};
 
-	deltas_delete(&item);
-	if (item_hidden(comment))
-		(*hidden)++;
-	if (item_hidden(comment) || counted_parent(comment) == NULL)
+	if (no_counts(deleted->other_counts))
 		return;
-	item = counted_comment(post_id, counted_parent(comment));
-	post_count_held(&item, child_counts(ITEM_COMMENT, -1));
+	add_counts(&less, deleted->other_counts, -1);
+	post_count_held(&deleted->other, less);
+	deleted->other_counts = (ItemCounts) {0, 0};
+}
+
+/*
+ * Called for a comment or like that a step of a deletion has deleted: note
+ * what to subtract from counts, and delete the deltas of a comment. Likes are
+ * deleted in the order of the liked comments. So they are subtracted from a
+ * comment's counts once.
+ */
+static void
+child_deleted(const BlogItem *child, void *arg)
+{
+	Deleted    *deleted = arg;
+	CountedOn	on;
+
+	counted_on(&on, deleted->type, child);
+	for (int i = 0; i < on.n && !item_hidden(child); i++)
+	{
+		if (memcmp(&on.item[i], deleted->from, sizeof(CountedItem)) == 0)
+		{
+			add_counts(&deleted->counts, on.counts[i], 1);
+			continue;
+		}
+		if (no_counts(on.counts[i]))
+			continue;
+		if (memcmp(&on.item[i], &deleted->other, sizeof(CountedItem)) != 0)
+			subtract_from_other(deleted);
+		deleted->other = on.item[i];
+		add_counts(&deleted->other_counts, on.counts[i], 1);
+	}
+	if (deleted->type == ITEM_COMMENT)
+	{
+		const CountedItem comment =
+			counted_comment(item_uuid(child, PROP_POST_ID),
+							item_uuid(child, PROP_ID));
+
+		deltas_delete(&comment);
+	}
 }
 
 static ItemResult
@@ -371,25 +444,26 @@ delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 }
 
 /*
- * Delete all comments, likes and deltas of a post. The caller has deleted the
- * post item, and released the post lock.
+ * Delete all items that hang on a post or comment: comments, likes and deltas.
+ * The caller has deleted the post or comment, and released its lock.
  */
-static void
-delete_all_children(const PostLock *lock)
+void
+children_delete(const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(&lock->item.post_id);
+	Datum		key[2];
 	bool		busy = false;
+	int			n;
+	const ItemType *type = types_on(item, &n);
 
 	/*
-	 * A safeguard. No transaction should be left to wait for, because the post
-	 * lock was held until the post item was deleted.
+	 * A safeguard. No transaction should be left to wait for, because the lock
+	 * was held until the item was deleted.
 	 */
-	await_nobody_counting(lock);
-	(void) delete_items(children_query(ITEM_COMMENT, &key), LockWaitBlock, 0,
-						&busy, NULL, NULL);
-	(void) delete_items(children_query(ITEM_LIKE, &key), LockWaitBlock, 0,
-						&busy, NULL, NULL);
-	deltas_delete(&lock->item);
+	await_nobody_counting(item);
+	for (int i = 0; i < n; i++)
+		(void) delete_items(children_query(type[i], item, key), LockWaitBlock,
+							0, &busy, NULL, NULL);
+	deltas_delete(item);
 }
 
 /*
@@ -411,7 +485,7 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 			LockWaitPolicy wait)
 {
 	const CountedItem post = counted_post(post_id);
-	PostLock	lock;
+	CountLock	lock;
 	ItemResult	result;
 
 	post_lock_init(&lock, &post);
@@ -420,33 +494,41 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 		result = delete_post_item(post_id, wait);
 	post_unlock(&lock);
 	if (result == ITEM_OK)
-		delete_all_children(&lock);
+		children_delete(&post);
 	return delete_result(result);
 }
 
 /*
- * Delete comments and likes on a post, and subtract them from the post's
- * counts. The caller holds the post lock in exclusive mode. Returns the number
- * of deleted items. The arguments are those of delete_items().
+ * Delete items that hang on a post or comment, and subtract them from the
+ * counts of the items on which they count. The caller holds the lock of the
+ * post or comment in exclusive mode, and has locked its row. Returns the
+ * number of deleted items. Other arguments are those of delete_items().
+ *
+ * A comment is deleted only when all its likes have been deleted.
  */
-static int64
-delete_some_children(PostLock *lock, LockWaitPolicy wait, int64 limit,
+int64
+children_delete_some(CountLock *lock, LockWaitPolicy wait, int64 limit,
 					 bool *busy)
 {
-	Datum		key = UUIDPGetDatum(&lock->item.post_id);
-	int64		hidden = 0;
-	int64		comments = delete_items(children_query(ITEM_COMMENT, &key), wait,
-										limit, busy, comment_deleted, &hidden);
-	int64		likes = 0;
+	Deleted		deleted = {.from = &lock->item};
+	ItemCounts	less = {0, 0};
+	Datum		key[2];
+	int64		n = 0;
+	int			types;
+	const ItemType *type = types_on(&lock->item, &types);
 
-	if (limit == 0 || comments < limit)
-		likes = delete_items(children_query(ITEM_LIKE, &key), wait,
-							 limit == 0 ? 0 : limit - comments, busy, NULL,
-							 NULL);
-	/* Hidden comments were not counted. */
-	if (comments + likes > 0)
-		(void) post_count(lock, (PostCounts) {hidden - comments, -likes});
-	return comments + likes;
+	for (int i = 0; i < types && !*busy && (limit == 0 || n < limit); i++)
+	{
+		deleted.type = type[i];
+		n += delete_items(children_query(type[i], &lock->item, key), wait,
+						  limit == 0 ? 0 : limit - n, busy, child_deleted,
+						  &deleted);
+		subtract_from_other(&deleted);
+	}
+	add_counts(&less, deleted.counts, -1);
+	if (!no_counts(less))
+		post_count(lock, less);
+	return n;
 }
 
 /*
@@ -470,7 +552,7 @@ post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,
 					 LockWaitPolicy wait, int64 limit, int64 *children)
 {
 	const CountedItem post = counted_post(post_id);
-	PostLock	lock;
+	CountLock	lock;
 	DeleteResult result;
 	int64		deleted;
 	bool		busy = false;
@@ -480,7 +562,7 @@ post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,
 												LockTupleNoKeyExclusive, wait));
 	if (result != DELETE_DONE)
 		return result;
-	deleted = delete_some_children(&lock, wait, limit, &busy);
+	deleted = children_delete_some(&lock, wait, limit, &busy);
 	*children += deleted;
 	if (limit != 0 && deleted >= limit)
 		result = DELETE_MORE;
@@ -490,6 +572,6 @@ post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,
 		result = delete_result(delete_post_item(post_id, wait));
 	post_unlock(&lock);
 	if (result == DELETE_DONE)
-		delete_all_children(&lock);
+		children_delete(&post);
 	return result;
 }

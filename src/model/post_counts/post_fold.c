@@ -9,8 +9,9 @@
  * one.
  *
  * A post that the owner has inserted with SQL has no counter, and a comment
- * has none before its first reply. The first transaction that folds the deltas
- * makes the counter, unless another transaction is making it already.
+ * has none before its first reply or like. The first transaction that folds
+ * the deltas makes the counter, unless another transaction is making it
+ * already.
  *
  * Runs in backends and in the worker.
  */
@@ -60,7 +61,7 @@ fold_lock(FoldTarget *target, const CountedItem *item)
  * this sum.
  */
 static void
-fold_write(FoldTarget *target, const CountedItem *item, PostCounts counts)
+fold_write(FoldTarget *target, const CountedItem *item, ItemCounts counts)
 {
 	if (!target->counter)
 	{
@@ -79,11 +80,11 @@ fold_write(FoldTarget *target, const CountedItem *item, PostCounts counts)
  * not change the counter, or another transaction is using it.
  */
 static ItemResult
-fold_locked(const PostLock *lock, int64 limit, bool merge, int64 *taken,
+fold_locked(const CountLock *lock, int64 limit, bool merge, int64 *taken,
 			bool *left)
 {
 	const CountedItem *item = &lock->item;
-	PostCounts	counts = {0, 0};
+	ItemCounts	counts = {0, 0};
 	FoldTarget	target = {.writer = NULL};
 	ItemResult	result = ITEM_LOCKED;
 	int64		n = 0;
@@ -129,14 +130,15 @@ post_fold(const CountedItem *item, int64 limit, bool merge, int64 *taken,
 		  bool *left)
 {
 	const CountedItem post = counted_post(&item->post_id);
-	PostLock	post_lock;
-	PostLock	lock;
+	CountLock	post_lock;
+	CountLock	lock;
 	ItemResult	result = ITEM_OK;
 
 	*taken = 0;
 	*left = false;
 	/* The deletion of a post deletes comments without taking their locks. */
 	post_lock_init(&post_lock, &post);
+	post_lock.aside = true;
 	if (counted_type(item) == ITEM_COMMENT)
 		result = post_lock_shared(&post_lock, LockWaitSkip);
 	post_lock_init(&lock, item);
@@ -173,7 +175,7 @@ void
 post_counter_make(const pg_uuid_t *post_id)
 {
 	const CountedItem post = counted_post(post_id);
-	const PostCounts nothing = {0, 0};
+	const ItemCounts nothing = {0, 0};
 
 	if (delta_insert_counter(&post, nothing))
 		return;

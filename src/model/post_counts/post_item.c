@@ -45,10 +45,10 @@ deltas_query(Snapshot snapshot)
 	};
 }
 
-static PostCounts
+static ItemCounts
 add_deltas(ItemScan *scan, const CountedItem *item, Snapshot snapshot)
 {
-	PostCounts	counts = {0, 0};
+	ItemCounts	counts = {0, 0};
 	bool		serializable = IsolationIsSerializable();
 	BlogItem	delta;
 
@@ -79,7 +79,7 @@ add_deltas(ItemScan *scan, const CountedItem *item, Snapshot snapshot)
  * scan: *scan is NULL before the first call; later calls restart the same
  *		scan. The caller ends it.
  */
-PostCounts
+ItemCounts
 post_deltas(ItemScan **scan, const CountedItem *item, Snapshot snapshot)
 {
 	Datum		key[] = {
@@ -103,7 +103,7 @@ post_add_up(BlogItem *post, Snapshot snapshot)
 {
 	const CountedItem item = counted_post(item_uuid(post, PROP_POST_ID));
 	ItemScan   *scan = NULL;
-	PostCounts	counts = post_deltas(&scan, &item, snapshot);
+	ItemCounts	counts = post_deltas(&scan, &item, snapshot);
 
 	item_scan_end(scan);
 	item_add_counts(post, counts.comments, counts.likes);
@@ -113,7 +113,7 @@ static void
 take_deltas(ManyItem *post, ItemScan *scan, void *arg)
 {
 	const CountedItem item = counted_post(&post->key);
-	PostCounts	counts = add_deltas(scan, &item, (Snapshot) arg);
+	ItemCounts	counts = add_deltas(scan, &item, (Snapshot) arg);
 
 	item_add_counts(&post->item, counts.comments, counts.likes);
 }

@@ -40,8 +40,8 @@ post_list_begin(const ItemQuery *query)
 	list->snapshot = query->snapshot ? query->snapshot : GetActiveSnapshot();
 	each.snapshot = list->snapshot;
 	container_lock(query->container, false);
-	list->posts = merged_scan_begin(&each, query->backward ? merged_newest_first :
-									merged_oldest_first);
+	list->posts = merged_scan_begin(&each, 1, query->backward ?
+									merged_newest_first : merged_oldest_first);
 	return list;
 }
 

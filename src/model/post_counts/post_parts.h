@@ -101,6 +101,22 @@ all_deltas_query(const CountedItem *item, Datum *key)
 }
 
 /*
+ * Return a query that finds the likes of a post or comment, by date.
+ *
+ * key: room for two values, which the query points to
+ */
+static inline ItemQuery
+likes_query(const CountedItem *item, Datum *key)
+{
+	ItemQuery	query = counted_query(item, key);
+
+	query.type = counted_type(item) == ITEM_POST ? ITEM_LIKE :
+		ITEM_COMMENT_LIKE;
+	query.path = PATH_LIST;
+	return query;
+}
+
+/*
  * Return a query that finds the replies to a comment, with and without hidden
  * ones. If the owner has dropped the index of replies, for example for an
  * import, the query finds all comments on the post; is_reply_to() tells which
@@ -120,21 +136,6 @@ replies_query(const CountedItem *comment, Datum *key)
 	else
 		query.nkeys = 1;
 	return query;
-}
-
-/*
- * Return the id of the comment on which a comment counts as a reply; NULL if
- * it is none. If the owner has set parent_id to the id of the post, which no
- * comment has, the comment counts on the post alone.
- */
-static inline const pg_uuid_t *
-counted_parent(const BlogItem *comment)
-{
-	if (comment->isnull[PROP_PARENT_ID] ||
-		memcmp(item_uuid(comment, PROP_PARENT_ID),
-			   item_uuid(comment, PROP_POST_ID), UUID_LEN) == 0)
-		return NULL;
-	return item_uuid(comment, PROP_PARENT_ID);
 }
 
 static inline bool
@@ -180,7 +181,7 @@ post_lock_for_counts(ItemWriter *writer, const CountedItem *item,
 }
 
 static inline void
-post_write_counts(ItemWriter *writer, BlogItem *post, PostCounts add)
+post_write_counts(ItemWriter *writer, BlogItem *post, ItemCounts add)
 {
 	item_add_counts(post, add.comments, add.likes);
 	item_writer_update(writer, post);
@@ -203,7 +204,7 @@ extern ItemResult post_row_lock(const CountedItem *item, LockTupleMode mode,
 								LockWaitPolicy wait);
 
 /*
- * count_delta.c: writing and deleting deltas. Callers hold a PostLock whose
+ * count_delta.c: writing and deleting deltas. Callers hold a CountLock whose
  * field "safe" is true, so no other transaction can delete the post.
  *
  * DeltaKind names the deltas of a post that delta_add() updates in place: the
@@ -217,30 +218,34 @@ typedef enum DeltaKind
 } DeltaKind;
 
 extern ItemResult delta_add(const CountedItem *item, DeltaKind kind,
-							PostCounts counts);
+							ItemCounts counts);
 extern bool delta_striped(const CountedItem *item);
 
 /*
  * delta_insert_stripe() and delta_insert() always insert a new row. They wait
  * for no other transaction.
  */
-extern void delta_insert_stripe(const CountedItem *item, PostCounts counts);
-extern void delta_insert(const CountedItem *item, PostCounts counts);
+extern void delta_insert_stripe(const CountedItem *item, ItemCounts counts);
+extern void delta_insert(const CountedItem *item, ItemCounts counts);
 extern bool delta_counter_pending(const CountedItem *item);
-extern bool delta_insert_counter(const CountedItem *item, PostCounts counts);
+extern bool delta_insert_counter(const CountedItem *item, ItemCounts counts);
 
 /* These two functions ignore the counter. */
 extern bool delta_any(const CountedItem *item);
 extern int64 delta_take(const CountedItem *item, int64 limit,
-						PostCounts *counts, bool *left);
+						ItemCounts *counts, bool *left);
 
 /*
- * post_deletion.c: the lock in exclusive mode, for deleting a comment
+ * post_deletion.c: the lock in exclusive mode, for deleting a comment, and
+ * deleting what hangs on a post or comment
  */
-extern bool post_hold_exclusive(PostLock *lock, LockWaitPolicy key_wait,
+extern bool post_hold_exclusive(CountLock *lock, LockWaitPolicy key_wait,
 								LockWaitPolicy count_wait);
-extern void post_await_counting(const PostLock *lock);
+extern void post_await_counting(const CountLock *lock);
 extern void deltas_delete(const CountedItem *item);
+extern void children_delete(const CountedItem *item);
+extern int64 children_delete_some(CountLock *lock, LockWaitPolicy wait,
+								  int64 limit, bool *busy);
 
 /* post_repair.c */
 extern int64 count_replies(const CountedItem *comment);

@@ -52,25 +52,19 @@ count_replies(const CountedItem *comment)
 
 /*
  * Return the numbers of shown comments and likes on a post, or of shown
- * replies to a comment, that the active snapshot shows.
+ * replies to a comment and its likes, that the active snapshot shows.
  */
-static PostCounts
+static ItemCounts
 count_children(const CountedItem *item)
 {
 	Datum		key[2];
 	ItemQuery	query = counted_query(item, key);
-	PostCounts	counts = {0, 0};
+	ItemCounts	counts;
 
-	if (counted_type(item) == ITEM_COMMENT)
-	{
-		counts.comments = count_replies(item);
-		return counts;
-	}
 	query.type = ITEM_COMMENT;
-	counts.comments = count_shown(query, NULL);
-	query.type = ITEM_LIKE;
-	query.path = PATH_LIST;
-	counts.likes = count_shown(query, NULL);
+	counts.comments = counted_type(item) == ITEM_COMMENT ?
+		count_replies(item) : count_shown(query, NULL);
+	counts.likes = count_shown(likes_query(item, key), NULL);
 	return counts;
 }
 
@@ -83,8 +77,8 @@ count_children(const CountedItem *item)
  * actual: the numbers of comments and likes that exist.
  */
 static bool
-counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
-			 PostCounts actual)
+counts_right(const BlogItem *post, const BlogItem *counter, ItemCounts rest,
+			 ItemCounts actual)
 {
 	const Property prop[] = {PROP_COMMENT_COUNT, PROP_LIKE_COUNT};
 	const int64 beside[] = {rest.comments, rest.likes};
@@ -101,11 +95,11 @@ counts_right(const BlogItem *post, const BlogItem *counter, PostCounts rest,
 	return true;
 }
 
-static PostCounts
+static ItemCounts
 count_deltas(const CountedItem *item)
 {
 	ItemScan   *scan = NULL;
-	PostCounts	sum = post_deltas(&scan, item, GetActiveSnapshot());
+	ItemCounts	sum = post_deltas(&scan, item, GetActiveSnapshot());
 
 	item_scan_end(scan);
 	return sum;
@@ -123,7 +117,7 @@ count_deltas(const CountedItem *item)
  */
 static void
 repair_counter(ItemWriter *writer, const CountedItem *item, BlogItem *counter,
-			   ItemResult found, PostCounts counts)
+			   ItemResult found, ItemCounts counts)
 {
 	if (found == ITEM_NOT_FOUND && !delta_counter_pending(item) &&
 		delta_insert_counter(item, counts))
@@ -146,7 +140,7 @@ repair_counter(ItemWriter *writer, const CountedItem *item, BlogItem *counter,
  * lock: the post lock, after post_try_lock_counter().
  */
 static ItemResult
-lock_counter(ItemWriter *writer, const PostLock *lock, BlogItem *counter)
+lock_counter(ItemWriter *writer, const CountLock *lock, BlogItem *counter)
 {
 	Datum		key[DELTA_KEYS];
 
@@ -174,7 +168,7 @@ lock_counter(ItemWriter *writer, const PostLock *lock, BlogItem *counter)
  */
 static void
 count_post(const CountedItem *item, const BlogItem *counter,
-		   PostCounts *actual, PostCounts *rest)
+		   ItemCounts *actual, ItemCounts *rest)
 {
 	PushActiveSnapshot(GetTransactionSnapshot());
 	*actual = count_children(item);
@@ -195,12 +189,12 @@ count_post(const CountedItem *item, const BlogItem *counter,
 static bool
 correct_beside_post(const CountedItem *item, const BlogItem *post)
 {
-	PostLock	lock;
+	CountLock	lock;
 	ItemWriter *writer;
 	BlogItem	counter;
 	ItemResult	found;
-	PostCounts	actual;
-	PostCounts	rest;
+	ItemCounts	actual;
+	ItemCounts	rest;
 	bool		wrong;
 
 	post_lock_init(&lock, item);
@@ -211,7 +205,7 @@ correct_beside_post(const CountedItem *item, const BlogItem *post)
 	count_post(item, &counter, &actual, &rest);
 	wrong = !counts_right(post, &counter, rest, actual);
 	if (wrong)
-		repair_counter(writer, item, &counter, found, (PostCounts) {
+		repair_counter(writer, item, &counter, found, (ItemCounts) {
 			actual.comments - rest.comments, actual.likes - rest.likes
 		});
 	item_writer_close(writer);
@@ -223,7 +217,7 @@ correct_beside_post(const CountedItem *item, const BlogItem *post)
 static void
 clear_post_counts(ItemWriter *writer, BlogItem *post)
 {
-	PostCounts	change = {
+	ItemCounts	change = {
 		-item_count(post, PROP_COMMENT_COUNT),
 		-item_count(post, PROP_LIKE_COUNT)
 	};
@@ -238,7 +232,8 @@ clear_post_counts(ItemWriter *writer, BlogItem *post)
  *
  * Locks: row locks (FOR NO KEY UPDATE) on the item and on its counter. The
  * function waits for the lock on the item, but not for the lock on the
- * counter.
+ * counter. For a comment, post_keep() first keeps other transactions from
+ * deleting the post.
  */
 bool
 post_counter_repair(const CountedItem *item)
@@ -248,6 +243,8 @@ post_counter_repair(const CountedItem *item)
 	BlogItem	post;
 	bool		found;
 
+	if (type == ITEM_COMMENT && !post_keep(&item->post_id))
+		return false;
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_POSTS, type, &item->post_id);
 	found = post_lock_for_counts(writer, item, LockWaitBlock, &post) == ITEM_OK;

@@ -8,6 +8,7 @@
 #ifndef BLOGSTORE_USER_CHANGES_H
 #define BLOGSTORE_USER_CHANGES_H
 
+#include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/rows/rows.h"
@@ -52,14 +53,17 @@ extern const DeletedUsers *deleted_users(Snapshot snapshot);
 extern bool deleted_has(const DeletedUsers *deleted, const pg_uuid_t *user_id);
 extern bool deleted_has_author(const DeletedUsers *deleted,
 							   const BlogItem *item);
+extern bool deleted_has_author_of(const DeletedUsers *deleted,
+								  const CountedItem *item);
 extern bool deleted_has_author_of_post(const DeletedUsers *deleted,
 									   const pg_uuid_t *post_id);
 extern bool author_being_deleted(const BlogItem *item);
 extern bool post_author_being_deleted(const pg_uuid_t *post_id);
 extern void deleted_discount(const DeletedUsers *deleted, BlogItem *post);
-extern int64 deleted_replies(const DeletedUsers *deleted,
-							 const pg_uuid_t *post_id,
-							 const pg_uuid_t *comment_id, int64 total);
+extern int64 deleted_comments(const DeletedUsers *deleted,
+							  const CountedItem *item, int64 total);
+extern int64 deleted_likes(const DeletedUsers *deleted,
+						   const CountedItem *item, int64 total);
 extern void deleted_changed(void);
 
 extern bool user_find(const pg_uuid_t *user_id, BlogItem *user);

@@ -192,7 +192,7 @@ sweep_begin(const Job *job)
 		sweep_end(sweep);
 	sweep = MemoryContextAllocZero(TopMemoryContext, sizeof(Sweep));
 	sweep->job = job->id;
-	for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+	for (ItemType type = ITEM_POST; type <= ITEM_COMMENT_LIKE; type++)
 		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 			 p = partition_after(CONTAINER_POSTS, type, p))
 			note_writers_of(sweep, CONTAINER_POSTS, type, p);
@@ -241,7 +241,7 @@ sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
 	int			from = job->partition & LEAF_PARTITION_MASK;
 
 	*type = ITEM_POST + (job->partition >> LEAF_TYPE_SHIFT);
-	for (; *type <= ITEM_LIKE; (*type)++, from = 0)
+	for (; *type <= ITEM_COMMENT_LIKE; (*type)++, from = 0)
 	{
 		int			leaf;
 

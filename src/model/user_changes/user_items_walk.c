@@ -173,25 +173,26 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 
 /*
  * Visitor callback: delete an item of a deleted user. If the item is a post,
- * delete the comments and likes on it first.
+ * delete the comments and likes on it first; if it is a comment, its likes.
  */
 static VisitOutcome
 delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
 	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
 	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
-	pg_uuid_t	other = *item_uuid(item, visitor->type == ITEM_LIKE ?
-								   PROP_USER_ID : PROP_ID);
+	int64		limit = walk->limit == 0 ? 0 : walk->limit - walk->changed;
 	DeleteResult result;
 
 	if (visitor->type == ITEM_POST)
-		result = post_delete_in_steps(&post_id, &author, walk->wait,
-									  walk->limit == 0 ? 0 :
-									  walk->limit - walk->changed,
+		result = post_delete_in_steps(&post_id, &author, walk->wait, limit,
 									  &walk->changed);
 	else
-		result = child_delete_anyway(visitor->type, &post_id, &other, &author,
-									 walk->wait);
+	{
+		const ChildKey key = child_key(visitor->type, item);
+
+		result = child_delete_in_steps(&key, &author, walk->wait, limit,
+									   &walk->changed);
+	}
 	switch (result)
 	{
 		case DELETE_DONE:
@@ -305,8 +306,8 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
 
 /*
  * Do one step of deleting a user's items in a leaf. If an item is a post, all
- * comments and likes on it are deleted too. Returns whether the end of the
- * leaf was reached.
+ * comments and likes on it are deleted too. If it is a comment, its likes are.
+ * Returns whether the end of the leaf was reached.
  */
 bool
 delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
@@ -404,7 +405,7 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 		CHECK_FOR_INTERRUPTS();
 		(void) partition_first(CONTAINER_POSTS, ITEM_POST);
 		loads = layout_loads();
-		for (ItemType type = ITEM_POST; type <= ITEM_LIKE; type++)
+		for (ItemType type = ITEM_POST; type <= ITEM_COMMENT_LIKE; type++)
 			for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
 				 p = partition_after(CONTAINER_POSTS, type, p))
 			{

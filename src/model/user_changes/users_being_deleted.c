@@ -274,45 +274,62 @@ author_being_deleted(const BlogItem *item)
 }
 
 /*
- * Return whether the author of a post is in the list "deleted". The post is
- * read with the active snapshot. Queries call this function for each row, so
- * it leaves no memory allocated.
+ * Return whether the author of a post or comment is in the list "deleted". The
+ * item is read with the active snapshot. Queries call this function for each
+ * row, so it leaves no memory allocated.
  */
 bool
-deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
+deleted_has_author_of(const DeletedUsers *deleted, const CountedItem *item)
 {
-	Datum		key = UUIDPGetDatum(post_id);
+	ItemType	type = counted_type(item);
+	Datum		key[] = {
+		UUIDPGetDatum(&item->post_id), UUIDPGetDatum(&item->item_id)
+	};
 	ItemScan   *scan;
-	BlogItem	post;
+	BlogItem	there;
 	bool		has;
 
 	if (deleted == NULL)
 		return false;
 	scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_POST, .partition_key = post_id,
-		.path = PATH_KEY, .key = &key, .nkeys = 1
+		.container = CONTAINER_POSTS, .type = type,
+		.partition_key = &item->post_id, .path = PATH_KEY, .key = key,
+		.nkeys = type == ITEM_POST ? 1 : 2, .identity = type != ITEM_POST
 	});
-	has = item_scan_next(scan, &post) && deleted_has_author(deleted, &post);
+	has = item_scan_next(scan, &there) && deleted_has_author(deleted, &there);
 	item_scan_end(scan);
 	return has;
 }
 
-/* The items of which count_hidden() counts those by users being deleted. */
+bool
+deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id)
+{
+	const CountedItem post = counted_post(post_id);
+
+	return deleted_has_author_of(deleted, &post);
+}
+
+/*
+ * The items of which count_hidden() counts those by users being deleted: the
+ * items of a type that count on a post or comment.
+ */
 typedef struct CountedChildren
 {
-	ItemType	type;			/* comments or likes */
-	const pg_uuid_t *post_id;
-	const pg_uuid_t *parent_id; /* count only the replies to this comment;
-								 * NULL: all comments on the post */
+	ItemType	type;
+	const CountedItem *on;
 } CountedChildren;
 
 static bool
 is_child(const CountedChildren *of, const BlogItem *item)
 {
-	return memcmp(item_uuid(item, PROP_POST_ID), of->post_id, UUID_LEN) == 0 &&
-		(of->parent_id == NULL ||
-		 (!item->isnull[PROP_PARENT_ID] &&
-		  memcmp(item_uuid(item, PROP_PARENT_ID), of->parent_id, UUID_LEN) == 0));
+	CountedOn	on;
+
+	counted_on(&on, of->type, item);
+	for (int i = 0; i < on.n; i++)
+		if (!no_counts(on.counts[i]) &&
+			memcmp(&on.item[i], of->on, sizeof(CountedItem)) == 0)
+			return true;
+	return false;
 }
 
 /*
@@ -320,8 +337,8 @@ is_child(const CountedChildren *of, const BlogItem *item)
  * comments are not counted. Reads with the active snapshot.
  *
  * path, key, nkeys: the index to scan, and the values of its first columns. By
- *		user_id, the scan also reads the user's items on other posts, or with
- *		another parent, but does not count them.
+ *		user_id, the scan also reads the user's items that count elsewhere, but
+ *		does not count them.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
@@ -331,7 +348,7 @@ count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
 	int64		n = 0;
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = of->type,
-		.partition_key = of->post_id, .path = path, .key = key,
+		.partition_key = &of->on->post_id, .path = path, .key = key,
 		.nkeys = nkeys, .identity = true, .rows = -1
 	});
 
@@ -342,21 +359,32 @@ count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
 	return n;
 }
 
+static bool
+has_reply_index(const pg_uuid_t *post_id)
+{
+	return partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
+							  partition_of(CONTAINER_POSTS, ITEM_COMMENT,
+										   post_id), PATH_REPLIES);
+}
+
 /*
  * Return how many of the items "of" are by users in the list "deleted", by
- * reading all of these items.
+ * reading all of these items. If the owner has dropped the index of replies,
+ * all comments on the post are read for the replies to one.
  */
 static int64
 count_deleted_of_all(const DeletedUsers *deleted, const CountedChildren *of)
 {
 	Datum		key[] = {
-		UUIDPGetDatum(of->post_id), UUIDPGetDatum(of->parent_id)
+		UUIDPGetDatum(&of->on->post_id), UUIDPGetDatum(&of->on->item_id)
 	};
+	int			nkeys = counted_type(of->on) == ITEM_POST ? 1 : 2;
 
-	if (of->parent_id != NULL)
+	if (is_like(of->type))
+		return count_deleted(deleted, of, PATH_LIST, key, nkeys);
+	if (nkeys == 2 && has_reply_index(&of->on->post_id))
 		return count_deleted(deleted, of, PATH_REPLIES, key, 2);
-	return count_deleted(deleted, of, of->type == ITEM_LIKE ? PATH_LIST :
-						 PATH_KEY, key, 1);
+	return count_deleted(deleted, of, PATH_KEY, key, 1);
 }
 
 /*
@@ -365,6 +393,23 @@ count_deleted_of_all(const DeletedUsers *deleted, const CountedChildren *of)
  * the items of each of these users.
  */
 #define FEW 20
+
+/*
+ * Return whether a user has liked a post or comment.
+ */
+static bool
+has_liked(const pg_uuid_t *user_id, const CountedChildren *of)
+{
+	const ChildKey key = {
+		of->type, of->on->post_id, of->on->item_id, *user_id
+	};
+	Datum		value[CHILD_KEYS];
+	ItemQuery	query = child_query(&key, value);
+	BlogItem	like;
+
+	query.identity = true;
+	return item_get(&query, &like);
+}
 
 /*
  * Return how many of the items "of" are by users in the list "deleted". FEW
@@ -378,27 +423,49 @@ count_hidden(const DeletedUsers *deleted, const CountedChildren *of,
 {
 	int64		n = 0;
 
-	if (total <= 0)
+	if (deleted == NULL || total <= 0)
 		return 0;
 	if (total <= (int64) FEW * deleted->n)
 		return count_deleted_of_all(deleted, of);
 	for (int i = 0; i < deleted->n; i++)
 	{
-		Datum		key[] = {
-			UUIDPGetDatum(&deleted->id[i]), UUIDPGetDatum(of->post_id)
-		};
-		BlogItem	like;
+		Datum		key = UUIDPGetDatum(&deleted->id[i]);
 
-		if (of->type == ITEM_LIKE)
-			n += item_get(&(ItemQuery) {
-				.container = CONTAINER_POSTS, .type = of->type,
-				.partition_key = of->post_id, .path = PATH_KEY, .key = key,
-				.nkeys = 2
-			}, &like);
-		else
-			n += count_deleted(deleted, of, PATH_USER, key, 1);
+		n += is_like(of->type) ? has_liked(&deleted->id[i], of) :
+			count_deleted(deleted, of, PATH_USER, &key, 1);
 	}
 	return n;
+}
+
+/*
+ * Return how many shown replies to a comment, or shown comments on a post, are
+ * by users in the list "deleted". Reads with the active snapshot.
+ *
+ * total: the number of all of them.
+ */
+int64
+deleted_comments(const DeletedUsers *deleted, const CountedItem *item,
+				 int64 total)
+{
+	const CountedChildren comments = {ITEM_COMMENT, item};
+
+	return count_hidden(deleted, &comments, total);
+}
+
+/*
+ * Return how many likes of a post or comment are by users in the list
+ * "deleted". Reads with the active snapshot.
+ *
+ * total: the number of all its likes.
+ */
+int64
+deleted_likes(const DeletedUsers *deleted, const CountedItem *item, int64 total)
+{
+	const CountedChildren likes = {
+		counted_type(item) == ITEM_POST ? ITEM_LIKE : ITEM_COMMENT_LIKE, item
+	};
+
+	return count_hidden(deleted, &likes, total);
 }
 
 /*
@@ -408,32 +475,16 @@ count_hidden(const DeletedUsers *deleted, const CountedChildren *of,
 void
 deleted_discount(const DeletedUsers *deleted, BlogItem *post)
 {
-	CountedChildren comments = {.type = ITEM_COMMENT};
-	CountedChildren likes = {.type = ITEM_LIKE};
+	CountedItem item;
 
 	if (deleted == NULL)
 		return;
-	comments.post_id = likes.post_id = item_uuid(post, PROP_POST_ID);
+	item = counted_post(item_uuid(post, PROP_POST_ID));
 	item_add_counts(post,
-					-count_hidden(deleted, &comments,
-								  item_count(post, PROP_COMMENT_COUNT)),
-					-count_hidden(deleted, &likes,
-								  item_count(post, PROP_LIKE_COUNT)));
-}
-
-/*
- * Return how many shown replies to a comment are by users in the list
- * "deleted". Reads with the active snapshot.
- *
- * total: the number of all shown replies to the comment.
- */
-int64
-deleted_replies(const DeletedUsers *deleted, const pg_uuid_t *post_id,
-				const pg_uuid_t *comment_id, int64 total)
-{
-	const CountedChildren replies = {ITEM_COMMENT, post_id, comment_id};
-
-	return count_hidden(deleted, &replies, total);
+					-deleted_comments(deleted, &item,
+									  item_count(post, PROP_COMMENT_COUNT)),
+					-deleted_likes(deleted, &item,
+								   item_count(post, PROP_LIKE_COUNT)));
 }
 
 /*

@@ -37,7 +37,7 @@
  * these keys.
  */
 static const char *const taken[] = {
-	"commentCount", "content", "creationDate", "hidden", "id", "likeCount",
+	"commentCount", "commentId", "content", "creationDate", "hidden", "id", "likeCount",
 	"modificationDate", "parentDeleted", "parentId", "postId", "replyCount",
 	"title", "type", "userId", "userUsername", "username"
 };

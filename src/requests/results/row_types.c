@@ -49,7 +49,7 @@ check_row_type(TupleDesc desc, ItemType type)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("type \"%s.%s_item\" is not as blogstore made it",
-						BLOGSTORE_SCHEMA, item_type_name(type)),
+						BLOGSTORE_SCHEMA, item_noun(type)),
 				 errhint("Undo what was altered, or drop the extension and create it again; the containers stay."),
 				 err_fields(NULL, NULL, RULE_UNALTERED)));
 }

@@ -40,7 +40,7 @@
 #include "utils/relcache.h"
 #include "utils/syscache.h"
 
-#define MAX_COLUMNS 12
+#define MAX_COLUMNS 13
 
 /* The rights that the owner needs on the rows of a bookkeeping table. */
 #define ROW_RIGHTS (ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE)
@@ -68,7 +68,8 @@ static const TableShape shape[N_BOOKKEEPING] = {
 			{"id", UUIDOID}, {"kind", TEXTOID}, {"user_id", UUIDOID},
 			{"phase", INT4OID}, {"partition_number", INT4OID},
 			{"position_first", UUIDOID}, {"position_date", TIMESTAMPTZOID},
-			{"position_last", UUIDOID}, {"done", INT8OID}, {"total", INT8OID},
+			{"position_middle", UUIDOID}, {"position_last", UUIDOID},
+			{"done", INT8OID}, {"total", INT8OID},
 			{"created_at", TIMESTAMPTZOID}, {"started_at", TIMESTAMPTZOID}
 	}, "jobs_kind_check"},
 	[BOOK_VIEW_STATE] = {"view_state", {

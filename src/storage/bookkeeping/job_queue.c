@@ -213,7 +213,8 @@ job_queue_rebuild_anew(void)
 static KeptPlan restart_sweeps_plan = {
 	ON_JOBS,
 	"UPDATE " JOBS_SQL " SET phase = 0, partition_number = 0,"
-	" position_first = NULL, position_date = NULL, position_last = NULL"
+	" position_first = NULL, position_date = NULL, position_middle = NULL,"
+	" position_last = NULL"
 	" WHERE kind IN ('" RENAME "', '" DELETION "', '" ARRIVAL "')",
 	0, {0}, NULL
 };
@@ -263,7 +264,7 @@ static KeptPlan list_plan = {
 	"SELECT id::uuid, kind::text, user_id::uuid, phase::integer,"
 	" partition_number::integer, position_first::uuid,"
 	" position_date::timestamptz, position_last::uuid, done::bigint,"
-	" total::bigint"
+	" total::bigint, position_middle::uuid"
 	" FROM " JOBS_SQL
 	" WHERE kind = '" REBUILD "' OR kind = '" RENAME "'"
 	" OR (kind IN ('" DELETION "', '" ARRIVAL "') AND user_id IS NOT NULL)"
@@ -283,11 +284,11 @@ static KeptPlan save_plan = {
 	ON_JOBS,
 	"UPDATE " JOBS_SQL " SET phase = $2, partition_number = $3,"
 	" position_first = $4, position_date = $5, position_last = $6, done = $7,"
-	" total = $8,"
+	" total = $8, position_middle = $9,"
 	" started_at = coalesce(started_at, pg_catalog.clock_timestamp())"
 	" WHERE id = $1",
-	8, {UUIDOID, INT4OID, INT4OID, UUIDOID, TIMESTAMPTZOID, UUIDOID, INT8OID,
-	INT8OID}, NULL
+	9, {UUIDOID, INT4OID, INT4OID, UUIDOID, TIMESTAMPTZOID, UUIDOID, INT8OID,
+	INT8OID, UUIDOID}, NULL
 };
 
 static KeptPlan finish_plan = {
@@ -326,6 +327,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 	job->done = DatumGetInt64(get_column(row, desc, 9, &isnull));
 	value = get_column(row, desc, 10, &isnull);
 	job->total = isnull ? -1 : DatumGetInt64(value);
+	(void) row_uuid(row, desc, 11, &job->place.middle);
 	/*
 	 * Only the owner can have written an invalid phase or partition. Begin the
 	 * job anew.
@@ -400,13 +402,14 @@ job_save(const Job *job)
 		UUIDPGetDatum(&job->id), Int32GetDatum(job->phase),
 		Int32GetDatum(job->partition), UUIDPGetDatum(&job->place.first),
 		TimestampTzGetDatum(job->place.date), UUIDPGetDatum(&job->place.last),
-		Int64GetDatum(job->done), Int64GetDatum(job->total)
+		Int64GetDatum(job->done), Int64GetDatum(job->total),
+		UUIDPGetDatum(&job->place.middle)
 	};
-	char		nulls[] = "        ";
+	char		nulls[] = "         ";
 
 	Assert(job->locked && !job->finished);
 	if (!job->place.valid)
-		nulls[3] = nulls[4] = nulls[5] = 'n';
+		nulls[3] = nulls[4] = nulls[5] = nulls[8] = 'n';
 	if (job->total < 0)
 		nulls[7] = 'n';
 	(void) plan_run(&save_plan, values, nulls, false);
@@ -466,7 +469,7 @@ static KeptPlan make_rename_plan = {
 	ON_JOBS,
 	"UPDATE " JOBS_SQL " SET kind = '" RENAME "', phase = 0,"
 	" partition_number = 0, position_first = NULL, position_date = NULL,"
-	" position_last = NULL WHERE kind = '" DELETION "' AND user_id = $1",
+	" position_middle = NULL, position_last = NULL WHERE kind = '" DELETION "' AND user_id = $1",
 	1, {UUIDOID}, NULL
 };
 

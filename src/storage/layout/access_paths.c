@@ -60,6 +60,13 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_USER] = {2, {PROP_USER_ID, PROP_POST_ID}},
 			[PATH_DATE] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
 		},
+		[ITEM_COMMENT_LIKE] = {
+			[PATH_KEY] = {3, {PROP_USER_ID, PROP_POST_ID, PROP_COMMENT_ID}},
+			[PATH_LIST] = {4, {PROP_POST_ID, PROP_COMMENT_ID,
+				PROP_CREATION_DATE, PROP_ID}},
+			[PATH_USER] = {3, {PROP_USER_ID, PROP_POST_ID, PROP_COMMENT_ID}},
+			[PATH_DATE] = {3, {PROP_USER_ID, PROP_CREATION_DATE, PROP_ID}}
+		},
 		[ITEM_DELTA] = {
 			[PATH_KEY] = {3, {PROP_POST_ID, PROP_ITEM_ID, PROP_ID}}
 		}
@@ -346,7 +353,7 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 	for (AccessPath path = 0; path < N_PATHS; path++)
 		if (path_columns[container][type][path].n > 0 &&
 			!OidIsValid(leaf->index[path]) &&
-			!(type == ITEM_LIKE && path == PATH_DATE))
+			!(is_like(type) && path == PATH_DATE))
 			return path;
 	return N_PATHS;
 }

@@ -272,6 +272,7 @@ container_has_property(Container container, Property prop)
 			return container != CONTAINER_FEED;
 		case PROP_PARENT_ID:
 		case PROP_ITEM_ID:
+		case PROP_COMMENT_ID:
 			return container == CONTAINER_POSTS;
 		case PROP_PARENT_DELETED:
 		case PROP_REPLY_COUNT:

@@ -1,7 +1,7 @@
 /*
  * merged_scan.c
- *		Reads the items of one type in all partitions, or those of several
- *		queries, as one ordered list.
+ *		Reads the items that match one or more queries as one ordered list, for
+ *		example the items of one type in all partitions.
  *
  * Each partition is scanned through an index that has the order of the list. A
  * binary heap orders the scans by their current items. The current item of the
@@ -88,19 +88,19 @@ make_inputs(MergedScan *merged, int n)
 }
 
 /*
- * Begin a scan of each partition. Returns false if the layout was read again
- * meanwhile, because the partitions may have other numbers now. The caller
- * must then begin again.
+ * Begin a scan of each partition for one query. Returns false if the layout
+ * was read again meanwhile.
+ *
+ * parts: the number of all scans that are merged
+ * loads: layout_loads() when the partitions were counted
  */
 static bool
-open_inputs(MergedScan *merged, const ItemQuery *query)
+open_partitions(MergedScan *merged, const ItemQuery *query, int parts,
+				uint64 loads)
 {
 	ItemQuery	each = *query;
-	int			n = partition_count(query->container, query->type);
-	uint64		loads = layout_loads();
 
-	make_inputs(merged, n);
-	each.parts = n;
+	each.parts = parts;
 	for (each.partition = partition_first(query->container, query->type);
 		 each.partition != NO_PARTITION;
 		 each.partition = partition_after(query->container, query->type,
@@ -110,6 +110,26 @@ open_inputs(MergedScan *merged, const ItemQuery *query)
 			return false;
 		merged->scan[merged->n++] = item_scan_begin(&each);
 	}
+	return layout_loads() == loads;
+}
+
+/*
+ * Begin a scan of each partition for each of n queries. Returns false if the
+ * layout was read again meanwhile, because the partitions may have other
+ * numbers now. The caller must then begin again.
+ */
+static bool
+open_inputs(MergedScan *merged, const ItemQuery *query, int n)
+{
+	int			parts = partition_count(query[0].container, query[0].type);
+	uint64		loads = layout_loads();
+
+	for (int i = 1; i < n; i++)
+		parts += partition_count(query[i].container, query[i].type);
+	make_inputs(merged, parts);
+	for (int i = 0; i < n && layout_loads() == loads; i++)
+		if (!open_partitions(merged, &query[i], parts, loads))
+			return false;
 	return layout_loads() == loads;
 }
 
@@ -192,19 +212,19 @@ merged_scan_of_queries(const ItemQuery *query, int n, ItemOrder order)
 }
 
 /*
- * Begin to read the items that match "query" in all partitions, as one list.
- * The index of query->path must have the order that "order" compares by. The
- * caller must have locked the container's root table. Then no partition can be
- * added or removed, except by DETACH PARTITION ... CONCURRENTLY. Errors:
- * 55000. Locks: AccessShareLock on each partition's table and index, to the
- * end of the scan.
+ * Begin to read the items that match any of n queries in all partitions, as
+ * one list. The indexes of the queries must have the order that "order"
+ * compares by. The caller must have locked the container's root table. Then no
+ * partition can be added or removed, except by DETACH PARTITION ...
+ * CONCURRENTLY. Errors: 55000. Locks: AccessShareLock on each partition's
+ * table and index, to the end of the scan.
  */
 MergedScan *
-merged_scan_begin(const ItemQuery *query, ItemOrder order)
+merged_scan_begin(const ItemQuery *query, int n, ItemOrder order)
 {
 	MergedScan *merged = merged_make(order);
 
-	while (!open_inputs(merged, query))
+	while (!open_inputs(merged, query, n))
 	{
 		close_inputs(merged);
 		CHECK_FOR_INTERRUPTS();

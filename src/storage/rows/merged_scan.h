@@ -1,6 +1,6 @@
 /*
  * merged_scan.h
- *		Reads the items of one type in all partitions as one ordered list.
+ *		Reads the items that match one or more queries as one ordered list.
  */
 #ifndef BLOGSTORE_MERGED_SCAN_H
 #define BLOGSTORE_MERGED_SCAN_H
@@ -18,7 +18,8 @@ typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
 extern int	merged_newest_first(const BlogItem *a, const BlogItem *b);
 extern int	merged_oldest_first(const BlogItem *a, const BlogItem *b);
 
-extern MergedScan *merged_scan_begin(const ItemQuery *query, ItemOrder order);
+extern MergedScan *merged_scan_begin(const ItemQuery *query, int n,
+									 ItemOrder order);
 extern MergedScan *merged_scan_of_queries(const ItemQuery *query, int n,
 										  ItemOrder order);
 extern ItemScan *merged_scan_first(const MergedScan *merged);

@@ -120,9 +120,12 @@ version_ended(TupleTableSlot *slot, ItemPointer next, TransactionId *ender)
  * If an update was rolled back, t_ctid may point to a place that VACUUM has
  * given to another item. So the version at t_ctid is accepted only if its xmin
  * is the xmax of the version before (as in heap_lock_updated_tuple_rec()).
+ *
+ * deleter: set to the transaction that has deleted the newest version, if the
+ *     result is ITEM_DELETING
  */
 static ItemLife
-follow_versions(ItemScan *scan)
+follow_versions(ItemScan *scan, TransactionId *deleter)
 {
 	Relation	rel = item_scan_relation(scan);
 	TupleTableSlot *slot;
@@ -152,15 +155,16 @@ follow_versions(ItemScan *scan)
 		CHECK_FOR_INTERRUPTS();
 	}
 	ExecDropSingleTupleTableSlot(slot);
+	*deleter = ender;
 	return life;
 }
 
 /*
  * Look up an item with a single scan. Parameters and result: those of
- * item_look().
+ * item_look() and follow_versions().
  */
 static ItemLife
-look_once(const ItemQuery *query, bool *hidden)
+look_once(const ItemQuery *query, bool *hidden, TransactionId *deleter)
 {
 	SnapshotData dirty;
 	BlogItem	item;
@@ -173,9 +177,19 @@ look_once(const ItemQuery *query, bool *hidden)
 		if (!TransactionIdIsValid(dirty.xmin))
 		{
 			*hidden = item_hidden(&item);
-			life = follow_versions(scan);
+			life = follow_versions(scan, deleter);
 		}
 	item_scan_end(scan);
+	return life;
+}
+
+static ItemLife
+look(const ItemQuery *query, bool *hidden, TransactionId *deleter)
+{
+	ItemLife	life = ITEM_UNSEEN;
+
+	for (int i = 0; i < LOOKS && life == ITEM_UNSEEN; i++)
+		life = look_once(query, hidden, deleter);
 	return life;
 }
 
@@ -189,11 +203,9 @@ look_once(const ItemQuery *query, bool *hidden)
 ItemLife
 item_look(const ItemQuery *query, bool *hidden)
 {
-	ItemLife	life = ITEM_UNSEEN;
+	TransactionId deleter;
 
-	for (int i = 0; i < LOOKS && life == ITEM_UNSEEN; i++)
-		life = look_once(query, hidden);
-	return life;
+	return look(query, hidden, &deleter);
 }
 
 /* The running transactions that have written or locked an item. */
@@ -409,4 +421,30 @@ item_await_inserters(const ItemQuery *query)
 			XactLockTableWait(inserter->xid, NULL, NULL, XLTW_None);
 	}
 	return all != NIL;
+}
+
+/*
+ * Wait until it is known whether the item that matches "query" exists: for the
+ * transaction that has deleted its newest version, or for one that has
+ * inserted it. Does not wait for transactions that only change the item.
+ * Errors: 40P01 (deadlock).
+ */
+void
+item_await_outcome(const ItemQuery *query)
+{
+	TransactionId deleter = InvalidTransactionId;
+	bool		hidden;
+
+	switch (look(query, &hidden, &deleter))
+	{
+		case ITEM_LIVE:
+			break;
+		case ITEM_UNSEEN:
+			(void) item_await_inserters(query);
+			break;
+		case ITEM_DELETING:
+			if (!TransactionIdIsCurrentTransactionId(deleter))
+				XactLockTableWait(deleter, NULL, NULL, XLTW_None);
+			break;
+	}
 }

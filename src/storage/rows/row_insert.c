@@ -194,7 +194,8 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
  * stands: NULL, or a function that decides whether the insertion stands. If
  *     "stands" returns false, the insertion is undone, and the result is
  *     false. Other transactions can find the new item when "stands" is called.
- *     "stands" must not wait.
+ *     "stands" must not wait for what another transaction does with items. It
+ *     may open tables, and so wait for DDL.
  *
  * Errors: 40001 if an item with this key was deleted after the transaction's
  * snapshot was taken; 23505 and 23P01 if a unique index or exclusion

@@ -123,7 +123,7 @@ scan_leaf(const OpenLeaf *leaf, const ItemQuery *query)
 								  scan->path);
 	scan->direction = query->backward ? BackwardScanDirection :
 		ForwardScanDirection;
-	scan->hidden = query->shown && query->type != ITEM_LIKE ?
+	scan->hidden = query->shown && !is_like(query->type) ?
 		scan->leaf.attno[PROP_HIDDEN] : InvalidAttrNumber;
 	scan->type = query->type;
 	scan->needed = item_required(query->type);

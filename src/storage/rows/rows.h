@@ -284,6 +284,7 @@ extern bool item_written_here(const ItemQuery *query);
 extern bool item_written_elsewhere(const ItemQuery *query);
 extern bool item_inserted_elsewhere(const ItemQuery *query);
 extern bool item_await_inserters(const ItemQuery *query);
+extern void item_await_outcome(const ItemQuery *query);
 
 extern void key_lock_init(KeyLock *lock, Container container, ItemType type,
 						  const pg_uuid_t *partition_key,

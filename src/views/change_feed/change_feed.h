@@ -138,6 +138,7 @@ extern bool dirty_all_users(const DirtySet *dirty);
 extern int64 dirty_changes(const DirtySet *dirty);
 extern PostKey *dirty_posts(const DirtySet *dirty, int *n);
 extern PostKey *dirty_gone(const DirtySet *dirty, int *n);
+extern bool dirty_left_out(const DirtySet *dirty);
 extern CountedChange *dirty_counted(const DirtySet *dirty, int *n);
 extern long dirty_counted_posts(const DirtySet *dirty);
 extern pg_uuid_t *dirty_users(const DirtySet *dirty, int *n);

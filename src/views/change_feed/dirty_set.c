@@ -37,11 +37,14 @@ struct DirtySet
 	HTAB	   *counted;		/* hash table of CountedChange: posts and
 								 * comments whose deltas have changed; or
 								 * NULL */
+	long		counted_posts;	/* how many posts are in the table "counted" */
+	bool		left_out;		/* whether the table "counted" lacks comments,
+								 * because there were too many */
 	HTAB	   *users;			/* hash table of the ids (pg_uuid_t) of users
 								 * whose names have changed, or NULL */
 	int64		changes;
-	int64		count_changes;	/* number of changes of deltas since the set
-								 * was last emptied */
+	int64		count_changes;	/* number of changes of posts' deltas since the
+								 * set was last emptied */
 	bool		jobs;			/* whether jobs were queued */
 	bool		feed_view;		/* whether a session other than the worker
 								 * wrote to the container feed */
@@ -98,23 +101,42 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 	return hash_get_num_entries(*table) <= MAX_KEYS;
 }
 
+/* Return the number of comments whose deltas have changed. */
+static long
+counted_comments(const DirtySet *dirty)
+{
+	return dirty->counted == NULL ? 0 :
+		hash_get_num_entries(dirty->counted) - dirty->counted_posts;
+}
+
 /*
  * Add a post or comment whose deltas have changed. Returns false if the set
- * now has more than MAX_KEYS of them.
+ * now has more than MAX_KEYS of such posts.
+ *
+ * The views have no counts of comments. So if there are too many comments, the
+ * function leaves the comment out. All deltas are then looked through to fold
+ * those of such comments.
  */
 static bool
 add_counted(DirtySet *dirty, const CountedChange *more)
 {
+	bool		post = counted_type(&more->item) == ITEM_POST;
 	CountedChange *counted;
 	bool		found;
 
+	if (!post && counted_comments(dirty) >= MAX_KEYS)
+	{
+		dirty->left_out = true;
+		return true;
+	}
 	if (dirty->counted == NULL)
 		dirty->counted = make_table(dirty, sizeof(CountedItem),
 									sizeof(CountedChange));
 	counted = hash_search(dirty->counted, &more->item, HASH_ENTER, &found);
+	dirty->counted_posts += !found && post;
 	counted->deltas = (found ? counted->deltas : 0) + more->deltas;
 	counted->beside = (found && counted->beside) || more->beside;
-	return hash_get_num_entries(dirty->counted) <= MAX_KEYS;
+	return dirty->counted_posts <= MAX_KEYS;
 }
 
 static void
@@ -126,11 +148,18 @@ drop_keys(HTAB **table)
 }
 
 static void
+drop_counted(DirtySet *dirty)
+{
+	drop_keys(&dirty->counted);
+	dirty->counted_posts = 0;
+}
+
+static void
 add_anything(DirtySet *dirty)
 {
 	dirty->anything = true;
 	drop_keys(&dirty->posts);
-	drop_keys(&dirty->counted);
+	drop_counted(dirty);
 }
 
 /*
@@ -155,6 +184,8 @@ add_all_users(DirtySet *dirty)
 void
 dirty_add(DirtySet *dirty, const Change *change)
 {
+	CountedChange counted;
+
 	dirty->changes++;
 	switch (change->kind)
 	{
@@ -167,12 +198,12 @@ dirty_add(DirtySet *dirty, const Change *change)
 				add_anything(dirty);
 			break;
 		case CHANGE_COUNTS:
-			dirty->count_changes++;
-			if (!dirty->anything &&
-				!add_counted(dirty, &(CountedChange) {
-					.item = {change->post.post_id, change->item_id},
-					.deltas = change->more,.beside = change->beside
-				}))
+			counted = (CountedChange) {
+				.item = {change->post.post_id, change->item_id},
+				.deltas = change->more,.beside = change->beside
+			};
+			dirty->count_changes += counted_type(&counted.item) == ITEM_POST;
+			if (!dirty->anything && !add_counted(dirty, &counted))
 				add_anything(dirty);
 			break;
 		case CHANGE_USERNAME:
@@ -245,6 +276,7 @@ dirty_merge(DirtySet *dirty, const DirtySet *other)
 		add_all_users(dirty);
 	dirty->jobs |= other->jobs;
 	dirty->feed_view |= other->feed_view;
+	dirty->left_out |= other->left_out;
 	merge_posts(dirty, other->posts, false);
 	merge_posts(dirty, other->gone, true);
 	if (other->counted != NULL)
@@ -305,14 +337,16 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 		while ((counted = hash_seq_search(&seq)) != NULL)
 		{
 			change.post.post_id = counted->item.post_id;
+			change.item_id = counted->item.item_id;
 			told_change(told, &change);
 		}
 	}
 }
 
 /*
- * Move all CountedChanges (posts whose deltas have changed) from the set
- * "dirty" to the set "counts".
+ * Move the CountedChanges of all posts from the set "dirty" to the set
+ * "counts". Those of comments stay, because the views have no counts of
+ * comments.
  */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
@@ -320,13 +354,18 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 	HASH_SEQ_STATUS seq;
 	CountedChange *counted;
 
-	if (dirty->counted == NULL)
+	if (dirty->counted_posts == 0)
 		return;
 	hash_seq_init(&seq, dirty->counted);
 	while ((counted = hash_seq_search(&seq)) != NULL)
+	{
+		if (counted_type(&counted->item) != ITEM_POST)
+			continue;
 		if (!counts->anything && !add_counted(counts, counted))
 			add_anything(counts);
-	drop_keys(&dirty->counted);
+		hash_search(dirty->counted, &counted->item, HASH_REMOVE, NULL);
+	}
+	dirty->counted_posts = 0;
 	counts->changes += dirty->count_changes;
 	counts->count_changes += dirty->count_changes;
 	dirty->changes -= dirty->count_changes;
@@ -334,31 +373,33 @@ dirty_move_counted(DirtySet *dirty, DirtySet *counts)
 }
 
 /*
- * Move up to "limit" CountedChanges from the set "counts" to the set "dirty".
- * If this moves the last one, also moves everything else in "counts".
+ * Move the CountedChanges of up to "limit" posts from the set "counts" to the
+ * set "dirty". If this moves the last post, also moves everything else in
+ * "counts".
  */
 void
 dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 {
 	HASH_SEQ_STATUS seq;
 	CountedChange *counted;
-	long		moved = 0;
+	long		posts = 0;
 
-	if (counts->anything || dirty_counted_posts(counts) <= limit)
+	if (counts->anything || counts->counted_posts <= limit)
 	{
 		dirty_merge(dirty, counts);
 		dirty_clear(counts);
 		return;
 	}
 	hash_seq_init(&seq, counts->counted);
-	while (moved < limit && (counted = hash_seq_search(&seq)) != NULL)
+	while (posts < limit && (counted = hash_seq_search(&seq)) != NULL)
 	{
+		posts++;
 		if (!dirty->anything && !add_counted(dirty, counted))
 			add_anything(dirty);
 		hash_search(counts->counted, &counted->item, HASH_REMOVE, NULL);
-		moved++;
 	}
 	hash_seq_term(&seq);
+	counts->counted_posts -= posts;
 
 	/*
 	 * A set has one number of changes for all its posts. So the number of
@@ -366,18 +407,21 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	 * post. When the last posts are moved, dirty_merge() also moves the rest
 	 * of this number.
 	 */
-	dirty->changes += moved;
-	dirty->count_changes += moved;
-	counts->changes -= moved;
-	counts->count_changes -= moved;
+	dirty->changes += posts;
+	dirty->count_changes += posts;
+	counts->changes -= posts;
+	counts->count_changes -= posts;
 }
 
-/* Return the number of keys in a set, not counting the table "gone". */
+/*
+ * Return the number of keys in a set for which the views are updated. The
+ * table "gone" is not counted.
+ */
 static long
 count_keys(const DirtySet *dirty)
 {
 	return (dirty->posts ? hash_get_num_entries(dirty->posts) : 0) +
-		(dirty->counted ? hash_get_num_entries(dirty->counted) : 0) +
+		dirty->counted_posts +
 		(dirty->users ? hash_get_num_entries(dirty->users) : 0);
 }
 
@@ -397,7 +441,7 @@ dirty_any(const DirtySet *dirty)
 	return dirty->changes > 0;
 }
 
-/* Return whether the worker has anything to write when it applies the set. */
+/* Return whether the worker has anything to write to the views. */
 bool
 dirty_writes(const DirtySet *dirty)
 {
@@ -521,10 +565,20 @@ dirty_gone(const DirtySet *dirty, int *n)
 	return copy_keys(dirty->gone, sizeof(PostKey), n);
 }
 
+/* Return the number of posts whose own deltas have changed. */
 long
 dirty_counted_posts(const DirtySet *dirty)
 {
-	return dirty->counted ? hash_get_num_entries(dirty->counted) : 0;
+	return dirty->counted_posts;
+}
+
+/*
+ * Return whether dirty_counted() lacks comments, because there were too many.
+ */
+bool
+dirty_left_out(const DirtySet *dirty)
+{
+	return dirty->left_out;
 }
 
 /*
@@ -555,6 +609,8 @@ dirty_clear(DirtySet *dirty)
 	dirty->posts = NULL;
 	dirty->gone = NULL;
 	dirty->counted = NULL;
+	dirty->counted_posts = 0;
+	dirty->left_out = false;
 	dirty->users = NULL;
 	dirty->changes = 0;
 	dirty->count_changes = 0;

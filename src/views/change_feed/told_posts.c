@@ -59,7 +59,9 @@ told_change(ToldPosts *told, const Change *change)
 {
 	uint64		turn = pg_atomic_read_u64(&told->turn);
 
-	if (change->kind == CHANGE_POST || change->kind == CHANGE_COUNTS)
+	if (change->kind == CHANGE_POST ||
+		(change->kind == CHANGE_COUNTS &&
+		 memcmp(&change->post.post_id, &change->item_id, UUID_LEN) == 0))
 		pg_atomic_write_u64(&told->post[place_of(&change->post.post_id)], turn);
 	if (change->kind == CHANGE_ANYTHING)
 		for (int i = 0; i < TOLD_PLACES; i++)

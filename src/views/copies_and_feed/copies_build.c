@@ -120,7 +120,7 @@ begin_list(Container container, const ItemPlace *place, int limit)
 		.container = container, .type = ITEM_POST,
 		.path = posts ? PATH_USER : PATH_LIST, .after = place,
 		.identity = !posts, .rows = limit
-	}, copies_order);
+	}, 1, copies_order);
 }
 
 static void

@@ -187,7 +187,7 @@ fold_later(const DirtySet *dirty)
 	int			n;
 	CountedChange *counted;
 
-	if (dirty_anything(dirty))
+	if (dirty_anything(dirty) || dirty_left_out(dirty))
 		fold_all_later();
 	counted = dirty_counted(dirty, &n);
 	for (int i = 0; i < n && !look_from_start; i++)
