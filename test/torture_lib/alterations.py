@@ -25,7 +25,7 @@ OWNER = 'torture_owner'
 INTRUDER = 'torture_intruder'
 PARTITIONS = 4
 
-POST_LEAVES = ('post', 'comment', 'like', 'delta')
+POST_LEAVES = ('post', 'comment', 'like', 'comment_like', 'delta')
 COLUMNS = {
 	'posts': ('title', 'content', 'user_username', 'like_count', 'creation_date', 'type', 'user_id', 'id'),
 	'users': ('username', 'title', 'creation_date', 'comment_count'),
@@ -58,7 +58,7 @@ UNWRITABLE = Effect({'55000': TABLE})
 FORCED = Effect({'55000': 'policies on'})
 # An item lacks a value.
 INCOMPLETE = Effect({'22004': ' has no '}, may_block=True)
-DAMAGE = Effect({'55000': TABLE + '|likes have no index', '22004': ' has no '}, blocks=True, may_block=True)
+DAMAGE = Effect({'55000': TABLE + '|likes (of comments )?have no index', '22004': ' has no '}, blocks=True, may_block=True)
 # An object that is declared on users applies to its partitions, too.
 BOTH = DAMAGE._replace(refusals={**DAMAGE.refusals, **REFUSES.refusals})
 

@@ -101,7 +101,7 @@ class Checker:
 
 	def _same(self, expected, query, *parameters):
 		"""Compare the rows of a query in any order."""
-		return differences(sorted(expected, key=str), sorted(self._rows(query, *parameters), key=str))
+		return self._same_rows(expected, self._rows(query, *parameters))
 
 	# -- the parts -------------------------------------------------------
 
@@ -166,13 +166,13 @@ class Checker:
 				coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'post'""")
 		yield 'comment items', self._same(
-			[row[:8] + row[9:-1] for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
+			[row[:8] + row[9:-2] for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
 			SELECT id, type, post_id, user_id, user_username, content, creation_date,
 				parent_id, coalesce(hidden, false), modification_date, properties
 			FROM blogstore.posts WHERE type = 'comment'""")
 		yield 'like items', self._same(expected.like_rows(), """
-			SELECT type, post_id, user_id, user_username, creation_date
-			FROM blogstore.posts WHERE type = 'like'""")
+			SELECT type, post_id, comment_id, user_id, user_username, creation_date
+			FROM blogstore.posts WHERE type IN ('like', 'comment_like')""")
 
 	def _views(self, expected):
 		yield 'copies of posts in users', differences(expected.post_rows(hidden=True), self._rows(
@@ -201,14 +201,14 @@ class Checker:
 			yield f'list_post_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.reply_count
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.like_count, c.reply_count
 				FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
 					LATERAL blogstore.list_post_comments(p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", posts, oldest_first, hidden))
 			rows = [expected.comment_rows(post, hidden=hidden, top_level=True)[::-1 if oldest_first else 1][:5] for post in posts]
 			yield f'list_post_comments() of the top level, include_hidden {hidden}, oldest_first {oldest_first}', differences(
-				[(row[0], row[-1]) for comments in rows for row in comments], self._rows("""
-				SELECT c.id, c.reply_count
+				[(row[0], *row[-2:]) for comments in rows for row in comments], self._rows("""
+				SELECT c.id, c.like_count, c.reply_count
 				FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n), LATERAL blogstore.list_post_comments(
 					p.id, 5, oldest_first => %s, include_hidden => %s, top_level => true) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", posts, oldest_first, hidden))
@@ -217,23 +217,53 @@ class Checker:
 			yield f'list_comment_replies(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.reply_count
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.like_count, c.reply_count
 				FROM unnest(%s::uuid[], %s::uuid[]) WITH ORDINALITY p(post_id, id, n),
 					LATERAL blogstore.list_comment_replies(p.post_id, p.id, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY p.n, c.ordinality""", [post for post, _ in parents], [parent for _, parent in parents], oldest_first, hidden))
 		# The store generates the ids of likes. Check the order by the result.
 		likes = self._rows("""
-			SELECT p.n, c.id, c.type, c.post_id, c.user_id, c.user_username, c.creation_date
+			SELECT p.n, c.id, c.type, c.post_id, c.comment_id, c.user_id, c.user_username, c.creation_date
 			FROM unnest(%s::uuid[]) WITH ORDINALITY p(id, n),
 				LATERAL blogstore.list_post_likes(p.id, NULL) WITH ORDINALITY c
 			ORDER BY p.n, c.ordinality""", posts)
-		yield 'list_post_likes()', differences(sorted(expected.like_rows()), sorted(row[2:] for row in likes))
-		keys = [(-row[0], row[6], row[1]) for row in likes]
-		yield 'list_post_likes() in order', differences(sorted(keys, reverse=True), keys)
+		yield 'list_post_likes()', self._same_rows(expected.like_rows(of_comments=False), [row[2:] for row in likes])
+		yield 'list_post_likes() in order', self._in_order(likes)
+		comments = list(expected.comments)
+		likes = self._rows("""
+			SELECT p.n, c.id, c.type, c.post_id, c.comment_id, c.user_id, c.user_username, c.creation_date
+			FROM unnest(%s::uuid[], %s::uuid[]) WITH ORDINALITY p(post, id, n),
+				LATERAL blogstore.list_comment_likes(p.post, p.id, NULL) WITH ORDINALITY c
+			ORDER BY p.n, c.ordinality""", [expected.comments[key].post for key in comments], comments)
+		yield 'list_comment_likes()', self._same_rows(expected.like_rows(of_posts=False), [row[2:] for row in likes])
+		yield 'list_comment_likes() in order', self._in_order(likes)
+		pairs = list(dict.fromkeys((user, post) for post, user, comment in expected.likes if comment))
+		yield 'get_comment_likes()', self._same(
+			[row for row in expected.like_rows(of_posts=False) if not expected.comments[row[2]].hidden], """
+			SELECT g.type, g.post_id, g.comment_id, g.user_id, g.user_username, g.creation_date
+			FROM unnest(%s::uuid[], %s::uuid[]) l(u, p), LATERAL blogstore.get_comment_likes(l.u, l.p) g""",
+			[user for user, _ in pairs], [post for _, post in pairs])
 		yield 'get_like()', self._same(expected.like_rows(), """
-			SELECT g.type, g.post_id, g.user_id, g.user_username, g.creation_date
-			FROM unnest(%s::uuid[], %s::uuid[]) l(p, u), LATERAL blogstore.get_like(l.p, l.u) g""",
-			[post for post, _ in expected.likes], [user for _, user in expected.likes])
+			SELECT g.type, g.post_id, g.comment_id, g.user_id, g.user_username, g.creation_date
+			FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[]) l(p, u, c), LATERAL blogstore.get_like(l.p, l.u, l.c) g""",
+			*([key[n] for key in expected.likes] for n in range(3)))
+		rows = [row for post in expected.posts for row in expected.comment_rows(post, hidden=True)]
+		yield 'get_comment()', self._same(rows, """
+			SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
+				c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.like_count, c.reply_count
+			FROM unnest(%s::uuid[], %s::uuid[]) l(p, c), LATERAL blogstore.get_comment(l.p, l.c) c""",
+			[row[2] for row in rows], [row[0] for row in rows])
+
+	@staticmethod
+	def _same_rows(expected, found):
+		"""Compare rows in any order."""
+		return differences(sorted(expected, key=str), sorted(found, key=str))
+
+	@staticmethod
+	def _in_order(likes):
+		"""Compare the order of lists, which begin with their number and the id."""
+		keys = [(-row[0], row[-1], row[1]) for row in likes]
+		return differences(sorted(keys, reverse=True), keys)
 
 	def _lists(self, expected):
 		yield 'list_feed()', differences(
@@ -255,23 +285,23 @@ class Checker:
 			yield f'list_user_comments(), include_hidden {hidden}, oldest_first {oldest_first}', differences(
 				[row for comments in rows for row in comments], self._rows("""
 				SELECT c.id, c.type, c.post_id, c.user_id, c.user_username, c.content, c.creation_date,
-					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.reply_count
+					c.parent_id, c.parent_deleted, c.hidden, c.modification_date, c.properties, c.like_count, c.reply_count
 				FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
 					LATERAL blogstore.list_user_comments(u.user_key, NULL, oldest_first => %s, include_hidden => %s) WITH ORDINALITY c
 				ORDER BY u.n, c.ordinality""", users, oldest_first, hidden))
 		place = {user: n for n, user in enumerate(users)}
 		query = """
-			SELECT c.type, c.post_id, c.user_id, c.user_username, c.creation_date, c.id
+			SELECT c.type, c.post_id, c.comment_id, c.user_id, c.user_username, c.creation_date, c.id
 			FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
 				LATERAL blogstore.list_user_likes(u.user_key, NULL, by_date => %s) WITH ORDINALITY c
 			ORDER BY u.n, c.ordinality"""
 		yield 'list_user_likes()', differences(
-			sorted(expected.like_rows(), key=lambda row: (place[row[2]], row[1])),
+			sorted(expected.like_rows(), key=lambda row: (place[row[3]], row[1], row[2] or '')),
 			[row[:-1] for row in self._rows(query, users, False)])
 		# The store generates the ids of likes. Check the order by the result.
 		likes = self._rows(query, users, True)
-		yield 'list_user_likes() by date', differences(sorted(expected.like_rows()), sorted(row[:-1] for row in likes))
-		keys = [(-place[row[2]], row[4], row[5]) for row in likes]
+		yield 'list_user_likes() by date', self._same_rows(expected.like_rows(), [row[:-1] for row in likes])
+		keys = [(-place[row[3]], row[5], row[6]) for row in likes]
 		yield 'list_user_likes() by date in order', differences(sorted(keys, reverse=True), keys)
 
 	def _many(self, expected):
@@ -290,7 +320,7 @@ class Checker:
 			self._rows('SELECT * FROM blogstore.get_users(%s::uuid[])', users))
 		for user in list(expected.users)[:5]:
 			yield 'get_likes()', differences(
-				[(post, user, expected.likes[post, user]) for post in posts if (post, user) in expected.likes],
+				[(post, user, expected.likes[post, user, None]) for post in posts if (post, user, None) in expected.likes],
 				self._rows('SELECT post_id, user_id, creation_date FROM blogstore.get_likes(%s, %s::uuid[])', user, posts))
 
 	def _paging(self, expected):

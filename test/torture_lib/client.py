@@ -20,7 +20,7 @@ BUSY = ' is busy'
 # Errors of objects that the owner has attached, such as a unique index
 OWNERS_OWN = 'torture_odd'
 REFUSALS = {'23503': model.REFUSED, '23505': model.TAKEN}
-# A comment on a hidden post, or a like of it
+# A comment on a hidden post or comment, or a like of one
 POST_HIDDEN = ' is hidden'
 
 

@@ -124,6 +124,7 @@ class Cluster:
 		ask(f"SELECT blogstore.create_containers({SHARDS}, 'torture_owner')")
 		# The index for lists of likes by date
 		ask('CREATE INDEX ON blogstore.posts_like (user_id, creation_date, id)')
+		ask('CREATE INDEX ON blogstore.posts_comment_like (user_id, creation_date, id)')
 
 	# -- as one server ---------------------------------------------------
 

@@ -19,22 +19,27 @@ class Expected:
 			self.users.update(ledger.users)
 			self.posts.update(ledger.posts)
 		for ledger in ledgers:
-			# Comments and likes of a deleted post are gone for good.
+			# Comments on a deleted post are gone for good.
 			ledger.comments = {key: item for key, item in ledger.comments.items() if item.post in self.posts}
-			ledger.likes = {key: date for key, date in ledger.likes.items() if key[0] in self.posts}
 			self.comments.update(ledger.comments)
+		for ledger in ledgers:
+			# So are likes of a deleted post or comment.
+			ledger.likes = {key: date for key, date in ledger.likes.items()
+				if key[0] in self.posts and (key[2] is None or key[2] in self.comments)}
 			self.likes.update(ledger.likes)
 		self.gone_users = [user for ledger in ledgers for user in ledger.gone_users]
 		self.gone_posts = [post for ledger in ledgers for post in ledger.gone_posts]
 		self.comments_of = {post: [] for post in self.posts}
 		self.likes_of = {post: [] for post in self.posts}
 		self._comments_by = {}
+		self._comment_likes = Counter(comment for _, _, comment in self.likes)
 		self._reply_counts = Counter(item.parent for item in self.comments.values() if not item.hidden)
 		for key, item in sorted(self.comments.items(), key=lambda pair: (pair[1].date, pair[0]), reverse=True):
 			self.comments_of[item.post].append(key)
 			self._comments_by.setdefault(item.user, []).append(key)
-		for (post, user), date in self.likes.items():
-			self.likes_of[post].append((user, date))
+		for (post, user, comment), date in self.likes.items():
+			if comment is None:
+				self.likes_of[post].append((user, date))
 
 	def name(self, user):
 		"""Return the name of a user."""
@@ -73,9 +78,10 @@ class Expected:
 		item = self.comments[key]
 		return (key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
 			item.parent, None if item.parent is None else item.parent not in self.comments,
-			item.hidden, item.edited, item.properties, self._reply_counts[key])
+			item.hidden, item.edited, item.properties, self._comment_likes[key], self._reply_counts[key])
 
-	def like_rows(self):
+	def like_rows(self, of_posts=True, of_comments=True):
 		"""Return the like items without their ids, which the store generates.
 		"""
-		return [('like', post, user, self.name(user), date) for (post, user), date in self.likes.items()]
+		return [('comment_like' if comment else 'like', post, comment, user, self.name(user), date)
+			for (post, user, comment), date in self.likes.items() if (of_comments if comment else of_posts)]

@@ -105,6 +105,8 @@ HUGE = (
 
 SETS = (
 	'get_user(%(user)s)', "get_user_by_name('x')", 'get_post(%(post)s)', 'get_like(%(post)s, %(user)s)',
+	'get_comment(%(post)s, %(id)s)', 'get_like(%(post)s, %(user)s, %(id)s)', 'get_comment_likes(%(user)s, %(post)s)',
+	'list_comment_likes(%(post)s, %(id)s, NULL)', 'list_user_likes(%(user)s, 5, %(post)s, after_comment_id => %(id)s)',
 	'get_posts(ARRAY[%(post)s, NULL, %(post)s]::uuid[])', 'get_users(ARRAY[%(user)s]::uuid[])', 'get_likes(%(user)s, ARRAY[[%(post)s]]::uuid[])',
 	'list_user_posts(%(user)s, NULL, include_hidden => true)', 'list_comment_replies(%(post)s, %(id)s, NULL, oldest_first => true, include_hidden => true)',
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
@@ -342,6 +344,7 @@ class HostileCaller(threading.Thread):
 
 	def _more(self, cursor, said, values):
 		for call in ("create_comment(%(post)s, %(user)s, 'hostile', %(id)s, properties => '{\"__proto__\": {\"\": null}}')", 'create_like(%(post)s, %(user)s)',
+				'create_like(%(post)s, %(user)s, comment_id => %(id)s)', 'delete_like(%(post)s, %(user)s, %(id)s)',
 				"edit_post(%(own_post)s, content => 'edited')", 'delete_like(%(post)s, %(user)s)', "edit_user(%(user)s, %(user)s::text)",
 				"create_comment(%(post)s, %(user)s, 'reply', parent_id => %(id)s, hidden => true)", 'hide_comment(%(post)s, %(id)s)',
 				'hide_post(%(own_post)s)', 'publish_post(%(own_post)s)', 'own_hide_post(%(user)s, %(post)s)',

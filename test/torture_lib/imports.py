@@ -1,7 +1,10 @@
-"""Imports of a client's own users, posts and comments, new and changed ones.
+"""Imports of a client's own users, posts, comments and likes, new and changed
+ones.
 
 The comments are on the client's own posts only. If another client deleted the
-post meanwhile, the comment would be rejected, and the import would fail.
+post meanwhile, the comment would be rejected, and the import would fail. The
+likes are of the posts and comments of the import. They have no date, because a
+like that exists with another date would be rejected.
 """
 
 SOURCES = {
@@ -10,6 +13,7 @@ SOURCES = {
 		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('properties', 'jsonb')),
 	'comments': (('comment_id', 'uuid'), ('post_id', 'uuid'), ('user_id', 'uuid'), ('content', 'text'),
 		('creation_date', 'timestamptz'), ('hidden', 'boolean'), ('parent_id', 'uuid'), ('properties', 'jsonb')),
+	'likes': (('post_id', 'uuid'), ('user_id', 'uuid'), ('comment_id', 'uuid'), ('creation_date', 'timestamptz')),
 }
 
 WRITTEN = {
@@ -17,6 +21,8 @@ WRITTEN = {
 	'posts': "SELECT * FROM blogstore.get_posts(%s::uuid[])",
 	'comments': """SELECT c.* FROM (SELECT DISTINCT post_id FROM pg_temp.source_comments) p,
 		LATERAL blogstore.list_post_comments(p.post_id, NULL, include_hidden => true) c WHERE c.id = ANY (%s::uuid[])""",
+	'likes': """SELECT l.* FROM pg_temp.source_likes s, LATERAL blogstore.get_like(s.post_id, s.user_id, s.comment_id) l
+		WHERE s.post_id = ANY (%s::uuid[])""",
 }
 
 
@@ -53,7 +59,10 @@ def draw(plan, forecast):
 				'comment_id': plan.id(), 'post_id': post, 'parent_id': plan.parent(forecast, post),
 				'user_id': plan.one_of(forecast.users), 'content': plan.text(1, 120), 'creation_date': plan.date(),
 				'hidden': random.random() < 0.3, 'properties': plan.properties()})
-	return {'users': users, 'posts': posts, 'comments': comments}
+	liked = [(post['post_id'], None) for post in posts] + [(comment['post_id'], comment['comment_id']) for comment in comments]
+	likes = [{'post_id': post, 'user_id': plan.one_of(forecast.users), 'comment_id': comment, 'creation_date': None}
+		for post, comment in random.sample(liked, min(4, len(liked)))]
+	return {'users': users, 'posts': posts, 'comments': comments, 'likes': likes}
 
 
 def forecast_apply(forecast, args):
@@ -69,10 +78,13 @@ def forecast_apply(forecast, args):
 	for row in args['comments']:
 		forecast.comments[row['comment_id']] = (row['post_id'], row['user_id'])
 		forecast.hide(row['comment_id'], row['hidden'])
+	for row in args['likes']:
+		forecast.likes[row['post_id'], row['user_id'], row['comment_id']] = None
 
 
 def play(cursor, args):
-	"""Import the rows. Return the resulting rows: kind -> id -> row (a dict).
+	"""Import the rows. Return the resulting rows: kind -> key -> row (a dict).
+	The key is the id; of a like, which gets a new id, what identifies it.
 	"""
 	given = []
 	for kind, columns in SOURCES.items():
@@ -87,5 +99,6 @@ def play(cursor, args):
 	for kind, columns in SOURCES.items():
 		cursor.execute(WRITTEN[kind], ([row[columns[0][0]] for row in args[kind]],))
 		names = [column.name for column in cursor.description]
-		outcome[kind] = {row[0]: dict(zip(names, row)) for row in cursor.fetchall()}
+		rows = [dict(zip(names, row)) for row in cursor.fetchall()]
+		outcome[kind] = {(row['post_id'], row['user_id'], row['comment_id']) if kind == 'likes' else row['id']: row for row in rows}
 	return outcome

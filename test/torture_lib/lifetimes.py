@@ -1,5 +1,5 @@
-"""The times at which posts were created, hidden, shown and deleted by any
-client.
+"""The times at which posts and comments were created, hidden, shown and
+deleted by any client.
 
 An answer is judged by what was acknowledged before the command was sent. Both
 states are possible between the time at which a change was first sent and its
@@ -10,7 +10,7 @@ from time import monotonic
 
 
 class Change:
-	"""A change of a post to hidden or shown."""
+	"""A change of a post or comment to hidden or shown."""
 
 	def __init__(self, hidden):
 		self.hidden = hidden
@@ -22,43 +22,44 @@ class Change:
 
 
 class Lifetimes:
-	"""The times of all posts. An id is used once only."""
+	"""The times of all posts and comments. An id is used once only. The deletion
+	of a post is not noted for the comments on it."""
 
 	def __init__(self):
-		self.born = {}			# post -> when its creation was acknowledged
-		self.doomed = {}		# post -> when its deletion was first sent
-		self.dead = {}			# post -> when its deletion was acknowledged
-		self._changes = {}		# post -> its changes, in their order
+		self.born = {}			# item -> when its creation was acknowledged
+		self.doomed = {}		# item -> when its deletion was first sent
+		self.dead = {}			# item -> when its deletion was acknowledged
+		self._changes = {}		# item -> its changes, in their order
 
-	def may_be_missing(self, post, started):
-		"""Return whether a command sent then may miss the post."""
-		return post in self.doomed or self.born.get(post, started) >= started
+	def may_be_missing(self, item, started):
+		"""Return whether a command sent then may miss the item."""
+		return item in self.doomed or self.born.get(item, started) >= started
 
-	def must_be_missing(self, post, started):
-		"""Return whether a command sent then must miss the post."""
-		return self.dead.get(post, started) < started
+	def must_be_missing(self, item, started):
+		"""Return whether a command sent then must miss the item."""
+		return self.dead.get(item, started) < started
 
-	# -- hidden or shown: only the owner of a post changes that -----------
+	# -- hidden or shown: only the owner of an item changes that ----------
 
-	def change(self, post, hidden):
-		"""Note that the post is about to be hidden, shown, or created so."""
-		self._changes.setdefault(post, []).append(Change(hidden))
+	def change(self, item, hidden):
+		"""Note that the item is about to be hidden, shown, or created so."""
+		self._changes.setdefault(item, []).append(Change(hidden))
 
-	def acknowledge(self, post):
+	def acknowledge(self, item):
 		"""Note that the last change was acknowledged."""
-		self._changes[post][-1].acknowledged = monotonic()
+		self._changes[item][-1].acknowledged = monotonic()
 
-	def _may_be(self, hidden, post, started):
-		changes = list(self._changes.get(post, ()))
+	def _may_be(self, hidden, item, started):
+		changes = list(self._changes.get(item, ()))
 		after = [*changes[1:], None]
 		return not changes or any(
 			change.hidden == hidden and (following is None or not following.ends_before(started))
 			for change, following in zip(changes, after))
 
-	def may_be_hidden(self, post, started):
-		"""Return whether a command sent then may find the post hidden."""
-		return self._may_be(True, post, started)
+	def may_be_hidden(self, item, started):
+		"""Return whether a command sent then may find the item hidden."""
+		return self._may_be(True, item, started)
 
-	def may_be_shown(self, post, started):
-		"""Return whether a command sent then may find the post shown."""
-		return self._may_be(False, post, started)
+	def may_be_shown(self, item, started):
+		"""Return whether a command sent then may find the item shown."""
+		return self._may_be(False, item, started)

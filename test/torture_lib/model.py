@@ -2,8 +2,9 @@
 
 Each client has a ledger of what it owns, which changes only when a step is
 acknowledged. The store must show the union of all ledgers, without the
-comments and likes of deleted posts. Only its owner deletes a post, and no post
-is created again, so there is no other interaction between clients.
+comments and likes of deleted posts, and the likes of deleted comments. Only its
+owner deletes a post or comment, and neither is created again, so there is no
+other interaction between clients.
 
 An answer is judged by what was acknowledged before the command was sent. While
 a deletion is under way, the answers from before and after it are right.
@@ -21,7 +22,7 @@ SHORT_FORM = 200
 # Outcomes of a command other than a row, and their SQLSTATEs
 REFUSED = 'refused'		# 23503
 TAKEN = 'taken'			# 23505
-HIDDEN = 'hidden'		# 23514, the post is hidden
+HIDDEN = 'hidden'		# 23514, the post or comment is hidden
 
 
 class User(NamedTuple):
@@ -70,27 +71,40 @@ class Ledger:
 		self.users = {}			# id -> User
 		self.posts = {}			# id -> Post
 		self.comments = {}		# id -> Comment
-		self.likes = {}			# (post, user) -> date
+		self.likes = {}			# (post, user, comment or None) -> date
 		self.gone_users = []	# the users deleted last
 		self.gone_posts = []
 		self._touched = []		# posts with items of the user deleted last
+		self._touched_comments = []		# likes of comments by that user
 
 	def doom(self, step):
 		"""Note that a step is about to be sent: others may see its effects."""
 		for command in step.effective:
-			for post in self._posts_deleted(command):
-				self.lifetimes.doomed.setdefault(post, monotonic())
+			for item in self._posts_deleted(command) + self._comments_deleted(command):
+				self.lifetimes.doomed.setdefault(item, monotonic())
 			if command.function in ('create_post', 'hide_post', 'publish_post'):
 				self.lifetimes.change(command.args['post_id'], command.args.get('hidden', False))
+			if command.function in ('create_comment', 'hide_comment'):
+				self.lifetimes.change(command.args['comment_id'], command.args['hidden'])
 			if command.function == 'import':
 				for row in command.args['posts']:
 					self.lifetimes.change(row['post_id'], row['hidden'])
+				for row in command.args['comments']:
+					self.lifetimes.change(row['comment_id'], row['hidden'])
 
 	def _posts_deleted(self, command):
 		if command.function == 'delete_post':
 			return [command.args['post_id']]
 		if command.function == 'delete_user':
 			return [post for post, item in self.posts.items() if item.user == command.args['user_id']]
+		return []
+
+	def _comments_deleted(self, command):
+		"""Return the comments that a command deletes by their author."""
+		if command.function == 'delete_comment':
+			return [command.args['comment_id']]
+		if command.function == 'delete_user':
+			return [comment for comment, item in self.comments.items() if item.user == command.args['user_id']]
 		return []
 
 	def settle(self, step, attempt):
@@ -131,9 +145,12 @@ class Ledger:
 	def _delete_user(self, command, outcome, attempt):
 		user = command.args['user_id']
 		self._touched = [item.post for item in self.comments.values() if item.user == user][:3]
-		self._touched += [post for post, liker in self.likes if liker == user][:3]
+		self._touched += [post for post, liker, _ in self.likes if liker == user][:3]
+		self._touched_comments = [key for key in self.likes if key[1] == user and key[2]][:3]
 		for post in self._posts_deleted(command):
 			self._forget_post(post)
+		for comment in self._comments_deleted(command):
+			self.lifetimes.dead[comment] = monotonic()
 		del self.users[user]
 		self.comments = {key: item for key, item in self.comments.items() if item.user != user}
 		self.likes = {key: date for key, date in self.likes.items() if key[1] != user}
@@ -208,12 +225,17 @@ class Ledger:
 		comment = self.comments[args['comment_id']] = Comment(
 			args['post_id'], args['user_id'], args['content'], args['creation_date'],
 			args['hidden'], None, properties.stored(args['properties']), args['parent_id'])
+		self._comment_acknowledged(args['comment_id'])
 		return self._compare(outcome, id=args['comment_id'], type='comment', post_id=args['post_id'],
 			user_id=args['user_id'], user_username=self.users[args['user_id']].username if attempt.first else None,
 			content=args['content'], creation_date=args['creation_date']) or self._same(
 			outcome, hidden=comment.hidden, modification_date=None, properties=comment.properties,
 			parent_id=comment.parent, parent_deleted=self._parent_deleted(comment)
-			) or self._compare(outcome, reply_count=0 if attempt.first else None)
+			) or self._compare(outcome, like_count=0 if attempt.first else None, reply_count=0 if attempt.first else None)
+
+	def _comment_acknowledged(self, comment):
+		self.lifetimes.acknowledge(comment)
+		self.lifetimes.born.setdefault(comment, monotonic())
 
 	def _edit_comment(self, command, outcome, attempt):
 		args = command.args
@@ -232,31 +254,49 @@ class Ledger:
 		if outcome == REFUSED or complaint:
 			return complaint
 		comment = self.comments[args['comment_id']] = comment._replace(hidden=args['hidden'])
+		self.lifetimes.acknowledge(args['comment_id'])
 		return self._compare_comment(args['comment_id'], comment, outcome, attempt)
 
 	def _delete_comment(self, command, outcome, attempt):
 		comment = self.comments.pop(command.args['comment_id'], None)
+		self.lifetimes.dead[command.args['comment_id']] = monotonic()
 		return self._judge_child_deletion(command, outcome, attempt, comment is not None)
 
 	def _create_like(self, command, outcome, attempt):
 		args = command.args
-		key = args['post_id'], args['user_id']
+		key = self._like_key(args)
 		if outcome == REFUSED:
-			return self._judge_refusal(args['post_id'], attempt)
+			return self._judge_each(self._judge_refusal, key, attempt)
 		new = key not in self.likes
 		if outcome == HIDDEN:
-			return self._judge_hidden(args['post_id'], attempt) if new else 'the like was there'
-		complaint = self._judge_success(args['post_id'], attempt, repeated=not new or not attempt.first)
-		if complaint:
-			return complaint
+			return self._judge_each(self._judge_hidden, key, attempt) if new else 'the like was there'
+		for item in self._liked(key):
+			complaint = self._judge_success(item, attempt, repeated=not new or not attempt.first)
+			if complaint:
+				return complaint
 		self.likes.setdefault(key, args['creation_date'])
-		return self._compare(outcome, type='like', post_id=args['post_id'], user_id=args['user_id'],
+		return self._compare(outcome, type='comment_like' if key[2] else 'like', post_id=key[0], user_id=key[1],
 			user_username=self.users[args['user_id']].username if attempt.first and new else None,
-			creation_date=self.likes[key])
+			creation_date=self.likes[key]) or self._same(outcome, comment_id=key[2])
 
 	def _delete_like(self, command, outcome, attempt):
-		date = self.likes.pop((command.args['post_id'], command.args['user_id']), None)
-		return self._judge_child_deletion(command, outcome, attempt, date is not None)
+		key = self._like_key(command.args)
+		date = self.likes.pop(key, None)
+		return self._judge_child_deletion(command, outcome, attempt, date is not None, key[2])
+
+	@staticmethod
+	def _like_key(args):
+		return args['post_id'], args['user_id'], args.get('comment_id')
+
+	@staticmethod
+	def _liked(key):
+		"""Return the post and the comment that a like needs."""
+		return [item for item in (key[0], key[2]) if item]
+
+	def _judge_each(self, judge, key, attempt):
+		"""Return a complaint unless the post or the comment explains it."""
+		complaints = [judge(item, attempt) for item in self._liked(key)]
+		return complaints[0] if all(complaints) else None
 
 	# -- an import: rows that are there become what they say --------------
 
@@ -281,9 +321,17 @@ class Ledger:
 				row['parent_id'])
 			given = outcome['comments'].get(key)
 			self.comments[key], complaint = self._imported(self.comments.get(key), new, row, given, attempt)
+			self._comment_acknowledged(key)
 			complaints.append(complaint)
 		# After all are known, because they may reply to each other
 		complaints += [self._compare_comment(key, self.comments[key], row, attempt) for key, row in outcome['comments'].items()]
+		for row in command.args['likes']:
+			key = self._like_key(row)
+			given = outcome['likes'].get(key)
+			if given and key not in self.likes:
+				self.likes[key] = given['creation_date']
+				complaints.append(None if self._within(self.likes[key], attempt) else 'a like is to be dated now')
+			complaints.append(self._compare(given, post_id=key[0], user_id=key[1], creation_date=self.likes.get(key)))
 		return '; '.join(filter(None, complaints))
 
 	def _imported(self, known, new, row, given, attempt):
@@ -315,9 +363,9 @@ class Ledger:
 		return self._compare_post(command.args['post_id'], self.posts[command.args['post_id']], outcome)
 
 	def _get_like(self, command, outcome, attempt):
-		key = command.args['post_id'], command.args['user_id']
+		key = self._like_key(command.args)
 		if outcome is None:
-			return self._judge_refusal(key[0], attempt) if key in self.likes else None
+			return self._judge_each(self._judge_refusal, key, attempt) if key in self.likes else None
 		if key not in self.likes:
 			return 'there is no such like'
 		return self._compare(outcome, post_id=key[0], user_id=key[1], creation_date=self.likes[key])
@@ -385,22 +433,22 @@ class Ledger:
 			return None
 		return f'expected {expected}'
 
-	def _judge_refusal(self, post, attempt):
-		if self.lifetimes.may_be_missing(post, attempt.started):
+	def _judge_refusal(self, item, attempt):
+		if self.lifetimes.may_be_missing(item, attempt.started):
 			return None
-		return 'the post exists, and nobody asked for its deletion'
+		return f'{item} exists, and nobody asked for its deletion'
 
-	def _judge_hidden(self, post, attempt):
-		if self.lifetimes.may_be_hidden(post, attempt.started):
+	def _judge_hidden(self, item, attempt):
+		if self.lifetimes.may_be_hidden(item, attempt.started):
 			return None
-		return 'the post is shown, and nobody asked for hiding it'
+		return f'{item} is shown, and nobody asked for hiding it'
 
-	def _judge_success(self, post, attempt, repeated):
+	def _judge_success(self, item, attempt, repeated):
 		"""Judge the success of writing a comment or like."""
-		if self.lifetimes.must_be_missing(post, attempt.started):
-			return 'the post was deleted before'
-		if not repeated and not self.lifetimes.may_be_shown(post, attempt.started):
-			return 'the post was hidden before'
+		if self.lifetimes.must_be_missing(item, attempt.started):
+			return f'{item} was deleted before'
+		if not repeated and not self.lifetimes.may_be_shown(item, attempt.started):
+			return f'{item} was hidden before'
 		return None
 
 	def _judge_known(self, comment, args, outcome, attempt):
@@ -413,11 +461,12 @@ class Ledger:
 			return 'the post was deleted before'
 		return None
 
-	def _judge_child_deletion(self, command, outcome, attempt, expected):
-		post = command.args['post_id']
-		if self.lifetimes.must_be_missing(post, attempt.started):
+	def _judge_child_deletion(self, command, outcome, attempt, expected, comment=None):
+		"""Judge the deletion of a comment, or of a like of a comment or post."""
+		items = [item for item in (command.args['post_id'], comment) if item]
+		if any(self.lifetimes.must_be_missing(item, attempt.started) for item in items):
 			expected = False
-		elif post in self.lifetimes.doomed:
+		elif any(item in self.lifetimes.doomed for item in items):
 			return None
 		return self._compare_deletion(outcome, attempt, expected)
 
@@ -441,8 +490,15 @@ class Ledger:
 				queries.append(('blogstore.list_post_comments(%s, NULL) WHERE id = %s', (post, comment)))
 				queries.append(('blogstore.list_user_comments(%s, NULL) WHERE id = %s', (self.comments[comment].user, comment)))
 			if command.function == 'delete_like':
-				queries.append(('blogstore.get_like(%s, %s)', (post, user)))
-				queries.append(('blogstore.list_user_likes(%s, NULL) WHERE post_id = %s', (user, post)))
+				queries.append(('blogstore.get_like(%s, %s, %s)', (post, user, comment)))
+				queries.append(('blogstore.list_user_likes(%s, NULL) WHERE post_id = %s AND comment_id IS NOT DISTINCT FROM %s::uuid',
+					(user, post, comment)))
+			if command.function == 'delete_like' and comment:
+				queries.append(('blogstore.get_comment_likes(%s, %s) WHERE comment_id = %s', (user, post, comment)))
+				queries.append(('blogstore.list_comment_likes(%s, %s, NULL) WHERE user_id = %s', (post, comment, user)))
+			if command.function == 'delete_comment':
+				queries.append(('blogstore.get_comment(%s, %s)', (post, comment)))
+				queries.append(('blogstore.list_comment_likes(%s, %s)', (post, comment)))
 			if command.function == 'delete_user':
 				queries.append(('blogstore.get_user(%s)', (user,)))
 				queries.append(('blogstore.list_user_posts(%s)', (user,)))
@@ -453,6 +509,9 @@ class Ledger:
 					queries.append(('blogstore.get_like(%s, %s)', (post, user)))
 					queries.append(('blogstore.list_post_likes(%s, NULL) WHERE user_id = %s', (post, user)))
 					queries.append(('blogstore.list_post_comments(%s, NULL) WHERE user_id = %s', (post, user)))
+				for post, _, comment in self._touched_comments:
+					queries.append(('blogstore.list_comment_likes(%s, %s, NULL) WHERE user_id = %s', (post, comment, user)))
+					queries.append(('blogstore.get_comment_likes(%s, %s)', (user, post)))
 			if command.function in ('delete_user', 'delete_post'):
 				for post in self.gone_posts[-3:]:
 					queries.append(('blogstore.get_post(%s)', (post,)))

@@ -6,8 +6,8 @@ n and the number of clients, but not on timing. If clients do not keep pace, a
 command may come before its post is created or after its deletion. The model
 knows which answers are right then.
 
-A client edits and deletes its own items only, and comments on and likes all
-posts. So the result of a run does not depend on the order of the clients,
+A client edits and deletes its own items only. It comments on and likes all
+posts, and likes the comments of all clients. So the result of a run does not depend on the order of the clients,
 except for what a deletion takes along.
 
 If the connection breaks before a step is acknowledged, the client repeats the
@@ -39,6 +39,8 @@ WEIGHTS = {
 
 # Commands on posts of other clients, which may be deleted or hidden
 CHILD_COMMANDS = ('create_comment', 'edit_comment', 'hide_comment', 'create_like')
+# The share of likes that are of comments
+COMMENT_LIKES = 0.5
 
 FIRST_DATE = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -90,7 +92,7 @@ class Forecast:
 		self.posts = {}			# id -> user
 		self.hidden = set()		# ids of posts and comments
 		self.comments = {}		# id -> (post, user)
-		self.likes = {}			# (post, user) -> None
+		self.likes = {}			# (post, user, comment or None) -> None
 		self.free_names = []
 		self.names = 0
 
@@ -115,9 +117,9 @@ class Forecast:
 			self.comments[args['comment_id']] = (args['post_id'], args['user_id'])
 			self.hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_like':
-			self.likes[args['post_id'], args['user_id']] = None
+			self.likes[args['post_id'], args['user_id'], args['comment_id']] = None
 		elif command.function == 'delete_like':
-			self.likes.pop((args['post_id'], args['user_id']), None)
+			self.likes.pop((args['post_id'], args['user_id'], args['comment_id']), None)
 		elif command.function == 'delete_comment':
 			self.comments.pop(args['comment_id'], None)
 		elif command.function == 'delete_post':
@@ -170,10 +172,13 @@ class Plan:
 		posts = {post for forecast in self._forecasts for post in forecast.posts}
 		self._all_posts = list(dict.fromkeys(
 			post for forecast in self._forecasts for post in forecast.posts))
+		self._all_comments = [(item[0], comment)
+			for forecast in self._forecasts for comment, item in forecast.comments.items() if item[0] in posts]
+		comments = {comment for _, comment in self._all_comments}
 		if self._row % 50 == 0:
 			for forecast in self._forecasts:
 				forecast.comments = {key: value for key, value in forecast.comments.items() if value[0] in posts}
-				forecast.likes = {key: None for key in forecast.likes if key[0] in posts}
+				forecast.likes = {key: None for key in forecast.likes if key[0] in posts and (key[2] is None or key[2] in comments)}
 		for client, queue in enumerate(self._queues):
 			queue.append(self._draw_step(client))
 
@@ -353,22 +358,24 @@ class Plan:
 
 	def _create_like(self, forecast):
 		if forecast.likes and self.random.random() < 0.1:
-			post, user = self.one_of(forecast.likes)
+			post, user, comment = self.one_of(forecast.likes)
 		else:
-			post, user = self._some_post(), self._some_user(forecast)
+			post, user, comment = self._some_post(), self._some_user(forecast), None
+			if self._all_comments and self.random.random() < COMMENT_LIKES:
+				post, comment = self._some_comment()
 		if post is None:
 			return None, None
 		return Command('create_like', {
-			'post_id': post, 'user_id': user, 'creation_date': self.date()}), (post, user)
+			'post_id': post, 'user_id': user, 'creation_date': self.date(), 'comment_id': comment}), (post, user, comment)
 
 	def _delete_like(self, forecast):
 		if forecast.likes and self.random.random() < 0.95:
-			post, user = self.one_of(forecast.likes)
+			post, user, comment = self.one_of(forecast.likes)
 		else:
-			post, user = self._some_post(), self.one_of(forecast.users)
+			post, user, comment = self._some_post(), self.one_of(forecast.users), None
 		if post is None:
 			return None, None
-		return Command('delete_like', {'post_id': post, 'user_id': user}), (post, user)
+		return Command('delete_like', {'post_id': post, 'user_id': user, 'comment_id': comment}), (post, user, comment)
 
 	def _draw_query(self, forecast):
 		"""Draw a query of own items, or a command with a name that exists."""
@@ -376,8 +383,8 @@ class Plan:
 		if dice == 0 and forecast.posts:
 			return Command('get_post', {'post_id': self.one_of(forecast.posts)})
 		if dice == 1 and forecast.likes:
-			post, user = self.one_of(forecast.likes)
-			return Command('get_like', {'post_id': post, 'user_id': user})
+			post, user, comment = self.one_of(forecast.likes)
+			return Command('get_like', {'post_id': post, 'user_id': user, 'comment_id': comment})
 		user = self.one_of(forecast.users)
 		if dice == 2:
 			return Command('get_user_by_name', {'username': forecast.users[user].upper()})
@@ -408,6 +415,13 @@ class Plan:
 		if self.random.random() < 0.33:
 			return self.random.choice(self._all_posts[::max(1, len(self._all_posts) // 4)])
 		return self.random.choice(self._all_posts)
+
+	def _some_comment(self):
+		"""Draw a comment of any client, with its post; in a third of cases one
+		of a few."""
+		if self.random.random() < 0.33:
+			return self.random.choice(self._all_comments[::max(1, len(self._all_comments) // 4)])
+		return self.random.choice(self._all_comments)
 
 	def changed(self, forecast, item):
 		"""Draw whether to hide an item, mostly the opposite of its state."""

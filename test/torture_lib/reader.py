@@ -86,6 +86,11 @@ UNION ALL
 SELECT 'reply_count of a list', id FROM c
 WHERE reply_count <> (SELECT count(*) FROM c AS r WHERE r.parent_id = c.id AND NOT r.hidden)
 UNION ALL
+SELECT 'like_count of a list', id FROM c
+WHERE like_count <> (SELECT count(*) FROM blogstore.list_comment_likes(c.post_id, c.id, NULL))
+UNION ALL
+SELECT 'get_comment()', id FROM c WHERE c IS DISTINCT FROM (SELECT g FROM blogstore.get_comment(c.post_id, c.id) g)
+UNION ALL
 SELECT 'list_post_comments() of the top level', post_id FROM post
 WHERE ARRAY(SELECT id FROM c WHERE parent_id IS NULL ORDER BY creation_date DESC, id DESC LIMIT 10) <>
 	ARRAY(SELECT t.id FROM blogstore.list_post_comments(post.post_id, 10, include_hidden => true, top_level => true) WITH ORDINALITY t
@@ -105,16 +110,20 @@ SELECT l.* FROM (SELECT DISTINCT post_id FROM blogstore.posts WHERE type = 'comm
 WHERE l.user_id = %(user)s ORDER BY l.creation_date DESC, l.id DESC
 """
 LIKES_OF_POSTS = """
-SELECT l.* FROM (SELECT post_id FROM blogstore.posts WHERE type = 'like' AND user_id = %(user)s) p,
-	LATERAL blogstore.list_post_likes(p.post_id, NULL) l
+SELECT l.* FROM (
+	SELECT l.* FROM (SELECT post_id FROM blogstore.posts WHERE type = 'like' AND user_id = %(user)s) p,
+		LATERAL blogstore.list_post_likes(p.post_id, NULL) l
+	UNION ALL
+	SELECT l.* FROM (SELECT post_id, comment_id FROM blogstore.posts WHERE type = 'comment_like' AND user_id = %(user)s) p,
+		LATERAL blogstore.list_comment_likes(p.post_id, p.comment_id, NULL) l) l
 WHERE l.user_id = %(user)s ORDER BY """
 # A user, preferably one with items on posts of users who are being deleted
 SOMEBODY = """
-SELECT i.user_id FROM blogstore.posts i WHERE type IN ('comment', 'like') AND user_id IS NOT NULL
+SELECT i.user_id FROM blogstore.posts i WHERE type IN ('comment', 'like', 'comment_like') AND user_id IS NOT NULL
 ORDER BY random() < 0.8 AND post_id IN (SELECT p.post_id FROM blogstore.posts p, blogstore.jobs j
 	WHERE p.type = 'post' AND j.kind = 'deletion' AND p.user_id = j.id) DESC, random() LIMIT 1
 """
-COMMENT_DATE, LIKE_DATE, LIKE_POST = 6, 5, 2		# indexes in a row
+COMMENT_DATE, LIKE_DATE, LIKE_POST, LIKE_COMMENT = 6, 5, 2, 6		# indexes in a row
 
 
 class Reader(threading.Thread):
@@ -264,12 +273,13 @@ class Reader(threading.Thread):
 		yield from self._pages_of('list_user_comments', f'{arguments}, include_hidden => %(hidden)s', rows, COMMENT_DATE, ask)
 		arguments = '%(user)s, %(size)s, NULL, true, %(date)s, %(id)s, %(oldest)s'
 		yield from self._pages_of('list_user_likes', arguments, ask(LIKES_OF_POSTS + 'l.creation_date DESC, l.id DESC'), LIKE_DATE, ask)
-		rows = ask(LIKES_OF_POSTS + 'l.post_id')
+		rows = ask(LIKES_OF_POSTS + 'l.post_id, l.comment_id NULLS FIRST')
 		yield 'list_user_likes()', ask('SELECT * FROM blogstore.list_user_likes(%(user)s, NULL)'), rows
 		if rows:
 			place = self.random.randrange(len(rows))
-			yield 'list_user_likes() behind a post', ask(
-				'SELECT * FROM blogstore.list_user_likes(%(user)s, 5, %(post)s)', post=rows[place][LIKE_POST]), rows[place + 1:place + 6]
+			yield 'list_user_likes() behind a like', ask(
+				'SELECT * FROM blogstore.list_user_likes(%(user)s, 5, %(post)s, after_comment_id => %(comment)s)',
+				post=rows[place][LIKE_POST], comment=rows[place][LIKE_COMMENT]), rows[place + 1:place + 6]
 
 	def _pages_of(self, function, arguments, rows, date, ask):
 		"""Return calls for a list by date: all rows, and pages from a row on.

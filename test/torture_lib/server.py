@@ -86,6 +86,7 @@ class Server(server.Server):
 		cursor.execute("SELECT blogstore.create_containers(4, 'torture_owner')")
 		for leaf in ('p00', 'p01', 'p02', 'p03'):		# for likes by date
 			cursor.execute(f'CREATE INDEX ON blogstore.posts_{leaf}_like (user_id, creation_date, id)')
+			cursor.execute(f'CREATE INDEX ON blogstore.posts_{leaf}_comment_like (user_id, creation_date, id)')
 		cursor.execute(f'CREATE ROLE {CLIENT_ROLE} LOGIN')
 		cursor.execute(f'GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA blogstore TO {CLIENT_ROLE}')
 		# Do not log refused commands, which are frequent.
