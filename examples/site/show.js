@@ -15,7 +15,8 @@ export function count(n, one, many) {
   return `${n.toLocaleString('en')} ${n === 1 ? one : many}`;
 }
 
-export const likes = (post) => count(post.like_count, 'like', 'likes');
+export const likes = (item) => count(item.like_count, 'like', 'likes');
+export const replies = (comment) => count(comment.reply_count, 'reply', 'replies');
 export const comments = (post) => count(post.comment_count, 'comment', 'comments');
 
 // ---- Addresses

@@ -142,7 +142,8 @@ class Visit {
   }
 
   // Comments on a post, newest first, each with its oldest replies. A reply is
-  // an entry of its own if its parent is on another page.
+  // an entry of its own if its parent is on another page, or is gone. One more
+  // call reads which comments of the post the visitor likes.
   async comments(postId, where) {
     const page = await this.page((...at) =>
       this.rows('SELECT * FROM site.list_post_comments($1, $2, $3, $4, $5, include_hidden => true)',
@@ -151,7 +152,7 @@ class Visit {
 
     await this.addReplies(postId, page.items);
     page.items = page.items.filter((comment) => !shown.has(comment.parent_id));
-    return page;
+    return this.likedComments(postId, page);
   }
 
   // Replies to a comment, oldest first
@@ -161,6 +162,19 @@ class Visit {
         postId, parentId, size, date, id, !backwards), where);
 
     await this.addReplies(postId, page.items);
+    return this.likedComments(postId, page);
+  }
+
+  async likedComments(postId, page) {
+    if (this.userId === null) return page;
+    const likes = await this.rows('SELECT comment_id FROM site.get_comment_likes($1, $2)', this.userId, postId);
+    const mine = new Set(likes.map((like) => like.comment_id));
+    const mark = (comment) => {
+      comment.liked = mine.has(comment.id);
+      comment.replies?.forEach(mark);
+    };
+
+    page.items.forEach(mark);
     return page;
   }
 
@@ -225,11 +239,17 @@ class Visit {
     return (await this.row('SELECT site.delete_post($1) AS done', id)).done;
   }
 
-  like(postId, liked) {
-    return this.row(liked ? 'SELECT * FROM site.create_like($1)' : 'SELECT site.delete_like($1)', postId);
+  // Like a post, or a comment on it, or take the like back.
+  like(postId, liked, commentId = null) {
+    return this.row(liked ? 'SELECT * FROM site.create_like($1, comment_id => $2)' :
+      'SELECT site.delete_like($1, comment_id => $2)', postId, commentId);
   }
 
   // ---- Comments
+
+  comment(postId, id) {
+    return this.row('SELECT * FROM site.get_comment($1, $2)', postId, id);
+  }
 
   createComment(postId, { id, content, parentId }) {
     return this.row('SELECT * FROM site.create_comment($1, $2, comment_id => $3, parent_id => $4)',

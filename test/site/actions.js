@@ -249,6 +249,29 @@ async function discussing({ site, browser, store }) {
   await bob.page.reload();
   is(await bob.page.$$eval('.comment .comment summary', (all) => all.map((one) => one.textContent)), ['Reply'], "others' cannot");
 
+  // likes of comments, and threads that fold
+  const heart = '.comment .comment .heart';
+  const told = '.comment .comment .like-count';
+  const likes = async () => (await store.rows(`SELECT c.like_count, (SELECT count(*) FROM blogstore.list_comment_likes(c.post_id, c.id)) AS likes
+    FROM blogstore.list_post_comments($1) c WHERE c.content = 'A reply'`, address.slice(-36)))[0];
+
+  await bob.page.click(heart);
+  await until(() => text(bob.page, told), '1 like', 'a reply is liked');
+  is(await bob.page.getAttribute(heart, 'aria-pressed'), 'true', '... and says so');
+  is(await likes(), { like_count: '1', likes: '1' }, '... and one like is stored');
+  await bob.page.reload();
+  is(await bob.page.$$eval('.comment .heart', (all) => all.map((one) => one.ariaPressed)), ['false', 'true'], '... of that comment alone');
+  await ada.page.reload();
+  is([await text(ada.page, told), await ada.page.getAttribute(heart, 'aria-pressed')], ['1 like', 'false'], 'others see it, as no like of theirs');
+  await ada.page.click(heart);
+  await until(() => text(ada.page, told), '2 likes', '... and like it, too');
+  await bob.page.click(heart);
+  await until(() => text(bob.page, told), '1 like', 'who takes it back sees what is left');
+  is(await text(bob.page, '.post .like-count'), '0 likes', 'the post has no likes by it');
+  is(await text(bob.page, '.replies > summary'), '1 reply', 'a thread tells how many replies it has');
+  await bob.page.click('.replies > summary');
+  is(await bob.page.isVisible('.comment .comment'), false, '... and folds');
+
   await bob.page.click('.comment summary >> text=Edit');
   await bob.page.fill('textarea[id^=e-]', 'A better comment');
   await bob.page.click('.comment >> text=Save');
@@ -309,6 +332,9 @@ async function withoutScript({ site, browser }) {
   await cleo.page.click('.comment .comment-form button');
   await cleo.page.waitForSelector('.comment .comment');
   is(await text(cleo.page, '.comment .comment > .text'), 'A reply', '... comments and replies');
+  await cleo.page.click('.comment .comment .heart');
+  await until(() => text(cleo.page, '.comment .comment .like-count'), '1 like', '... likes of comments');
+  is(new URL(cleo.page.url()).pathname, address, '... on the same page');
   await cleo.page.click('.own >> text=Hide');
   await cleo.page.waitForSelector('.badge');
   await cleo.page.click('.own >> text=Publish');

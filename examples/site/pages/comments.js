@@ -1,7 +1,7 @@
 // Comments and replies on a post
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound } from '../errors.js';
-import { field, isUuid, newId, postId, uuid, where } from '../form.js';
+import { field, isUuid, localPath, newId, postId, uuid, where } from '../form.js';
 import { postPath } from '../show.js';
 
 export function routes(app) {
@@ -9,6 +9,7 @@ export function routes(app) {
   app.get('/posts/:post/comments/:comment', thread);
   app.post('/posts/:post/comments/:comment/edit', edit);
   app.post('/posts/:post/comments/:comment/delete', remove);
+  app.post('/posts/:post/comments/:comment/like', like);
 }
 
 async function create(req, res) {
@@ -35,7 +36,7 @@ async function thread(req, res) {
   const [post, page] = await req.visit(async (visit) => [await visit.post(id), await visit.thread(id, parentId, at)]);
 
   if (!post) throw notFound();
-  res.page('thread', { title: `Replies on ${post.title}`, post, parentId, page, newId: randomUUID, base: req.path });
+  res.page('thread', { title: `Replies on ${post.title}`, post, parentId, page, newId: randomUUID, base: req.path, at: req.originalUrl });
 }
 
 async function edit(req, res) {
@@ -56,4 +57,18 @@ async function remove(req, res) {
   if (!done || !post) throw notFound();
   req.session.wrote = true;
   req.done('Deleted.', `${postPath(post)}#comments`);
+}
+
+// As for a post, the count is read after the commit.
+async function like(req, res) {
+  const id = postId(req.params.post);
+  const commentId = uuid(req.params.comment);
+  const liked = field(req.body, 'liked') === 'yes';
+
+  await req.visit((visit) => visit.like(id, liked, commentId));
+  const comment = await req.visit((visit) => visit.comment(id, commentId));
+
+  if (!comment) throw notFound();
+  if (req.accepts(['html', 'json']) === 'json') return res.json({ liked, likes: comment.like_count });
+  return res.redirect(303, `${localPath(field(req.body, 'at'))}#c-${commentId}`);
 }

@@ -31,7 +31,7 @@ async function read(req, res) {
   // Redirect to the address with the post's current slug.
   if (req.path !== postPath(post))
     return res.redirect(302, postPath(post) + req.url.slice(req.path.length));
-  return res.page('post', { title: post.title, post, liked, page, newId: randomUUID, base: postPath(post) });
+  return res.page('post', { title: post.title, post, liked, page, newId: randomUUID, base: postPath(post), at: req.originalUrl });
 }
 
 // ---- Writing
