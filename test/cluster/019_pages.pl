@@ -21,10 +21,11 @@ my $coordinator = $cluster->{coordinator};
 $coordinator->safe_psql(
 	'postgres', q{
 CREATE INDEX ON blogstore.posts_like (user_id, creation_date, id);
+CREATE INDEX ON blogstore.posts_comment_like (user_id, creation_date, id);
 SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 5) AS n;
 SELECT count(blogstore.create_post(kit.u(1 + n % 2), 'title ' || n, 'content', kit.p(n), kit.d(n % 7) + n % 3 * interval '1 microsecond')) FROM generate_series(1, 60) AS n;
 SELECT count(blogstore.create_comment(kit.p(n), kit.u(3), 'comment', kit.c(n), kit.d(n % 7) + n % 3 * interval '1 microsecond')) FROM generate_series(1, 60) AS n;
-SELECT count(blogstore.create_like(kit.p(n), kit.u(4), kit.d(n % 7) + n % 3 * interval '1 microsecond')) FROM generate_series(1, 60) AS n;
+SELECT count(blogstore.create_like(kit.p(n), kit.u(4), kit.d(n % 7) + n % 3 * interval '1 microsecond', CASE n % 2 WHEN 1 THEN kit.c(n) END)) FROM generate_series(1, 60) AS n;
 });
 # Returns the ids of a list that is read page by page. With cut, cursors lose
 # their microseconds, as in clients with less exact dates.
