@@ -163,7 +163,8 @@ static const char *const usernames_sql[] = {
 /*
  * The tables jobs and view_state have no CHECK constraints. Each session opens
  * both tables at its first request. Reading their constraints from
- * pg_constraint would take 27 buffer accesses.
+ * pg_constraint would take 27 buffer accesses. The columns of view_state,
+ * which always has one row, have no defaults, which would be read, too.
  */
 static const char *const jobs_sql[] = {
 	"CREATE TABLE " JOBS_SQL " ("
@@ -182,14 +183,13 @@ static const char *const jobs_sql[] = {
 
 static const char *const view_state_sql[] = {
 	"CREATE TABLE " VIEW_STATE_SQL " ("
-	"only_row boolean PRIMARY KEY DEFAULT true, "
-	"enabled boolean NOT NULL DEFAULT true, "
-	"ready boolean NOT NULL DEFAULT false, "
-	"feed_size integer NOT NULL DEFAULT 0, "
-	"short_form_length integer NOT NULL DEFAULT 0, "
-	"short_form bigint NOT NULL DEFAULT 0, "
-	"feed_whole boolean NOT NULL DEFAULT false) WITH (fillfactor = 10)",
-	"INSERT INTO " VIEW_STATE_SQL " DEFAULT VALUES",
+	"only_row boolean PRIMARY KEY, enabled boolean NOT NULL, "
+	"ready boolean NOT NULL, feed_size integer NOT NULL, "
+	"short_form_length integer NOT NULL, short_form bigint NOT NULL, "
+	"feed_whole boolean NOT NULL) WITH (fillfactor = 10)",
+	"INSERT INTO " VIEW_STATE_SQL " (only_row, enabled, ready, feed_size,"
+	" short_form_length, short_form, feed_whole)"
+	" VALUES (true, true, false, 0, 0, 0, false)",
 	("COMMENT ON TABLE " VIEW_STATE_SQL " IS "
 	 "'One row: the state of the views.'")
 };

@@ -31,8 +31,9 @@
 static KeptPlan write_plan = {
 	ON_VIEW_STATE,
 	"INSERT INTO " VIEW_STATE_SQL
-	" (only_row, enabled, ready, feed_size, short_form_length, short_form)"
-	" VALUES (true, $1, $2, $3, $4, $5) ON CONFLICT (only_row) DO UPDATE"
+	" (only_row, enabled, ready, feed_size, short_form_length, short_form,"
+	" feed_whole) VALUES (true, $1, $2, $3, $4, $5, false)"
+	" ON CONFLICT (only_row) DO UPDATE"
 	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4,"
 	" short_form = $5",
 	5, {BOOLOID, BOOLOID, INT4OID, INT4OID, INT8OID}, NULL
