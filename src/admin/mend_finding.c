@@ -70,18 +70,13 @@ key_of_finding(const Finding *f, ChildKey *key)
 static bool
 comment_is_there(const ChildKey *key)
 {
-	Datum		value[] = {
-		UUIDPGetDatum(&key->post_id), UUIDPGetDatum(&key->comment_id)
-	};
+	Datum		value[2];
+	ItemQuery	query = comment_query(&key->post_id, &key->comment_id, value);
 	BlogItem	comment;
 	bool		there;
 
 	PushActiveSnapshot(GetTransactionSnapshot());
-	there = item_get(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
-		.partition_key = &key->post_id, .path = PATH_KEY, .key = value,
-		.nkeys = lengthof(value), .identity = true
-	}, &comment);
+	there = item_get(&query, &comment);
 	PopActiveSnapshot();
 	return there;
 }

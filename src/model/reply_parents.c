@@ -85,12 +85,9 @@ static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 		 const pg_uuid_t *author)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(parent_id)};
-	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
-		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
-		.identity = true
-	});
+	Datum		key[2];
+	ItemQuery	query = comment_query(post_id, parent_id, key);
+	ItemScan   *scan = item_scan_begin(&query);
 	ParentState state = PARENT_GONE;
 	BlogItem	parent;
 
@@ -123,12 +120,8 @@ look(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
 static bool
 comment_exists_now(const pg_uuid_t *post_id, const pg_uuid_t *id)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(id)};
-	ItemQuery	query = {
-		.container = CONTAINER_POSTS,.type = ITEM_COMMENT,
-		.partition_key = post_id,.path = PATH_KEY,.key = key,.nkeys = 2,
-		.identity = true
-	};
+	Datum		key[2];
+	ItemQuery	query = comment_query(post_id, id, key);
 	BlogItem	comment;
 	bool		found;
 
@@ -243,9 +236,7 @@ may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
 	ItemScan   *scan;
 	bool		found;
 
-	if (!partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
-							partition_of(CONTAINER_POSTS, ITEM_COMMENT, post_id),
-							PATH_REPLIES))
+	if (!has_reply_index(post_id))
 		return true;
 	scan = item_scan_begin(&(ItemQuery) {
 		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,

@@ -305,7 +305,7 @@ list_comment_replies(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_ready(scan);
 	if (deleted_has_author_of_post(scan->deleted, key[0]))
 		return;
-	page_find(&scan->page, ITEM_COMMENT, key[0]);
+	page_find(&scan->page, ITEM_COMMENT, key[0], NULL);
 	query_list(scan, CONTAINER_POSTS, PATH_REPLIES, key, 2);
 }
 

@@ -37,7 +37,7 @@ list_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_ready(scan);
 	ready = !request_is_part && views_ready(GetActiveSnapshot()) &&
 		container_usable(CONTAINER_FEED);
-	page_find(&scan->page, ITEM_POST, NULL);
+	page_find(&scan->page, ITEM_POST, NULL, NULL);
 	if (ready)
 		query_feed(scan);
 	else

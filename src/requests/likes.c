@@ -171,7 +171,7 @@ list_comment_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 	if (deleted_has_author_of_post(scan->deleted, key[0]) ||
 		deleted_has_author_of(scan->deleted, &comment))
 		return;
-	page_find_comment_like(&scan->page, key[0], key[1]);
+	page_find(&scan->page, ITEM_COMMENT_LIKE, key[0], key[1]);
 	query_list(scan, CONTAINER_POSTS, PATH_LIST, key, 2);
 }
 

@@ -188,9 +188,11 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
  * type: type of the items in the list
  * of: if posts are listed, their author, or NULL for all authors; if comments
  *     or likes are listed, their post
+ * comment_id: if likes of a comment are listed, this comment; otherwise NULL
  */
 void
-page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
+page_find(ListPage *page, ItemType type, const pg_uuid_t *of,
+		  const pg_uuid_t *comment_id)
 {
 	Cursor	   *before = &page->before;
 	Cursor		end;
@@ -208,22 +210,6 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of)
 	else if (type == ITEM_COMMENT)
 		found = find_comment(of, &before->id, &date);
 	else
-		found = find_like(of, NULL, &before->id, &end, &date);
-	page_begin(page, &end, found, date);
-}
-
-/* Do the same as page_find() for a list of the likes of a comment. */
-void
-page_find_comment_like(ListPage *page, const pg_uuid_t *post_id,
-					   const pg_uuid_t *comment_id)
-{
-	Cursor		end;
-	TimestampTz date = 0;
-
-	bool		found;
-
-	if (!page_may_be_cut(page, &end))
-		return;
-	found = find_like(post_id, comment_id, &page->before.id, &end, &date);
+		found = find_like(of, comment_id, &before->id, &end, &date);
 	page_begin(page, &end, found, date);
 }

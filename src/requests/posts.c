@@ -248,7 +248,7 @@ list_user_posts(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_ready(scan);
 	if (deleted_has(scan->deleted, user_id))
 		return;
-	page_find(&scan->page, ITEM_POST, user_id);
+	page_find(&scan->page, ITEM_POST, user_id, NULL);
 	if (!request_is_part && views_ready(GetActiveSnapshot()))
 		query_list(scan, CONTAINER_USERS, PATH_LIST, &user_id, 1);
 	else

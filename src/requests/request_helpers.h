@@ -143,9 +143,8 @@ extern void check_new_author(ItemType type, const BlogItem *item,
 							 const pg_uuid_t *author);
 
 /* page_start.c */
-extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of);
-extern void page_find_comment_like(ListPage *page, const pg_uuid_t *post_id,
-								   const pg_uuid_t *comment_id);
+extern void page_find(ListPage *page, ItemType type, const pg_uuid_t *of,
+					  const pg_uuid_t *comment_id);
 extern bool page_may_be_cut(const ListPage *page, Cursor *end);
 extern void page_begin(ListPage *page, const Cursor *end, bool found,
 					   TimestampTz date);

@@ -160,7 +160,7 @@ query_on_post(RequestScan *scan, FunctionCallInfo fcinfo)
 	query_ready(scan);
 	if (deleted_has_author_of_post(scan->deleted, post_id))
 		return;
-	page_find(&scan->page, scan->query->type, post_id);
+	page_find(&scan->page, scan->query->type, post_id, NULL);
 	if (replies)
 		query_list_both(scan, CONTAINER_POSTS, PATH_LIST, PATH_REPLY_LIST,
 						&post_id, 1);

@@ -32,9 +32,8 @@ likes_deleted_comment(const RequestScan *scan, const BlogItem *item)
 /*
  * Return whether a query returns an item that it has read. Items of users who
  * are being deleted are not returned, nor comments and likes on their posts,
- * nor likes of their comments.
- * If the item is a post, also subtract comments and likes by such users from
- * the counts.
+ * nor likes of their comments. If the item is a post, also subtract comments
+ * and likes by such users from the counts.
  */
 bool
 query_shows(const RequestScan *scan, BlogItem *item)

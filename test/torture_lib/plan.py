@@ -7,8 +7,8 @@ command may come before its post is created or after its deletion. The model
 knows which answers are right then.
 
 A client edits and deletes its own items only. It comments on and likes all
-posts, and likes the comments of all clients. So the result of a run does not depend on the order of the clients,
-except for what a deletion takes along.
+posts, and likes the comments of all clients. So the result of a run does not
+depend on the order of the clients, except for what a deletion takes along.
 
 If the connection breaks before a step is acknowledged, the client repeats the
 step, which may have been committed. To make the result the same, a step has at

@@ -95,11 +95,10 @@ replies_now(const CountedItem *comment)
 /*
  * Count the replies to a comment that this transaction has inserted, and
  * delete the likes and deltas that an earlier comment with the same id has
- * left. Errors:
- * 40001 under REPEATABLE READ and SERIALIZABLE if replies were written after
- * the snapshot. Waits for transactions that have written, hidden, shown or
- * deleted a reply. Locks: the comment's lock, in exclusive mode for a moment,
- * then in share mode.
+ * left. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if replies were
+ * written after the snapshot. Waits for transactions that have written,
+ * hidden, shown or deleted a reply. Locks: the comment's lock, in exclusive
+ * mode for a moment, then in share mode.
  */
 void
 comment_count_anew(const CountedItem *comment)
@@ -114,8 +113,8 @@ comment_count_anew(const CountedItem *comment)
 	counted = shows_any(delta_query(comment, key));
 	PopActiveSnapshot();
 	/*
-	 * Likes are counted. So there are none without deltas, unless the owner
-	 * has deleted the deltas by SQL; verify() finds such likes.
+	 * A comment with likes has deltas. Only if the owner has deleted these by
+	 * SQL, likes stay here without a count, which verify() reports.
 	 */
 	if (counted)
 		children_delete(comment);

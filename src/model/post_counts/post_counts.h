@@ -19,6 +19,7 @@
 #define BLOGSTORE_POST_COUNTS_H
 
 #include "storage/blog_item.h"
+#include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
 /*
@@ -53,6 +54,50 @@ counted_type(const CountedItem *item)
 {
 	return memcmp(&item->post_id, &item->item_id, UUID_LEN) == 0 ? ITEM_POST :
 		ITEM_COMMENT;
+}
+
+/*
+ * Return a query that finds a comment by its key. In the item that it finds,
+ * any field can be null, except its ids, author and creation date.
+ *
+ * key: room for two values, which the query points to
+ */
+static inline ItemQuery
+comment_query(const pg_uuid_t *post_id, const pg_uuid_t *id, Datum *key)
+{
+	key[0] = UUIDPGetDatum(post_id);
+	key[1] = UUIDPGetDatum(id);
+	return (ItemQuery) {
+		.container = CONTAINER_POSTS, .type = ITEM_COMMENT,
+		.partition_key = post_id, .path = PATH_KEY, .key = key, .nkeys = 2,
+		.identity = true
+	};
+}
+
+/* As comment_query(), for a post or comment. */
+static inline ItemQuery
+counted_query(const CountedItem *item, Datum *key)
+{
+	ItemQuery	query = comment_query(&item->post_id, &item->item_id, key);
+
+	if (counted_type(item) == ITEM_POST)
+	{
+		query.type = ITEM_POST;
+		query.nkeys = 1;
+	}
+	return query;
+}
+
+/*
+ * Return whether the partition of a post has an index of replies by their
+ * parent. The owner may have dropped it, for example for an import.
+ */
+static inline bool
+has_reply_index(const pg_uuid_t *post_id)
+{
+	return partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
+							  partition_of(CONTAINER_POSTS, ITEM_COMMENT,
+										   post_id), PATH_REPLIES);
 }
 
 /* The counts of an item, or amounts to add to them. */

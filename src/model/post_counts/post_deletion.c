@@ -240,7 +240,7 @@ check_shown(ItemScan *scan)
  * deleted_one: called for each deleted item, with arg; may be NULL
  */
 static int64
-delete_items(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
+delete_found(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
 			 void (*deleted_one) (const BlogItem *item, void *arg), void *arg)
 {
 	ItemWriter *writer;
@@ -323,7 +323,7 @@ deltas_delete(const CountedItem *item)
 	Datum		key[2];
 	bool		busy = false;
 
-	(void) delete_items(all_deltas_query(item, key), LockWaitBlock, 0, &busy,
+	(void) delete_found(all_deltas_query(item, key), LockWaitBlock, 0, &busy,
 						NULL, NULL);
 }
 
@@ -461,7 +461,7 @@ children_delete(const CountedItem *item)
 	 */
 	await_nobody_counting(item);
 	for (int i = 0; i < n; i++)
-		(void) delete_items(children_query(type[i], item, key), LockWaitBlock,
+		(void) delete_found(children_query(type[i], item, key), LockWaitBlock,
 							0, &busy, NULL, NULL);
 	deltas_delete(item);
 }
@@ -502,7 +502,7 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
  * Delete items that hang on a post or comment, and subtract them from the
  * counts of the items on which they count. The caller holds the lock of the
  * post or comment in exclusive mode, and has locked its row. Returns the
- * number of deleted items. Other arguments are those of delete_items().
+ * number of deleted items. Other arguments are those of delete_found().
  *
  * A comment is deleted only when all its likes have been deleted.
  */
@@ -520,7 +520,7 @@ children_delete_some(CountLock *lock, LockWaitPolicy wait, int64 limit,
 	for (int i = 0; i < types && !*busy && (limit == 0 || n < limit); i++)
 	{
 		deleted.type = type[i];
-		n += delete_items(children_query(type[i], &lock->item, key), wait,
+		n += delete_found(children_query(type[i], &lock->item, key), wait,
 						  limit == 0 ? 0 : limit - n, busy, child_deleted,
 						  &deleted);
 		subtract_from_other(&deleted);

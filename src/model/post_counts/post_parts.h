@@ -24,26 +24,6 @@ post_query(const Datum *post_id)
 }
 
 /*
- * Return a query that finds a post or comment by its key. In the item that it
- * finds, any field can be null, except its ids, author and creation date.
- *
- * key: room for two values, which the query points to
- */
-static inline ItemQuery
-counted_query(const CountedItem *item, Datum *key)
-{
-	ItemType	type = counted_type(item);
-
-	key[0] = UUIDPGetDatum(&item->post_id);
-	key[1] = UUIDPGetDatum(&item->item_id);
-	return (ItemQuery) {
-		.container = CONTAINER_POSTS, .type = type,
-		.partition_key = &item->post_id, .path = PATH_KEY, .key = key,
-		.nkeys = type == ITEM_POST ? 1 : 2, .identity = true
-	};
-}
-
-/*
  * Return a query that finds all deltas of a post or comment. Columns of a
  * found delta can be null, except those of the key.
  *
@@ -129,9 +109,7 @@ replies_query(const CountedItem *comment, Datum *key)
 {
 	ItemQuery	query = counted_query(comment, key);
 
-	if (partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
-						   partition_of(CONTAINER_POSTS, ITEM_COMMENT,
-										&comment->post_id), PATH_REPLIES))
+	if (has_reply_index(&comment->post_id))
 		query.path = PATH_REPLIES;
 	else
 		query.nkeys = 1;

@@ -359,14 +359,6 @@ count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
 	return n;
 }
 
-static bool
-has_reply_index(const pg_uuid_t *post_id)
-{
-	return partition_has_path(CONTAINER_POSTS, ITEM_COMMENT,
-							  partition_of(CONTAINER_POSTS, ITEM_COMMENT,
-										   post_id), PATH_REPLIES);
-}
-
 /*
  * Return how many of the items "of" are by users in the list "deleted", by
  * reading all of these items. If the owner has dropped the index of replies,
