@@ -196,7 +196,7 @@ FROM pg_dist_shard WHERE shardid = %d}, $one->port, $two->port, $shard);
 {
 	my $key = $coordinator->safe_psql('postgres', 'SELECT kit.p(1)');
 	my $id = $coordinator->safe_psql('postgres', 'SELECT get_shard_id_for_distribution_column($$blogstore.posts$$, kit.p(1))');
-	my $call = "SELECT serve_flag FROM blogstore.serve_flag('$key', 'delete_like', ARRAY['$key', '" . $coordinator->safe_psql('postgres', 'SELECT kit.u(999)') . "'], false, %d)";
+	my $call = "SELECT serve_flag FROM blogstore.serve_flag('$key', 'delete_like', ARRAY['$key', '" . $coordinator->safe_psql('postgres', 'SELECT kit.u(999)') . "', NULL], false, %d)";
 
 	is($coordinator->safe_psql('postgres', sprintf $call, $id + 1000000), '', 'a request for another shard is not served');
 	is($coordinator->safe_psql('postgres', sprintf $call, $id), 'f', 'a request for the present shard is served');

@@ -118,7 +118,7 @@ DECLARE r int; t text; leaf text;
 BEGIN
 	FOREACH r IN ARRAY ARRAY[0, 2] LOOP
 		EXECUTE format('CREATE TABLE blogstore.split_%s PARTITION OF blogstore.posts FOR VALUES WITH (MODULUS 4, REMAINDER %s) PARTITION BY LIST (type)', r, r);
-		FOREACH t IN ARRAY ARRAY['post', 'comment', 'like', 'delta'] LOOP
+		FOREACH t IN ARRAY ARRAY['post', 'comment', 'like', 'comment_like', 'delta'] LOOP
 			leaf := format('blogstore.split_%s_%s', r, t);
 			EXECUTE format('CREATE TABLE %s (LIKE blogstore.posts_p01_%s INCLUDING ALL)', leaf, t);
 			EXECUTE format('ALTER TABLE blogstore.split_%s ATTACH PARTITION %s FOR VALUES IN (%L)', r, leaf, t);

@@ -262,7 +262,7 @@ DO $$
 DECLARE
 	t	text;
 BEGIN
-	FOREACH t IN ARRAY ARRAY['post', 'comment', 'like', 'delta'] LOOP
+	FOREACH t IN ARRAY ARRAY['post', 'comment', 'like', 'comment_like', 'delta'] LOOP
 		EXECUTE format('CREATE TABLE blogstore.new_p02_%s (LIKE blogstore.posts_p02_%s INCLUDING ALL)', t, t);
 		EXECUTE format('ALTER TABLE blogstore.new_p02 ATTACH PARTITION blogstore.new_p02_%s FOR VALUES IN (%L)', t, t);
 	END LOOP;

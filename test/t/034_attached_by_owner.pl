@@ -610,14 +610,14 @@ DO $$ DECLARE c record; BEGIN
 	FOR c IN SELECT conrelid::regclass AS leaf, conname FROM pg_constraint WHERE conname ~ 'title' LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.leaf, c.conname);
 	END LOOP;
-	FOR c IN SELECT conrelid::regclass AS leaf, conname FROM pg_constraint WHERE conname ~ '_like_pkey' LOOP
+	FOR c IN SELECT conrelid::regclass AS leaf, conname FROM pg_constraint WHERE conname ~ '_p[0-9]+_like_pkey' LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %2$I PRIMARY KEY (user_id, post_id) DEFERRABLE', c.leaf, c.conname);
 	END LOOP;
 END $$});
 is(caller_(q{SELECT kit.try('blogstore.create_like(kit.p(10), kit.u(1))')}), '55000, hint', 'a key that cannot tell what is taken');
 owner(q{
 DO $$ DECLARE c record; BEGIN
-	FOR c IN SELECT conrelid::regclass AS leaf, conname FROM pg_constraint WHERE conname ~ '_like_pkey' LOOP
+	FOR c IN SELECT conrelid::regclass AS leaf, conname FROM pg_constraint WHERE conname ~ '_p[0-9]+_like_pkey' LOOP
 		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I, ADD CONSTRAINT %2$I PRIMARY KEY (user_id, post_id)', c.leaf, c.conname);
 	END LOOP;
 END $$});

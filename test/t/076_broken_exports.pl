@@ -224,7 +224,7 @@ is(page('The import from Ghost'), <<'END' =~ s/\n\z//r, 'all other items are imp
 user|3|2|0|1|0|{}
 post|13|2|0|11|0|{}
 comment|3|1|0|2|0|{}
-like|0|0|0|0|0|
+like|0|0|0|0|0|{}
 comment|content must not be null|1
 comment|created_at is no date: Invalid date|1
 post|duplicate id|1
@@ -287,7 +287,7 @@ is(page('The import from Ghost'), <<'END' =~ s/\n\z//r, 'and moves in');
 user|2|1|1|0|0|{}
 post|4|4|0|0|0|{}
 comment|0|0|0|0|0|{}
-like|0|0|0|0|0|
+like|0|0|0|0|0|{}
 END
 is(moved_items($node, 'postgres', 'ghost', 'ghost:'), <<'END' =~ s/\n\z//r, 'its users and posts');
 1|Ann|2013-12-29 11:57|{"slug": "ann", "image": "/content/images/ann.png"}
