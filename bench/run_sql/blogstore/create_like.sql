@@ -1,1 +1,2 @@
-SELECT * FROM blogstore.create_like(post_id => ('0190000000007000' || :post)::uuid, user_id => ('0180000000007000' || :user)::uuid);
+SELECT id, type, post_id, user_id, user_username, creation_date
+FROM blogstore.create_like(post_id => ('0190000000007000' || :post)::uuid, user_id => ('0180000000007000' || :user)::uuid);
