@@ -29,12 +29,6 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-/*
- * item_look() scans for an item this many times at most. A scan can miss all
- * versions of an item that is being updated.
- */
-#define LOOKS 3
-
 static ItemScan *
 scan_by(const ItemQuery *query, Snapshot snapshot)
 {
@@ -160,42 +154,60 @@ follow_versions(ItemScan *scan, TransactionId *deleter)
 }
 
 /*
- * Look up an item with a single scan. Parameters and result: those of
- * item_look() and follow_versions().
+ * Look up an item with a single scan. Returns whether the scan has found a
+ * version that no other running transaction has inserted.
+ *
+ * life: set to the result of follow_versions(), or ITEM_UNSEEN
+ * hidden, deleter: those of item_look() and follow_versions()
  */
-static ItemLife
-look_once(const ItemQuery *query, bool *hidden, TransactionId *deleter)
+static bool
+look_once(const ItemQuery *query, Snapshot snapshot, ItemLife *life,
+		  bool *hidden, TransactionId *deleter)
 {
-	SnapshotData dirty;
 	BlogItem	item;
-	ItemScan   *scan;
-	ItemLife	life = ITEM_UNSEEN;
+	ItemScan   *scan = scan_by(query, snapshot);
+	bool		found = false;
 
-	scan = scan_dirty(query, &dirty);
-	while (life == ITEM_UNSEEN && item_scan_next(scan, &item))
-		/* skip a version that a running transaction has inserted */
-		if (!TransactionIdIsValid(dirty.xmin))
+	*life = ITEM_UNSEEN;
+	while (*life == ITEM_UNSEEN && item_scan_next(scan, &item))
+		if (snapshot->snapshot_type != SNAPSHOT_DIRTY ||
+			!TransactionIdIsValid(snapshot->xmin))
 		{
+			found = true;
 			*hidden = item_hidden(&item);
-			life = follow_versions(scan, deleter);
+			*life = follow_versions(scan, deleter);
 		}
 	item_scan_end(scan);
-	return life;
+	return found;
 }
 
+/*
+ * The first scan sees the newest versions, but can miss all versions of an
+ * item that is being updated. A scan with an MVCC snapshot always finds a
+ * committed item. follow_versions() can still miss the newest version, if the
+ * update is rolled back meanwhile; then it is looked for again.
+ */
 static ItemLife
 look(const ItemQuery *query, bool *hidden, TransactionId *deleter)
 {
-	ItemLife	life = ITEM_UNSEEN;
+	SnapshotData dirty;
+	ItemLife	life;
+	bool		found = true;
 
-	for (int i = 0; i < LOOKS && life == ITEM_UNSEEN; i++)
-		life = look_once(query, hidden, deleter);
+	InitDirtySnapshot(dirty);
+	(void) look_once(query, &dirty, &life, hidden, deleter);
+	while (life == ITEM_UNSEEN && found)
+	{
+		Snapshot	now = RegisterSnapshot(GetLatestSnapshot());
+
+		found = look_once(query, now, &life, hidden, deleter);
+		UnregisterSnapshot(now);
+	}
 	return life;
 }
 
 /*
- * Find out whether the item that matches "query" exists. Scans up to LOOKS
- * times, because a scan can miss an item that is being updated.
+ * Find out whether the item that matches "query" exists.
  *
  * hidden: set to the value of the item's column "hidden" in the last committed
  *     version; false for NULL. Not set if the result is ITEM_UNSEEN.
