@@ -404,6 +404,7 @@ my $later = $posts =~ s/My first post\./Edited./r =~ s/\]\n\z//r . <<"END";
 ,{"id":"c0000000-0000-4000-8000-000000000032","type":"like","postId":"$post","userId":"$ada","dateCreated":"2024-05-02T12:00:00Z"},
 {"id":"c0000000-0000-4000-8000-000000000033","type":"like","postId":"$post","userId":"$ada","dateCreated":"2024-05-03T12:00:00Z"},
 {"id":"c0000000-0000-4000-8000-000000000034","type":"comment_like","postId":"$post","commentId":"c0000000-0000-4000-8000-000000000021","userId":"$ada","creationDate":"2024-05-03T13:00:00Z"},
+{"id":"c0000000-0000-4000-8000-000000000036","type":"comment_like","postId":"$post","userId":"$ada","creationDate":"2024-05-03T13:00:00Z"},
 {"id":"c0000000-0000-4000-8000-000000000035","type":"like","postId":"$post","commentId":"c0000000-0000-4000-8000-000000000022","userId":"$ada","creationDate":"2024-05-03T13:00:00Z"},
 {"id":"c0000000-0000-4000-8000-000000000022","type":"comment","postId":"$post","userId":"c0000000-0000-4000-8000-000000000003","content":"Caf\\u00e9?","dateCreated":"2024-05-02T13:00:00Z","mood":"good"},
 {"id":"c0000000-0000-4000-8000-000000000023","type":"comment","postId":"$post","userId":"$ada","content":"nul \\u0000","creationDate":"2024-05-02T14:00:00Z"},
