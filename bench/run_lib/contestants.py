@@ -56,7 +56,9 @@ BEYOND = (
 	Request('Q4', 'list_user_comments', 'list a user\'s comments', ('user',)),
 	Request('Q5', 'list_user_likes', 'list a user\'s likes', ('user',)),
 )
-BY_NAME = {request.name: request for request in REQUESTS + BY_IDS + BEYOND}
+# only in a part of its own (viral.py)
+COMMENT_LIKE = Request('C4', 'create_comment_like', 'like a comment', ('number',))
+BY_NAME = {request.name: request for request in (*REQUESTS, *BY_IDS, *BEYOND, COMMENT_LIKE)}
 
 
 class Contestant:

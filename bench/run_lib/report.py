@@ -12,7 +12,7 @@ from . import article, report_beyond, report_counted, report_lasting
 from .contestants import REQUESTS
 from .figures import spread
 from .measure import WARM_UP, query_rounds
-from .viral import CLIENTS, KINDS
+from .viral import CLIENTS, COMMENT_KINDS, KINDS
 
 NAMES = {'get_post': 'reading a post', 'create_like': 'liking a post'}
 
@@ -195,6 +195,9 @@ def viral(found):
 	print(f'{CLIENTS} clients; {found.likes:,} users like one post, or each of them another post. Likes a second, medians of rounds.')
 	table(['contestant', *KINDS, 'one / all'], [[contestant.title, *(f'{statistics.median(found.tps[contestant.name, kind]):,.0f}' for kind in KINDS),
 		spread(found.ratios(contestant.name))] for contestant in found.contestants])
+	print('\nLikes of comments, the same way; each post has one comment.')
+	table(['contestant', *COMMENT_KINDS, 'one / all'], [['blogstore', *(f'{statistics.median(found.tps["blogstore", kind]):,.0f}' for kind in COMMENT_KINDS),
+		spread(found.comment_ratios())]])
 
 
 def scaling(found):
