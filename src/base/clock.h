@@ -49,7 +49,7 @@ clock_elapsed(void)
 	return compat_nanoseconds(now) / 1000000;
 }
 
-/* Number of messages that one LogRate lets through in a minute. */
+/* The most messages of one kind that a process logs in a minute. */
 #define LOG_RATE 20
 
 /* How many messages of one kind a process has logged in the current minute. */

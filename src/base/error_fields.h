@@ -21,14 +21,15 @@
 #define RULE_FINITE "finite"
 #define RULE_RANGE "range"		/* a value must be one of the allowed values */
 #define RULE_TOGETHER "together"	/* two arguments must be passed together */
-/* an argument for one order of a list must not be passed for another order */
+/* an argument, such as before_date, must fit the order of the list */
 #define RULE_ORDER "order"
 #define RULE_OBJECT "object"	/* a document must be a JSON object */
 /* a JSON object must not have a key that blogstore uses for a column */
 #define RULE_KEYS "keys"
 /* replies to comments must not form a circle */
 #define RULE_NO_CIRCLE "no_circle"
-#define RULE_NOT_POST_ID "not_post_id"	/* a comment needs an id of its own */
+/* a comment must not have the id of its post */
+#define RULE_NOT_POST_ID "not_post_id"
 
 /* Rules for users, posts, comments and likes. */
 #define RULE_USER_EXISTS "user_exists"
@@ -40,7 +41,7 @@
 #define RULE_COMMENT_ID_UNIQUE "comment_id_unique"
 #define RULE_POST_SHOWN "post_shown"	/* the post must not be hidden */
 #define RULE_COMMENT_SHOWN "comment_shown"	/* comment must not be hidden */
-/* import() must be able to import all items, unless "rejects" is passed */
+/* without its argument "rejects", import() must be able to import all items */
 #define RULE_ITEMS_TAKEN "items_taken"
 
 /* Rules for the session and its transaction. */

@@ -1,7 +1,7 @@
 /*
  * preload.h
- *		Defines SQL functions that raise an error unless the library is
- *		preloaded.
+ *		A macro that defines an SQL function. The function raises an error if
+ *		the library is not preloaded.
  *
  * A session can also load the library by itself. This makes CREATE EXTENSION,
  * DROP EXTENSION, pg_restore and pg_upgrade work without

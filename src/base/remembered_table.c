@@ -4,10 +4,8 @@
  *		process.
  *
  * To fill a cache, a caller calls remembered_begin(), reads the information,
- * and calls remembered_end(). remembered_begin() marks the cache as invalid.
- * remembered_end() marks the cache as valid, unless an invalidation has come
- * in between. So a change during the reading is not lost, and an error leaves
- * the cache invalid.
+ * and calls remembered_end(). If an invalidation comes in between, or an error
+ * occurs, the cache stays invalid.
  *
  * The invalidations are relcache invalidations (invalidation.c), which
  * standbys get, too. The server sends such an invalidation when a table's

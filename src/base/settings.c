@@ -2,9 +2,8 @@
  * settings.c
  *		The settings named blogstore.*.
  *
- * The settings on which the worker depends are PGC_SIGHUP: they have the same
- * value in all processes, and are changed in postgresql.conf. Runs in any
- * process.
+ * The settings that the worker reads are PGC_SIGHUP, so that they have the
+ * same value in all processes. Runs in any process.
  */
 #include "postgres.h"
 
@@ -164,11 +163,11 @@ short_form_key(int n)
 }
 
 /*
- * Return a hash of the settings that determine the short form of posts, except
- * blogstore.short_form_length. Returns 0 if these settings have their
- * defaults. The worker stores the hash with the state of the views. When the
- * stored hash differs from this function's result, the settings were changed,
- * and the worker rebuilds the views.
+ * Return a hash of blogstore.short_form_properties and
+ * blogstore.short_form_format; 0 if both have their defaults. The worker
+ * stores the hash with the state of the views. If the stored hash differs from
+ * this function's result, the settings were changed, and the worker rebuilds
+ * the views.
  */
 int64
 short_form_stamp(void)

@@ -32,8 +32,8 @@ text_is_ascii(const char *text, int length)
 
 /*
  * Return whether texts in the database's encoding can be converted to UTF-8.
- * The result is false in two cases: SQL_ASCII does not say what bytes mean;
- * for MULE_INTERNAL, the server has no conversion.
+ * Returns false for SQL_ASCII, whose bytes have no known meaning, and for
+ * MULE_INTERNAL, for which the server has no conversion.
  */
 bool
 encoding_has_utf8(void)

@@ -15,8 +15,8 @@ typedef enum WaitPlace
 								 * several commits to apply together */
 	WAIT_WORKER_TABLES,			/* the worker, between two checks for missing
 								 * or damaged tables */
-	WAIT_WORKER_SLOT,			/* the worker, while it creates its slot, until
-								 * the WAL that it has to read is flushed */
+	WAIT_WORKER_SLOT,			/* the worker, until the WAL is flushed that it
+								 * needs to create its slot */
 	WAIT_WORKER_END,			/* a backend, until the worker has ended */
 	WAIT_FOR_VIEWS,				/* a backend, in wait_for_views() or
 								 * wait_for_posts() */

@@ -35,10 +35,10 @@ typedef struct WorkerHooks
 	 */
 	void		(*item_written) (bool posts);
 	/*
-	 * Return the id of the transaction by which the worker has allowed queries
-	 * to read the views. A query may read the views only if its snapshot sees
-	 * this transaction as committed. Returns InvalidTransactionId if no query
-	 * may read the views.
+	 * Queries may read the views after the worker has allowed that by a
+	 * transaction. Return the id of this transaction. A query may read the
+	 * views only if its snapshot sees the transaction as committed. Returns
+	 * InvalidTransactionId if no query may read the views.
 	 */
 	TransactionId (*views_served) (void);
 	/*
@@ -47,10 +47,10 @@ typedef struct WorkerHooks
 	 */
 	void		(*user_deletions_changing) (void);
 	/*
-	 * Set *stamp to the number of committed transactions that have begun or
-	 * ended the deletion of a user. If this number has changed, a caller with
-	 * a cached list of users being deleted must read the list again. Returns
-	 * false while such a transaction is committing.
+	 * Set *stamp to a number that grows whenever a transaction commits that
+	 * has begun or ended the deletion of a user. A caller with a cached list
+	 * of users being deleted must then read the list again. Returns false
+	 * while such a transaction is committing.
 	 */
 	bool		(*user_deletions) (uint64 *stamp);
 } WorkerHooks;

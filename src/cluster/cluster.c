@@ -1,8 +1,8 @@
 /*
  * cluster.c
- *		Fills in ClusterCalls, the struct of functions through which the
- *		other areas call src/cluster/. storage/layout/cluster_calls.h
- *		describes each member.
+ *		Fills in ClusterCalls, the struct of functions through which other
+ *		folders of src/ call src/cluster/. storage/layout/cluster_calls.h
+ *		describes each function.
  *
  * Runs in any process.
  */

@@ -1,7 +1,7 @@
 /*
  * citus.h
- *		Access to Citus: its catalogs, which say how a table is distributed
- *		over the nodes of a cluster, its locks, and three of its C functions.
+ *		Access to the catalogs, the locks and three C functions of Citus. The
+ *		catalogs say how tables are distributed over the nodes of a cluster.
  *
  * The rows of a distributed table are in shards. A shard is a table on one
  * node. A shard has the rows whose key has a hash in the shard's range. A node

@@ -53,10 +53,11 @@ shards_of_key(const void *map, const pg_uuid_t *key)
  * node. That node has locked all shards that the request uses. So this process
  * takes no locks on shards.
  *
- * A lock of this process could cause a deadlock with the move of a shard. A
- * move locks the shard on every node. Suppose that the move has locked the
- * shard here, and waits for the lock of the other node. This process would
- * then wait for the move, and the other node for this process.
+ * A lock of this process could cause a deadlock with a move of the shard. A
+ * move locks the shard on every node. Suppose that the move has got its lock
+ * on this node, and waits for its lock on the other node. This process would
+ * then wait for the move, the move for the other node, and the other node for
+ * this process.
  */
 static bool held_by_caller = false;
 
@@ -81,8 +82,8 @@ container_is_held_by_caller(void)
 
 /*
  * Prepare for a write to a shard: lock the shard against being moved or split,
- * and call cluster_writes_here(). Does nothing while this process serves a
- * request of another node (held_by_caller).
+ * and make Citus use two-phase commit (cluster_writes_here()). Does nothing
+ * while this process serves a request of another node (held_by_caller).
  *
  * The shard may be moved to another node while this function waits for the
  * lock. So the caller must check afterwards whether the shard is still on this

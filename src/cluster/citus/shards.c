@@ -32,7 +32,7 @@
 #include "utils/rel.h"
 
 /*
- * The field locktag_field4 of the advisory locks by which Citus protects
+ * The value of locktag_field4 in the advisory locks by which Citus protects
  * shards from being moved.
  */
 #define CITUS_SHARDS_METADATA_LOCK 8
@@ -325,8 +325,9 @@ shard_of_key(const ShardMap *map, const pg_uuid_t *key)
  * Return a hash of the ids of a table's shards. The hash changes when a shard
  * is split or added. The hash is never 0.
  *
- * group: hash only the shards on this node group. The hash then also changes
- * when a shard is moved to the group or from it. ALL_GROUPS: hash all shards.
+ * group: the node group whose shards are hashed; ALL_GROUPS for all shards.
+ * The hash of a group's shards also changes when a shard is moved to the group
+ * or from it.
  */
 int64
 shards_number(const ShardMap *map, int group)

@@ -72,8 +72,8 @@ spread_copy(Spread *spread, Snapshot snapshot)
 }
 
 /*
- * If more than this many keys of changed rows are collected, flush() is called
- * before the next leaf is scanned.
+ * If more than this many keys of changed rows are collected, the changes are
+ * applied (flush()) before the next leaf is scanned.
  */
 #define MANY_KEYS 200000
 
@@ -135,9 +135,9 @@ make_arrays(const ChangedKeys *keys, const int *which, int n, Oid *types, Datum 
 }
 
 /*
- * Return the SQL condition that a row of the table "o" and a row of "c" have
- * the same key, for example "o.post_id = c.k1". unnested() makes "c" from the
- * statement's array arguments; "o" is an alias of the old or the new table.
+ * Return the SQL condition that rows of "o" and "c" have the same key, for
+ * example "o.post_id = c.k1". "o" stands for the old or the new table. "c"
+ * stands for the keys in the statement's array arguments (unnested()).
  */
 static char *
 same_key(const SpreadSource *source)
@@ -152,8 +152,8 @@ same_key(const SpreadSource *source)
 }
 
 /*
- * Return the SQL text that makes rows of the keys in the array arguments, for
- * example "unnest($1, $2) AS c (k1, k2)".
+ * Return the SQL text that turns a statement's array arguments into rows, one
+ * for each key; for example "unnest($1, $2) AS c (k1, k2)".
  */
 static const char *
 unnested(const SpreadSource *source)

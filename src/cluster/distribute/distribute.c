@@ -12,7 +12,7 @@
  *		create new tables			continue
  *		copy all rows				continue
  *		copy changed rows, repeated	continue
- *		last copy of changed rows	writers wait; from try 4 on, readers, too
+ *		last copy of changed rows	writers wait; after 3 failures also readers
  *		rename tables, commit		all wait
  *
  * Runs in a backend.
@@ -44,10 +44,10 @@ SQL_FUNCTION(distribute_containers);
 #define CALL "distribute_containers()"
 
 /*
- * copy_all() copies changed rows again and again. Writers wait during the last
- * copy. The next copy is the last if the previous one had at most this many
- * rows. The next copy is also the last if the previous one had at least three
- * quarters as many rows as the copy before it.
+ * copy_all() copies changed rows again and again while other transactions
+ * write. It stops when a copy had at most this many rows, or was at most a
+ * quarter smaller than the previous copy. Then writers have to wait for one
+ * last copy.
  */
 #define FEW_ROWS 2000
 
@@ -117,7 +117,7 @@ require_one_machine(void)
  * transaction ends. If "keep" is false, the old tables will be dropped. A
  * VACUUM of their leaves would block the DROP, so the leaves are locked
  * against VACUUM, too. Locks: ShareUpdateExclusiveLock on the old tables and
- * their leaves; if "keep" is true, AccessShareLock on the leaves.
+ * their leaves; if "keep" is true, only AccessShareLock on the leaves.
  */
 static void
 hold_layout(bool keep)

@@ -359,7 +359,8 @@ spread_plan_sources(Spread *spread)
 {
 	static const char *const user[] = {"user_id"};
 	static const char *const name[] = {"username_key"};
-	static const char *const comment[] = {"post_id", "id"};	/* and of a post */
+	/* the key of a comment; its first column alone is the key of a post */
+	static const char *const comment[] = {"post_id", "id"};
 	static const char *const like[] = {"post_id", "user_id"};
 	static const char *const comment_like[] = {"post_id", "comment_id", "user_id"};
 	static const char *const delta[] = {"post_id", "item_id", "id"};

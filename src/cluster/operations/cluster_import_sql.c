@@ -83,8 +83,8 @@ const char *const import_lock_keys_sql =
 " ON s.post_id = k.post_id WHERE NOT k.fresh ORDER BY s.partition, k.post_id";
 
 /*
- * Selects how many new replies and likes comments get, as
- * import_comment_counts_sql does.
+ * Selects comments, and how many new replies and likes each of them gets. The
+ * column "made" is true if the import creates the comment.
  */
 const char *const import_node_comment_counts_sql =
 "SELECT s.partition, c.post_id, c.comment_id, c.replies, c.likes, c.made FROM"
@@ -98,8 +98,8 @@ const char *const import_node_comment_counts_sql =
 /*
  * Selects the authors of new items, with the usernames that these items
  * contain. The caller checks that no author was renamed meanwhile. Authors
- * whom the import itself has written are left out: nobody else can have
- * renamed them.
+ * whom the import itself has written are left out, because no other
+ * transaction can have renamed them.
  */
 const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("

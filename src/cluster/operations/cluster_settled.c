@@ -103,10 +103,10 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * Return a sorted array of the ids of those given posts that have changed
- * after a certain iteration of their node's worker. look->nodes contains the
- * number of this iteration for each node. The views may lack these changes, so
- * findings about these posts are not settled.
+ * look->nodes contains the number of an iteration of each node's worker. Of
+ * the given posts, return those that have changed after that iteration, as a
+ * sorted array of ids. The views may lack these changes, so findings about
+ * these posts are not settled.
  *
  * The array also contains an id of zeros if a list (the feed or a user's
  * posts) may have changed: a post was added, removed or moved. Returns NULL if

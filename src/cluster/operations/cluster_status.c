@@ -6,8 +6,8 @@
  * Citus asks each node through a separate connection, outside of the
  * transaction. So if a node does not answer, its error is shown beside the
  * status of the other nodes. The answers are JSON, because Citus returns text.
- * Nodes are asked as the containers' owner, whom create_containers() allows to
- * execute the functions on every node.
+ * Nodes are asked as the containers' owner. create_containers() has allowed
+ * this role to execute the functions on every node.
  *
  * Runs in backends.
  */

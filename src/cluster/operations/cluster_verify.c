@@ -92,11 +92,10 @@ static const char tally_sql[] =
  * Two statements that compare users with the table "usernames".
  * cluster_verify_source() sets their SQL.
  *
- * The statements do not name the reference tables "user_items" and
- * "usernames". They name the local tables that hold this node's copies of
- * these tables. So Citus leaves the statements to PostgreSQL's planner. Citus
- * cannot plan a query that reads KEYED_NAMES (admin/verify.h), a relation that
- * C code fills.
+ * "user_items" and "usernames" are reference tables. The statements name the
+ * local tables that hold this node's copies of them. So Citus leaves the
+ * statements to PostgreSQL's planner. Citus cannot plan a query that reads
+ * KEYED_NAMES (admin/verify.h), a relation that C code fills.
  */
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};

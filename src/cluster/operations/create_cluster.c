@@ -185,10 +185,10 @@ make_own_tables(const Creation *creation)
 }
 
 /*
- * Grant the rights that the containers' owner needs. Nodes call each other as
- * this role, and the grants also cover nodes that are added later. The role
- * needs CREATE on the schema, because Citus creates tables of moved shards and
- * of reference tables as this role.
+ * Grant the rights that the containers' owner needs, also on nodes that are
+ * added later. Nodes call each other as this role. The role needs CREATE on
+ * the schema, because Citus creates tables of moved shards and of reference
+ * tables as this role.
  */
 static void
 give_owner_rights(Oid owner)
@@ -356,8 +356,8 @@ create_node_tables(PG_FUNCTION_ARGS)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
 	/*
-	 * true means that a container is missing. make_own_tables() does not
-	 * create "posts" and "users", because the coordinator creates them.
+	 * Mark "posts" and "users" as missing. make_own_tables() does not create
+	 * them, because the coordinator does.
 	 */
 	creation.container[CONTAINER_USERS] = creation.container[CONTAINER_POSTS] = true;
 	nest = create_begin();
@@ -378,8 +378,7 @@ create_node_tables(PG_FUNCTION_ARGS)
 	else
 	{
 		/*
-		 * true means that the table is missing. The coordinator creates it
-		 * later.
+		 * Mark "usernames" as missing, too. The coordinator creates it later.
 		 */
 		creation.table[BOOK_USERNAMES] = true;
 		SPI_connect();

@@ -2,10 +2,10 @@
  * create_cluster_sql.c
  *		Statements that create the tables of a cluster.
  *
- * %1$s is a suffix of the names of new tables. The suffix is empty unless
- * existing tables still have the names without a suffix (cluster/distribute/).
- * %2$d is the number of shards. The leaves have the columns, indexes and
- * settings of the leaves on a single server (admin/create_sql.c).
+ * %1$s is a suffix of the names of new tables, and %2$d the number of shards.
+ * While distribute_containers() creates new tables beside the old ones, the
+ * suffix is "_spread"; otherwise it is empty. The leaves have the columns,
+ * indexes and settings of the leaves on a single server (admin/create_sql.c).
  */
 #include "postgres.h"
 

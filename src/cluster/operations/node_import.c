@@ -152,8 +152,9 @@ import_posts(PG_FUNCTION_ARGS)
 }
 
 /*
- * Return which items a call of import_children() asks for. Only the key of a
- * like of a comment has three columns.
+ * Return the type of the items that a call of import_children() asks for. Its
+ * arguments are the columns of keys: three for likes of comments, otherwise
+ * two.
  */
 static ItemType
 asked_type(FunctionCallInfo fcinfo, TupleDesc result)
@@ -279,7 +280,8 @@ get_values(FunctionCallInfo fcinfo, int arg, int n, bool **isnull)
 /*
  * blogstore.import_count_comments(post_ids, ids, replies, likes, made): add
  * numbers of new replies and likes to the counts of comments. Comments that do
- * not exist are left out. Returns false if one of these gets likes.
+ * not exist are left out. Returns false if a comment gets likes but does not
+ * exist.
  *
  * made: for each comment, whether the import has written it
  */

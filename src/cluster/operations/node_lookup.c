@@ -31,11 +31,10 @@ typedef struct NodeLookup
 
 	TupleTableSlot *slot;
 	BlogItem	next;
-	ChildKey	key;			/* the key of "next" */
+	ChildKey	key;			/* the key of the item in the field "next" */
 
 	/*
-	 * True if "next" contains an item to compare; false once all items are
-	 * read.
+	 * True if "next" contains an item of "rows"; false after the last item.
 	 */
 	bool		more;
 } NodeLookup;
@@ -134,10 +133,14 @@ node_lookup_end(ItemLookup *self)
 }
 
 /*
- * Ask the nodes which of the imported comments or likes exist, or which of the
- * comments that users like (ImportTarget.lookup). Returns an object for
- * looking up these items. The object must be used in the memory
- * context in which this function was called. Errors: those of ship_query().
+ * Ask the nodes which of the imported comments or likes exist. Returns an
+ * object for looking up the existing ones. The object must be used in the
+ * memory context in which this function was called. Errors: those of
+ * ship_query().
+ *
+ * type: the type of the items to look up
+ * rows: ITEM_COMMENT_LIKE to look up the comments that users like; otherwise
+ *	the same as "type"
  */
 ItemLookup *
 node_lookup_begin(const Import *import, ItemType type, ItemType rows)

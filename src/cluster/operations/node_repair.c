@@ -6,8 +6,7 @@
  * Citus runs one transaction on this node for repair(), as the containers'
  * owner. In this transaction, serve_post() (cluster/remote/serve_request.c)
  * calls the functions of this file. They repair what is on this node, and call
- * no other node. A finding is a row of verify()'s result, and says what is
- * wrong with one item.
+ * no other node.
  *
  * Runs in backends to which Citus has connected from other nodes.
  */

@@ -131,9 +131,9 @@ remote_renew_snapshot_of(RequestScan *scan, const Shard *shard)
 }
 
 /*
- * Throw an error if the isolation level does not allow a new snapshot, and the
- * transaction's snapshot was taken before a shard was moved to this node. The
- * shard must be locked against being moved.
+ * Throw an error if the transaction's snapshot is older than the move of a
+ * shard to this node, and the isolation level does not allow a new snapshot.
+ * The shard must be locked against being moved.
  *
  * shard: the shard to check; NULL for all shards on this node
  *

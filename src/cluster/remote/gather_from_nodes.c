@@ -78,14 +78,15 @@ typedef struct Gathering
 	bool		full;
 
 	/*
-	 * True if a node may have more rows, and the last row that it has returned
-	 * may have the cursor's date (is_tie()). The cursor's row may then be
-	 * among the rows that the node has not returned.
+	 * True if the cursor's row may be among the rows that a node has not
+	 * returned: the node may have more rows, and a client may have rounded the
+	 * date of the last returned row to the cursor's date (is_tie()).
 	 */
 	bool		full_of_ties;
 
 	/*
-	 * second_column: for ORDER_BY_POST, the column comment_id; else 0
+	 * The numbers of three columns in the nodes' rows. second_column is the
+	 * column comment_id for ORDER_BY_POST, otherwise 0.
 	 */
 	int			id_column;
 	int			second_column;
@@ -247,10 +248,10 @@ cursor_of(const Gathering *gather)
 
 /*
  * Return whether a client may have rounded a row's date down to the cursor's
- * date. Some clients round dates down to milliseconds. If the cursor's date
- * has no microseconds, the result is true for all dates in that millisecond.
- * If the cursor's date has microseconds, the client has not rounded it, and
- * the result is false.
+ * date. Some clients round dates down to milliseconds. So if the cursor's date
+ * is a whole millisecond, the result is true for all dates in that
+ * millisecond. Otherwise the client has not rounded the date, and the result
+ * is false.
  */
 static bool
 is_tie(const Gathering *gather, TimestampTz date)

@@ -11,9 +11,9 @@
  *
  * The node that has sent the request removes the line and sets the fields.
  *
- * The serving node appends the line even if all fields are empty, because the
- * hint may contain a text of a user that looks like such a line. The asking
- * node reads only the last line.
+ * The serving node appends the line even if all fields are empty, and the
+ * asking node reads only the last line. So a text of a user in the hint is
+ * never taken for this line.
  *
  * Runs in backends.
  */

@@ -32,9 +32,9 @@
 #include "utils/uuid.h"
 
 /*
- * Return whether other nodes may run a query. They may not if an argument that
- * decides on the node is NULL. This node then runs the query's function, which
- * raises the error.
+ * Return whether other nodes may run a query. The result is false if an
+ * argument that selects the node is NULL. This node then runs the query's
+ * function, which raises the error.
  */
 static bool
 may_be_asked(const char *name, FunctionCallInfo fcinfo)

@@ -91,7 +91,8 @@ arguments_array(const RemoteCall *call)
  * functions:
  *
  * If one node runs the request: the id of the key's shard.
- * If every node runs a part: shards_number() of the called node's shards.
+ * If every node runs a part: a hash of the ids of the called node's shards
+ *	(shards_number()).
  * If the key belongs to no shard: 0.
  *
  * The other node computes this number from its own catalogs, and refuses the
@@ -402,9 +403,9 @@ remote_call_flag(const char *name, const pg_uuid_t *key, Oid type, Datum argumen
 }
 
 /*
- * Return those of the given posts that are on the same node as a key. The
- * result is allocated in the current memory context. Returns NULL if no node
- * accepts the call, because the shard is being moved.
+ * Return those of the given posts that are on the node that has a key's shard.
+ * The result is allocated in the current memory context. Returns NULL if no
+ * node accepts the call, because the shard is being moved.
  *
  * key: decides which node is asked
  * ids: an array of the ids of the posts

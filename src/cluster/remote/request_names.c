@@ -92,9 +92,12 @@ typedef struct FoundFunction
 
 static MemoryContext known_context = NULL;
 
-/* known_functions[i]: list of FoundFunction, for the name served[i] */
+/*
+ * The cache of functions. known_functions[i] is a list of FoundFunction, the
+ * functions with the name served[i]. known_commands is a list of Command.
+ */
 static List *known_functions[lengthof(served)];
-static List *known_commands = NIL;	/* list of Command */
+static List *known_commands = NIL;
 static bool known_are_stale = false;
 
 static void
@@ -319,8 +322,8 @@ remote_reads_copies(const char *name)
 }
 
 /*
- * Return the index of a query's argument that has the key of its items: the id
- * of a post or user.
+ * Return the index of the argument by which a query selects items: the id of a
+ * post or user.
  */
 int
 remote_key_argument(const char *name)

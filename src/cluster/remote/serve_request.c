@@ -179,16 +179,15 @@ add_refusal(ReturnSetInfo *out, bool copies)
 }
 
 /*
- * Return whether a request was sent by the worker of another node.
+ * Return whether a request was sent by the worker of another node. Among
+ * requests that return one column, those of workers have no distributed
+ * transaction, and those of clients have one.
  *
  * The caller then limits how long the request waits for locks on this node.
  * The sending worker holds locks on its own node meanwhile, so the wait could
- * be part of a deadlock. Citus does not detect such a deadlock, because calls
- * of workers have no distributed transaction. If the request fails, the worker
- * releases its locks and tries again.
- *
- * A call of a worker returns one column, and has no distributed transaction.
- * Calls of clients that return one column have a distributed transaction.
+ * be part of a deadlock. Citus does not detect a deadlock without a
+ * distributed transaction. If the request fails, the worker releases its locks
+ * and tries again.
  */
 static bool
 serves_worker(const ReturnSetInfo *out)
@@ -216,9 +215,9 @@ is_shard(const pg_uuid_t *key, int64 id)
  * for any id). Before returning false, wait until no move or split of the
  * shard is in progress, and test again.
  *
- * The wait is for a split of the shard. The sending node may see the new
- * shards, and send the id of one of them, before this node sees them. A write
- * to the old shard would be lost.
+ * The sending node may see a split of the shard earlier than this node. It
+ * then sends the id of a new shard. Without the wait, this node could write to
+ * the old shard, and the write would be lost.
  */
 static bool
 is_shard_at_last(const pg_uuid_t *key, int64 id)
@@ -239,7 +238,8 @@ is_shard_at_last(const pg_uuid_t *key, int64 id)
  * a move of a shard, the two nodes may see different shards for a moment.
  *
  * key: a random key, which belongs to one of the expected shards
- * number: the shards_number() of the expected shards; 0 for any shards
+ * number: a hash of the ids of the expected shards (shards_number()); 0 for
+ *	any shards
  */
 static bool
 is_group(const pg_uuid_t *key, int64 number)
@@ -271,9 +271,9 @@ is_here(const ReturnSetInfo *out, const pg_uuid_t *key, int64 id)
 }
 
 /*
- * Throw an error if the isolation level allows no new snapshot, and the
- * requested items were moved to this node after the transaction's snapshot was
- * taken. The isolation level is that of the sending transaction.
+ * Throw an error if the transaction's snapshot is older than the move of the
+ * requested items to this node, and the isolation level allows no new
+ * snapshot. The isolation level is that of the sending transaction.
  *
  * part: if true, check all shards on this node; if false, only the key's shard
  * items: whether the request returns items. If "part" is true and "items" is

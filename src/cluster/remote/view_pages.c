@@ -28,8 +28,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many rows of this node's feed, from the newest on, are known to
- * be the newest posts of all nodes. A standby uses the feed size in the table
+ * Return how many of the newest rows of this node's feed are known to be the
+ * newest posts of the cluster. A standby uses the feed size in the table
  * view_state, because its own setting may differ from the primary's.
  */
 static int64

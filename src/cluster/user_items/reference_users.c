@@ -187,8 +187,9 @@ lock_names(void)
  * Lock the row of a user on all nodes, and read the user into *user. Returns
  * false if the user does not exist.
  *
- * change: USER_DELETION locks the row FOR UPDATE, other values FOR NO KEY
- *	UPDATE. All values but USER_EDIT also call lock_names().
+ * change: for USER_DELETION, the row is locked FOR UPDATE, otherwise FOR NO
+ *	KEY UPDATE. Unless it is USER_EDIT, the table "usernames" is locked first
+ *	(lock_names()).
  */
 bool
 reference_user_lock(const pg_uuid_t *user_id, UserChange change, BlogItem *user)
@@ -285,9 +286,8 @@ begin_user_deletion(PG_FUNCTION_ARGS)
 }
 
 /*
- * Finds jobs of kind ARRIVAL that still check the items of a shard that was
- * moved to this node. When a job has checked all items, it enters the phase
- * SWEEP_VIEWS, passed as $1.
+ * Finds jobs of kind ARRIVAL that have not yet checked all items of a shard
+ * that was moved to this node. $1 is SWEEP_VIEWS, the phase after that check.
  */
 static KeptPlan pending_arrivals_plan = {
 	ON_JOBS,
@@ -334,8 +334,8 @@ revive_user(PG_FUNCTION_ARGS)
 	else if (shards_pending())
 	{
 		/*
-		 * The transaction's snapshot may be older than a move of a shard to
-		 * this node. It would not see the items of that shard.
+		 * The transaction's snapshot may be older than the move of a shard to
+		 * this node. Such a snapshot does not see the shard's items.
 		 */
 		if (IsolationUsesXactSnapshot())
 			ereport(ERROR,

@@ -10,8 +10,8 @@
  * 1.	A sweep (model/user_changes/user_items_sweep.c) gives each item of the
  *	shard the current name of its author. An item without an author was left
  *	by an unfinished deletion of that user, and is deleted.
- * 2.	The job refreshes the copies of the shard's posts, on whichever nodes
- *	they are, and the copies that arrived with the shard.
+ * 2.	The job refreshes the copies of the shard's posts, which can be on any
+ *	node. It also refreshes the copies that arrived with the shard.
  * 3.	The feed is rewritten, as it is when a shard leaves.
  *
  * The worker keeps the list of the shards on this node only in memory. A new
@@ -224,10 +224,9 @@ typedef enum ArrivalPass
  * whether the pass has reached the end of the shard.
  *
  * PASS_POSTS refreshes the copies of the shard's posts, on all nodes.
- * PASS_COPIES checks whether the posts of the shard's copies exist. This check
- * is needed even if each node rebuilds its copies. If a shard is moved before
- * the rebuild on its old node and after the rebuild on its new node, no
- * rebuild checks its copies.
+ * PASS_COPIES checks whether the posts of the shard's copies exist. Even if
+ * each node rebuilds its copies, a rebuild may miss this shard: the shard may
+ * move from a node that has not rebuilt yet to a node that has.
  */
 static bool
 do_pass(Job *job, ArrivalPass pass, int partition)

@@ -33,9 +33,9 @@ refresh_gone(const DirtySet *dirty)
 		nodes_have_all_look();
 	copies_pass_on(gone, n);
 	/*
-	 * If dirty_anything() is true, the caller's list of changed posts is
-	 * incomplete. Otherwise it contains all posts in gone[], and the caller
-	 * refreshes their copies.
+	 * Usually the caller refreshes the copies of these posts, because its list
+	 * of changed posts contains them. If dirty_anything() is true, that list
+	 * is incomplete.
 	 */
 	if (dirty_anything(dirty))
 		copies_deliver(gone, n);

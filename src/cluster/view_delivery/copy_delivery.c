@@ -188,9 +188,8 @@ send_from_worker(Sending what, const KeyElsewhere *keys, const Datum *row, int n
 }
 
 /*
- * Send rows to one node from a backend, as a part of this transaction. While
- * the shard is being moved, no node accepts the call. This function then
- * waits, and calls again.
+ * Send rows to one node from a backend, as a part of this transaction. If no
+ * node accepts the call, because a shard is being moved, wait and call again.
  */
 static void
 send_from_backend(Sending what, const KeyElsewhere *keys, const Datum *row, int n)
@@ -401,9 +400,9 @@ gather_without_posts(PostKey *gone, const KeyElsewhere *keys, int n)
 
 /*
  * Check n copies on this node whose posts are on other nodes. If a post does
- * not exist, refresh the copy. Usually the post's node has reported the
- * deletion. But the report is missing if the worker of that node has lost its
- * replication slot.
+ * not exist, its copy is refreshed, which deletes the copy. Usually the post's
+ * node has reported the deletion of the post. But the report is missing if the
+ * worker of that node has lost its replication slot.
  *
  * keys: the keys of the copies
  */
@@ -544,8 +543,8 @@ take_rows(void *arg)
 
 /*
  * Do the work of put_copies() and touch_copies(). If the shard of a row is not
- * on this node, a call by a worker throws an error, and a call by a backend
- * (through serve_flag()) returns false. Errors: 55000.
+ * on this node, the function returns false to a backend, which has called it
+ * through serve_flag(), and throws an error to a worker. Errors: 55000.
  */
 static bool
 take_call(FunctionCallInfo fcinfo, Sending what)

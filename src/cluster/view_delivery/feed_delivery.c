@@ -77,7 +77,8 @@ static TimestampTz oldest = DT_NOBEGIN;
 static uint64 oldest_stamp = 0;
 
 /*
- * Return the keys of posts that are on this node and may belong in the feed.
+ * Of the given keys, return those whose posts are on this node and may belong
+ * in the feed.
  *
  * keys: the keys of *n posts
  * n: set to the number of returned keys

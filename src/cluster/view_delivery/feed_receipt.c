@@ -110,7 +110,8 @@ delete_others(ItemWriter *writer, const SentFeed *sent)
 }
 
 /*
- * Convert an array of rows that another node has sent to items. Errors: 22004.
+ * Return the items in an array of rows that another node has sent. Errors:
+ * 22004.
  */
 static BlogItem *
 posts_of(ArrayType *rows, int *n)

@@ -20,10 +20,10 @@
  *	answers	the number "asks" that the receiver has reported last; 0 as long as
  *			the sender still has to send feed rows to the receiver
  *
- * A worker lets readers use the views of its node if all other nodes that have
- * shards have answered its last "asks", and continue to report. If a node
- * cannot be reached, its last report stays valid, because its posts cannot be
- * changed either.
+ * Readers may use the views of a node while every other node with shards has
+ * answered the last "asks", and continues to report. If a node cannot be
+ * reached, its last report stays valid, because its posts cannot be changed
+ * either.
  *
  * Runs in the worker; tell_node() in backends to which other nodes have
  * connected.
@@ -181,7 +181,7 @@ nodes_sending(void)
  *
  * rows_lost: whether this node may lack feed rows that other nodes have sent.
  *	If so, readers do not use the views until every node has sent its feed
- *	rows, even a node that cannot be reached at present.
+ *	rows. This includes nodes that cannot be reached at present.
  */
 void
 nodes_ask_on_commit(bool rows_lost)
@@ -215,8 +215,8 @@ nodes_in_worker(void)
 }
 
 /*
- * Store in shared memory whether this node still has to send something to
- * another node. If so, wait_for_views() waits.
+ * Store in shared memory whether this node still has to send feed rows, copies
+ * or the statement LOOK to another node. If so, wait_for_views() waits.
  */
 static void
 show_unsent(void)
@@ -274,10 +274,10 @@ nodes_stamp(void)
  * Make all other nodes check their copies, because this node may have failed
  * to report the deletion of posts. Called in a transaction.
  *
- * nodes_look() sends the nodes the statement LOOK. Until all nodes have
- * executed it, the worker does not confirm a new position to its slot. If the
- * worker is restarted, it decodes the same changes, and calls this function
- * again.
+ * nodes_look() sends the nodes a statement for this, LOOK. Until all nodes
+ * have executed it, the worker does not confirm a new position to its slot. So
+ * if the worker is restarted, it decodes the same changes, and calls this
+ * function again.
  */
 void
 nodes_have_all_look(void)
@@ -573,9 +573,9 @@ nodes_tell(bool kept)
  * and copies to this node. The last reports of the nodes say this. If a node
  * can be reached, its report must be recent (BELIEVE_FOR).
  *
- * If the result is true, also set feed_size in shared memory to the smallest
- * of blogstore.feed_size and the numbers that the nodes have reported in
- * "keeps". At least this many of each node's newest posts are in all feeds.
+ * If the result is true, also set feed_size in shared memory: at least this
+ * many of each node's newest posts are in all feeds. It is the smallest number
+ * that the nodes have reported in "keeps", and at most blogstore.feed_size.
  */
 bool
 nodes_confirm(void)
@@ -611,10 +611,10 @@ nodes_confirm(void)
 	if (all && entry != NULL)
 	{
 		/*
-		 * Before feed_size grows, older posts are added to the feed. A reader
-		 * with an older snapshot does not see these posts. So readers must not
-		 * use the views until the worker sets "served" again. From then on,
-		 * only readers with newer snapshots use the views.
+		 * A larger feed_size counts older posts that were added to the feed. A
+		 * reader with an older snapshot does not see these posts. So readers
+		 * must not use the views until the worker sets "served" again. From
+		 * then on, only readers with newer snapshots use the views.
 		 */
 		if (size > pg_atomic_read_u32(&entry->feed_size))
 			pg_atomic_write_u32(&entry->served, InvalidTransactionId);

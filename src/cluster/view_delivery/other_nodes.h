@@ -13,7 +13,7 @@
 /* What this node's worker knows of another node (node_contact.c). */
 typedef struct OtherNode
 {
-	/* The address is in "host", and node.host is NULL. */
+	/* The node's address is in "host"; node.host is NULL. */
 	ClusterNode node;
 	char		host[256];
 	bool		has_shards;

@@ -56,7 +56,7 @@ send_what_lacks(void)
 /*
  * told_at: the time of this worker's last report to the other nodes; 0 to send
  *	the next report at once
- * told_kept: the value that the last call of tell() has reported
+ * told_kept: the argument "kept" of the last call of tell()
  */
 static TimestampTz told_at = 0;
 static bool told_kept = false;
@@ -83,7 +83,8 @@ tell(bool kept)
  * Send feed rows, copies and a report in three cases:
  *
  *	-	nodes_have_asked() returns true,
- *	-	"kept" differs from the value in the last report, or
+ *	-	this node's views have become complete or incomplete since the last
+ *		report, or
  *	-	the last report is older than SEE_TO_NODES ms.
  *
  * If all other nodes have reported that they have sent everything, let readers
@@ -118,9 +119,9 @@ nodes_turn(Worker *worker)
  * Queue jobs that check the authors' names in all items on this node. Called
  * when the worker may have missed renames and deletions of users.
  *
- * first: true if the worker's replication slot had never existed. One job is
- *	queued, which corrects the usernames in all items. If false, a job of kind
- *	ARRIVAL is queued for each shard, as after a move of the shard to this
+ * first: whether the worker's replication slot had never existed. If so, queue
+ *	one job, which corrects the usernames in all items. Otherwise queue a job
+ *	of kind ARRIVAL for each shard, as if the shard had just been moved to this
  *	node.
  */
 static void
