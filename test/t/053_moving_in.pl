@@ -417,9 +417,10 @@ user|3|1|2|0
 post|2|0|0|2
 comment|3|1|1|1
 like|3|1|1|1
-comment_like|2|2|0|0
+comment_like|3|2|0|1
 |1|0|0|1
 comment|the document has \u0000 or half of a surrogate pair|1
+comment_like|comment_id must not be null|1
 like|liked already|1
 post|id is no uuid|1
 post|id taken|1
@@ -437,9 +438,10 @@ is(cosmos('Other ids, and edits', 2), <<'END' =~ s/\n\z//r, 'without it the stor
 user|3|0|3|0|0|{}
 post|1|0|0|0|1|{}
 comment|3|0|2|1|0|{}
-like|3|0|2|1|0|{}
+like|4|0|2|2|0|{}
 comment_like|2|0|2|0|0|
 comment|has \u0000 or half of a surrogate pair|1
+like|comment_id must not be null|1
 like|liked already|1
 |unknown type|1
 END
@@ -455,9 +457,10 @@ is(run_block($node, 'cosmos_keys', $directory, 'Other ids, and edits', 2), <<'EN
 user|3|3|0|0|0|{}
 post|2|2|0|0|0|{}
 comment|3|2|0|1|0|{}
-like|3|2|0|1|0|{}
+like|4|2|0|2|0|{}
 comment_like|2|2|0|0|0|
 comment|has \u0000 or half of a surrogate pair|1
+like|comment_id must not be null|1
 like|liked already|1
 |unknown type|1
 END

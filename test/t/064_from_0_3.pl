@@ -68,7 +68,7 @@ append_to_file($file, <<'END');
 {"id": "00000000-0000-4000-8000-0000000000c1", "type": "comment", "postId": "00000000-0000-4000-8000-0000000000b1", "userId": "00000000-0000-4000-8000-0000000000a1", "content": "x", "creationDate": "2020-01-01T00:00:00+00:00", "replyCount": 3, "commentId": "c9"}
 END
 is(run_block($node, 'renamed', $directory, 'From blogstore 0.3'), "\nuser|1|0|0|1\npost|1|0|0|1\ncomment|1|0|0|1\nlike|0|0|0|0\nt", 'it is rejected');
-is($node->safe_psql('renamed', 'SELECT type, reason FROM rejects ORDER BY 1, 2'), qq{comment|properties must not have the key "replyCount"\npost|unknown user\nuser|properties must not have the key "replyCount"}, 'with this reason');
+is($node->safe_psql('renamed', 'SELECT type, reason FROM rejects ORDER BY 1, 2'), qq{comment|properties must not have the key "commentId"\npost|unknown user\nuser|properties must not have the key "replyCount"}, 'with this reason');
 $node->safe_psql('renamed', "CREATE TABLE line (document text);\n\\encoding UTF8\n\\copy line FROM $file WITH (FORMAT csv, DELIMITER E'\\x02', QUOTE E'\\x01')");
 is(run_block($node, 'renamed', $directory, 'From blogstore 0.3', 2), "user|1|1|0|0\npost|1|1|0|0\ncomment|1|1|0|0\nlike|0|0|0|0", 'and comes in under another name');
 is($node->safe_psql('renamed', q{SELECT u.properties, c.properties, c.reply_count FROM blogstore.get_user('00000000-0000-4000-8000-0000000000a1') u, blogstore.list_post_comments('00000000-0000-4000-8000-0000000000b1') c}),
