@@ -158,8 +158,8 @@ view_alone(const Creation *creation)
 
 /*
  * Raise a NOTICE for each table or view that this call has created. If this
- * call has created the container users or posts, also raise a WARNING: other
- * containers may have items that refer to lost users or posts.
+ * call has created the container users or posts, also raise a WARNING: items
+ * in other containers may still refer to the lost users or posts.
  */
 static void
 tell_made(const Creation *creation)
@@ -248,8 +248,8 @@ register_names(void)
 }
 
 /*
- * Make the contents of existing tables and of new tables consistent. For
- * example, if the container users is new, delete all rows of an existing table
+ * Make new tables consistent with the tables that existed before. For example,
+ * if the container users is new, delete all rows of an existing table
  * usernames. The caller has called SPI_connect().
  */
 void

@@ -49,7 +49,7 @@ extern const Statements create_bookkeeping_sql[N_BOOKKEEPING];
  * post: "NOT NULL" if post_id must not be null, else ""
  * user: "NOT NULL" if user_id and creation_date must not be null, else ""
  * names: definitions of the columns that contain usernames
- * added: definitions of columns that only this container has
+ * added: definitions of the columns that no other container has
  */
 #define PROPERTY_COLUMNS(post, user, names, added) \
 	"id uuid NOT NULL, type text NOT NULL, post_id uuid " post ", " \

@@ -5,8 +5,8 @@
  *
  * The columns comment_count and like_count of a post's row do not include the
  * post's deltas. The view adds the deltas that the reader's snapshot sees.
- * Like the requests, the view leaves out posts, comments and likes by users
- * who are being deleted.
+ * Like blogstore's SQL functions, the view leaves out posts, comments and
+ * likes by users who are being deleted.
  *
  * The view belongs to the owner of the tables, and does not depend on the
  * extension. The view reads the tables with the rights of the reader
@@ -33,14 +33,14 @@
 #define DELETION "FROM " JOBS_SQL " AS j WHERE j.kind = 'deletion'"
 
 /*
- * An SQL expression for a count of post p: the column of the post's row, plus
- * the post's deltas, minus the comments or likes of users who are being
- * deleted.
+ * An SQL expression for a count of post p. Adds the post's deltas to the
+ * column of the post's row, and subtracts the comments or likes of users who
+ * are being deleted.
  *
  * count: the column, "comment_count" or "like_count"
  * type: "comment" or "like"
  * shown: for comments, " AND" and a condition that leaves out hidden comments,
- * because comment_count does not include them; for likes, ""
+ *     because comment_count does not include them; for likes, ""
  */
 #define COUNT_OF(count, type, shown) \
 	"p." count " + coalesce((SELECT sum(d." count ") FROM " POSTS_SQL " AS d" \

@@ -161,10 +161,10 @@ static const char *const usernames_sql[] = {
 };
 
 /*
- * The tables jobs and view_state have no CHECK constraints. Each session opens
- * both tables at its first request. Reading their constraints from
- * pg_constraint would take 27 buffer accesses. The columns of view_state,
- * which always has one row, have no defaults, which would be read, too.
+ * Each session opens the tables jobs and view_state at its first request. So
+ * neither table has CHECK constraints: to read them from pg_constraint would
+ * take 27 buffer accesses. The columns of view_state have no defaults for the
+ * same reason.
  */
 static const char *const jobs_sql[] = {
 	"CREATE TABLE " JOBS_SQL " ("

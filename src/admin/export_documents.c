@@ -3,9 +3,8 @@
  *		blogstore.export_documents(): exporting the containers as JSON
  *		documents.
  *
- * The first call runs one statement to its end, and stores the rows in a
- * tuplestore, which spills to disk beyond work_mem. The statement is not kept
- * open between two rows, because the caller may commit in between.
+ * The function runs one SQL statement to its end, and returns the documents in
+ * a tuplestore, which spills to disk beyond work_mem.
  *
  * Runs in backends.
  */
@@ -34,10 +33,12 @@ SQL_FUNCTION(export_documents);
 
 /*
  * FROM and WHERE clauses that return the comments or likes (i) with their
- * authors (a). A user who is being deleted has no row in the container users.
- * So the join leaves out comments and likes by such users. The CTE "gone" has
- * the posts by such users. Comments and likes on these posts are left out,
- * too, and so are likes of comments by such users. "joined" has further joins.
+ * authors (a). A user who is being deleted has no row in the container users,
+ * so the join leaves out comments and likes by such users. WHERE leaves out
+ * the comments and likes on posts by such users, which are in the CTE "gone".
+ *
+ * type: "comment", "like" or "comment_like"
+ * joined: further joins, or ""
  */
 #define HANGS_ON(type, joined) \
 	" FROM " ITEMS_OF(POSTS_SQL, type) " AS i" \

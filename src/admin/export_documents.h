@@ -7,10 +7,10 @@
 #define BLOGSTORE_EXPORT_DOCUMENTS_H
 
 /*
- * The first part of an expression for an item's JSON document: the contents of
- * the item's column properties. The caller appends an object with other
- * columns. If a key is in this object and in the column properties, the
- * document has the value from the object.
+ * The beginning of an expression for an item's JSON document: the site's own
+ * values, from the column properties. The caller appends an object with the
+ * other columns. If both have the same key, the document has the value from
+ * the object.
  *
  * item: alias of the item in FROM
  * added: expressions that append the columns that only some items have
@@ -28,20 +28,20 @@
 	" || CASE WHEN " item ".parent_id IS NULL THEN '{}'::jsonb ELSE" \
 	" jsonb_build_object('parentId', " item ".parent_id) END"
 
-/* Selects the sums of the deltas of comments. */
+/* Selects the sums of the deltas of each comment. */
 #define COMMENT_DELTAS_SQL \
 	"SELECT post_id, item_id, sum(comment_count)::bigint AS replies," \
 	" sum(like_count)::bigint AS likes FROM " POSTS_SQL \
 	" WHERE type = 'delta' AND item_id <> post_id GROUP BY post_id, item_id"
 
 /*
- * Selects the numbers of replies to comments and of likes of comments by some
- * users.
+ * For each comment, counts the likes and the replies (except hidden ones) by
+ * some users.
  *
- * of_users: a condition on user_id
- * fence: "OFFSET 0" to have all such items read before the condition is
- *     tested. It is empty on a cluster, where these items would then be read
- *     by a query of their own.
+ * of_users: the end of a condition on user_id, for example "IN (SELECT ...)"
+ * fence: "OFFSET 0" keeps the planner from pushing this condition down into
+ *     the subquery. It is "" on a cluster, where a subquery with OFFSET 0
+ *     would be a query of its own.
  */
 #define ON_COMMENTS_SQL(of_users, fence) \
 	"SELECT i.post_id, i.on_id, count(*) FILTER (WHERE i.type = 'comment') AS replies," \
@@ -52,8 +52,8 @@
 	" WHERE i.user_id " of_users " GROUP BY i.post_id, i.on_id"
 
 /*
- * The expressions below use these aliases in FROM: a, the user or the author
- * of the item; p, a post; i, a comment or like.
+ * The expressions below name these tables of FROM: a, the user or the item's
+ * author; p, a post; i, a comment or like.
  */
 #define USER_DOCUMENT_SQL \
 	BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user'," \
@@ -61,9 +61,9 @@
 	" 'creationDate', a.creation_date)"
 
 /*
- * The document of a post uses two more aliases in FROM: d has the sums of the
- * post's deltas; n has the numbers of comments and likes on the post by users
- * who are being deleted.
+ * The document of a post. In FROM, d has the sums of the post's deltas. n has
+ * the numbers of comments and likes on the post by users who are being
+ * deleted.
  */
 #define POST_DOCUMENT_SQL \
 	BESIDE("p", HIDDEN_OR_EDITED("p")) \
@@ -75,9 +75,8 @@
 	" 'creationDate', p.creation_date)"
 
 /*
- * The document of a comment. FROM also has two rows: d, with the sums of the
- * comment's deltas; and n, with the numbers of replies and likes by users who
- * are being deleted.
+ * The document of a comment. In FROM, d has the sums of the comment's deltas.
+ * n has the numbers of replies and likes by users who are being deleted.
  */
 #define COMMENT_DOCUMENT_SQL \
 	BESIDE("i", HIDDEN_OR_EDITED("i") REPLY("i")) \

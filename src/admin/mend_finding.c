@@ -24,9 +24,10 @@
 #include "utils/timestamp.h"
 
 /*
- * Set *key to the key of the comment or like that a finding is about. Returns
- * false if there is no such item. A finding does not name the comment that is
- * liked, so a like of a comment is found by its id.
+ * Set *key to the key of the comment or like that a finding is about. A
+ * finding about a like of a comment does not name the comment. So the function
+ * searches the user's likes of comments on the post for the id of the like.
+ * Returns false if there is no such like.
  */
 static bool
 key_of_finding(const Finding *f, ChildKey *key)
@@ -82,8 +83,9 @@ comment_is_there(const ChildKey *key)
 }
 
 /*
- * Return whether the item that an orphan lacks exists now: its author, its
- * post, or the comment that is liked.
+ * Return whether the missing author, post or liked comment of an orphan exists
+ * now. An orphan is an item that refers to a user, post or comment that does
+ * not exist.
  */
 static bool
 is_orphan_no_more(const Finding *f, const ChildKey *key)
@@ -96,10 +98,10 @@ is_orphan_no_more(const Finding *f, const ChildKey *key)
 }
 
 /*
- * Delete an orphan, that is, an item whose author or post does not exist, a
- * like of a comment that does not exist, or the deltas of such a comment. Do
- * nothing if the author, post or comment has been created since verify() read
- * the item. Returns whether anything was deleted.
+ * Delete an orphan: an item whose author or post does not exist, a like of a
+ * comment that does not exist, or the deltas of such a comment. Do nothing if
+ * the author, post or comment has been created since verify() read the item.
+ * Returns whether anything was deleted.
  */
 bool
 mend_orphan(const Finding *f)
@@ -154,7 +156,7 @@ static KeptPlan username_plan = {
 	ON_USERS | ON_POSTS, MEND_USERNAME_SQL(USERS_SQL), ITEM_ARGUMENTS, NULL
 };
 
-/* Sets the counts of a post or a delta to zero where they are null. */
+/* Sets the null counts of a post or delta to zero. */
 static KeptPlan count_plan = {
 	ON_POSTS,
 	"UPDATE " POSTS_SQL " AS i SET"

@@ -46,9 +46,10 @@ typedef struct RegistryRepair
 {
 	Unregistered *user;
 	int			n;
-	int64		meetings;		/* how often two users had the same case-folded
-								 * name */
-	int64		too_long;		/* how many names were too long */
+	int64		meetings;		/* how often two users were found to have the
+								 * same case-folded name */
+	int64		too_long;		/* how many users have a name that is too long
+								 * for the table usernames */
 } RegistryRepair;
 
 static int
@@ -124,7 +125,8 @@ warn_of_more(const RegistryRepair *repair)
 }
 
 /*
- * Return the current name of a user, or NULL if there is no such user or name.
+ * Return the current name of a user; NULL if the user does not exist or has no
+ * name.
  */
 static char *
 name_of(const pg_uuid_t *user_id)
@@ -190,8 +192,8 @@ note_pairs(RegistryRepair *repair)
 /*
  * For each user in repair->user, look up the row of the table usernames with
  * the user's case-folded name. The row may belong to another user whose
- * current name has the same key. In this case, set the field "meets" of the
- * user in repair->user, and raise a warning.
+ * current name has the same case-folded form. If so, set the field "meets" of
+ * the user in repair->user, and raise a warning.
  */
 static void
 note_holders(RegistryRepair *repair)

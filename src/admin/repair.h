@@ -51,8 +51,8 @@ extern bool finding_has_to_be_settled(const ViewsLook *look, const Finding *f);
 extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 
 /*
- * The arguments of a statement for mend_by(): the post_id, type, id and
- * user_id of the item of a finding.
+ * Number and types of the arguments of a statement for mend_by(): the post_id,
+ * type, id and user_id of the item that a finding is about.
  */
 #define ITEM_ARGUMENTS 4, {UUIDOID, TEXTOID, UUIDOID, UUIDOID}
 

@@ -45,12 +45,12 @@
 	" ORDER BY age(xid) DESC LIMIT 1"
 
 /*
- * Run a query on system views, and store its first row in value and isnull.
- * Returns false if the query has no rows.
+ * Run a query on system views, and store the columns of its first row in value
+ * and isnull. Returns false if the query has no rows.
  *
  * The query runs as a superuser. Otherwise the server would show the
- * transactions of other roles only to members of pg_read_all_stats. A caller
- * of stat_worker need not be a member.
+ * transactions of other roles only to members of pg_read_all_stats. A role
+ * that reads stat_worker need not be a member.
  *
  * argument: the value of $1
  * value, isnull: receive the n columns
@@ -90,9 +90,10 @@ read_server_view(const char *sql, const char *argument, int n, Datum *value,
 }
 
 /*
- * Read three values of a slot: how many bytes of WAL it retains (NULL if the
- * slot has lost WAL), and the columns wal_status and safe_wal_size of
- * pg_replication_slots. Changes nothing if the slot does not exist.
+ * Read three values of a slot: how many bytes of WAL it retains, and the
+ * columns wal_status and safe_wal_size of pg_replication_slots. If the slot
+ * has lost WAL, the first value is NULL. Changes nothing if the slot does not
+ * exist.
  *
  * value, isnull: receive the N_SLOT_WAL values
  */

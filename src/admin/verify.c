@@ -74,9 +74,10 @@ SQL_FUNCTION(verify);
 	" FROM jsonb_each(p.properties) AS e WHERE e.key = ANY ($5)) END"
 
 /*
- * True if a queued rename job will write the current name of an item's author
- * into the item. The query left-joins the CTE renaming, as r, by the author's
- * user_id. A null user_id in this CTE stands for all users.
+ * True if a rename job is queued that will write the current name of an item's
+ * author into the item. RENAMING_SQL is used in a query that left-joins the
+ * CTE "renaming", with the alias r, by the author's user_id. If this CTE has a
+ * row with a null user_id, a job will correct the names in all items.
  */
 #define RENAMING_SQL \
 	"(r.user_id IS NOT NULL OR EXISTS (SELECT FROM renaming WHERE user_id IS NULL))"
@@ -95,7 +96,8 @@ SQL_FUNCTION(verify);
  * type, id, post_id, user_id, date: expressions for these columns of the
  * finding
  * source: the relation in FROM, with the alias i
- * properties: the required columns, a list of MISSING() and MISSING_IF()
+ * properties: the columns that must not be null, as a list of calls of the
+ *     macros MISSING() and MISSING_IF()
  */
 #define INVALID_SQL(container, type, id, post_id, user_id, date, source, properties) \
 	" UNION ALL SELECT '" container "', 'invalid', " type ", " id ", " \
@@ -204,8 +206,8 @@ static const char verify_sql[] =
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
 	/*
-	 * Posts whose comments, likes and deltas are checked one by one. "lost"
-	 * means that the post does not exist.
+	 * Posts whose comments, likes and deltas are checked one by one. The
+	 * column "lost" is true if the post does not exist.
 	 */
 	" suspect AS NOT MATERIALIZED (SELECT coalesce(t.post_id, " NO_UUID_SQL
 	") AS post_id,"
@@ -345,8 +347,8 @@ static KeptPlan registry_plan = {
 };
 
 /*
- * The parts of verify_sql that depend on the setting
- * blogstore.short_form_format: the texts that replace {content} and {joined}.
+ * The texts that replace {content} and {joined} in verify_sql. They depend on
+ * the setting blogstore.short_form_format.
  */
 typedef struct Verifier
 {
@@ -485,9 +487,9 @@ source_here(VerifySource *source)
 
 /*
  * Compare the table usernames with the names of users, and return the
- * findings. verify_sql cannot compare them on a cluster: C code computes the
- * keys of names, and the planner cannot join distributed tables with the
- * relation of these keys.
+ * findings. verify_sql cannot do this on a cluster: the planner cannot join
+ * distributed tables with the relation of case-folded names, which C code
+ * computes.
  */
 static SPITupleTable *
 compare_registry(const VerifySource *source)

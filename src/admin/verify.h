@@ -44,13 +44,14 @@ typedef enum FindingColumn
 	COUNTS_SQL ")"
 
 /*
- * A CTE of the comments whose deltas do not add up to the numbers of shown
- * replies and of likes, and of comments that do not exist, but have deltas or
- * likes ("lost"). A reply may outlive its parent, so replies alone are no
- * error.
+ * A CTE of the comments whose deltas have wrong sums. The sums must be the
+ * numbers of the comment's likes, and of its replies that are not hidden. If
+ * the comment does not exist, but has likes or deltas, the column "lost" is
+ * true. Replies to such a comment are no error, because a reply may outlive
+ * its parent.
  *
- * fence: "OFFSET 0" on one machine, where it keeps the planner from
- * considering the indexes of all partitions; "" on a cluster
+ * fence: "OFFSET 0" on one machine, to keep the planner from considering the
+ *     indexes of all partitions; "" on a cluster
  */
 #define RECOUNTED_SQL(fence) \
 	" recounted AS MATERIALIZED (SELECT c.post_id, c.id, i.user_id, i.creation_date," \
@@ -73,9 +74,9 @@ typedef enum FindingColumn
 	" THEN c.replies_counted <> 0 OR c.likes <> 0 ELSE c.replies <> c.replies_counted END)"
 
 /*
- * A query for the users in a table, with their names. It is run with the
- * DestReceiver that keyed_names_begin() returns. This receiver adds the key of
- * each name (the case-folded name) to the result rows.
+ * A query for the users in a table, with their names. The caller runs it with
+ * the DestReceiver that keyed_names_begin() returns. This receiver adds the
+ * case-folded name to each result row.
  */
 #define VERIFY_NAMES_SQL(users) \
 	"SELECT user_id, username, creation_date FROM " users \
@@ -83,13 +84,13 @@ typedef enum FindingColumn
 
 /*
  * Compares the table usernames with the users. KEYED_NAMES is a relation of
- * all users, with the keys of their names (the case-folded names). The query
- * returns two kinds of findings:
+ * all users, with their case-folded names. The query returns two kinds of
+ * findings:
  *
- * - A row of "usernames" is missing: a user has no row with the key of the
- *	user's name.
- * - A row of "usernames" is wrong: its user does not exist, or has a name with
- *	another key.
+ * - A row of "usernames" is missing: a user has no row with the user's
+ *   case-folded name.
+ * - A row of "usernames" is wrong: its user does not exist, or has another
+ *   case-folded name.
  *
  * Users whose name is null are left out.
  *
@@ -106,7 +107,10 @@ typedef enum FindingColumn
 	" ON n.username_key = a.name_key COLLATE \"C\" AND n.user_id = a.user_id" \
 	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
 
-/* The parts of verify()'s statements that differ on a cluster. */
+/*
+ * The parts of verify()'s statements that are not the same on one machine and
+ * on a cluster.
+ */
 typedef struct VerifySource
 {
 	const char *users;
@@ -115,16 +119,16 @@ typedef struct VerifySource
 								 * VERIFY_REGISTRY_SQL(registry) */
 
 	/*
-	 * The CTE "recounted" (RECOUNTED_SQL), and the CTE "tally", with one row
-	 * for each post that has comments, likes or deltas. The query of "tally"
-	 * may join the CTE "account". Its columns:
+	 * Two CTEs: "recounted" (see RECOUNTED_SQL), and "tally", with one row for
+	 * each post that has comments, likes or deltas. The query of "tally" may
+	 * read the CTE "account", which has all users. The columns of "tally":
 	 *
 	 * post_id
 	 * comment_delta, like_delta: the sums of the post's own deltas
 	 * comments, likes: how many comments and likes are on the post; NULL means
 	 * none
-	 * odd: whether the comments, likes and deltas have to be checked one by
-	 * one, because one of them may be wrong
+	 * odd: whether a comment, like or delta on the post may be wrong, so that
+	 *     verify() has to check them one by one
 	 */
 	const char *tally;
 	const char *feed;			/* query for the feed rows of all nodes, each
@@ -137,26 +141,24 @@ typedef struct VerifySource
 } VerifySource;
 
 /*
- * Whether verify() has found out which findings about the views are settled. A
- * finding is not settled if its cause may be a change that the worker has yet
- * to apply.
+ * Whether verify() can tell errors in the views from changes that the worker
+ * has yet to apply.
  */
 typedef enum ViewsKnown
 {
 	VIEWS_NOT_ASKED,			/* views_look_end() has not been called yet */
-	VIEWS_SETTLED,				/* verify() knows which findings about the
-								 * views are settled */
-	VIEWS_UNSETTLED				/* verify() cannot know which findings about
-								 * the views are settled, and returns no such
-								 * findings */
+	VIEWS_SETTLED,				/* verify() can tell errors in the views from
+								 * changes that are yet to be applied */
+	VIEWS_UNSETTLED				/* verify() cannot tell, and returns no
+								 * findings about the views */
 } ViewsKnown;
 
 /*
- * State of one comparison of the views (verify_settled.c).
+ * State of one comparison of the views with the posts (verify_settled.c).
  *
  * entry, pid: the worker that ran when the comparison began
- * applied: number of a round of the worker's main loop. When the comparison
- * began, the views showed the changes of all rounds up to this one.
+ * applied: the worker numbers the rounds of its main loop. When the comparison
+ *     began, the views showed the changes of all rounds up to this number.
  */
 typedef struct ViewsLook
 {
@@ -166,15 +168,16 @@ typedef struct ViewsLook
 	ViewsKnown	known;
 
 	/*
-	 * On a cluster: the value of "applied" for the worker of each node, as the
+	 * On a cluster: the number "applied" of the worker of each node, as the
 	 * text of a jsonb. NULL on a server that is not part of a cluster.
 	 */
 	char	   *nodes;
 
 	/*
-	 * On a cluster: sorted ids of posts. A finding about such a post is not
-	 * settled. The array contains the id of all zeros if a post may have
-	 * entered or left the feed.
+	 * On a cluster: sorted ids of posts of which a worker may have changes yet
+	 * to apply. verify() reports no findings about these posts. The array
+	 * contains the id of all zeros if a post may have entered or left the
+	 * feed.
 	 */
 	Datum	   *unsettled;
 	int			n_unsettled;

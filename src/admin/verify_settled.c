@@ -88,7 +88,8 @@ still_served(const ViewsLook *look)
 
 /*
  * Wait until the views show all WAL written by now, or a timeout has passed.
- * Without this wait, more of the later findings would be unsettled.
+ * Without this wait, the comparison would find more copies that are merely
+ * late.
  */
 static void
 await_worker(const ViewsLook *look)
@@ -106,10 +107,10 @@ await_worker(const ViewsLook *look)
 }
 
 /*
- * Store this server's worker in *look. Returns false if verify() cannot find
- * out which findings are settled: on a standby, if no worker runs, in the
- * worker itself, and in a transaction that has written posts. The worker
- * decodes such posts only after the commit.
+ * Store this server's worker in *look. Returns false if verify() cannot
+ * compare the views: on a standby, if no worker runs, in the worker itself,
+ * and in a transaction that has written posts. The worker decodes such posts
+ * only after the commit.
  */
 bool
 views_look_here(ViewsLook *look)
@@ -139,9 +140,9 @@ views_note_turn(ViewsLook *look)
 }
 
 /*
- * Begin a comparison of the views. The caller takes the snapshot for the
- * comparison afterwards. Returns false if verify() cannot find out which
- * findings are settled.
+ * Begin a comparison of the views with the posts. The caller takes the
+ * snapshot for the comparison afterwards. Returns false if verify() cannot
+ * compare the views now, for example because no worker runs.
  */
 bool
 views_look_begin(ViewsLook *look)
@@ -175,7 +176,7 @@ views_fit_settings(void)
 
 /*
  * Wait until this server's worker has decoded all changes that the snapshot of
- * the comparison sees. Returns false if the worker exits, or if readers may no
+ * verify() sees. Returns false if the worker exits, or if readers may no
  * longer use the views. Raises a warning and returns false after LONGEST_WAIT.
  */
 bool
@@ -228,9 +229,9 @@ posts_of(List *results)
 }
 
 /*
- * Store in *look the ids of unsettled posts, which the nodes of the cluster
- * have returned. Returns false if "unsettled" is NULL, because a node did not
- * return its unsettled posts.
+ * Store an array of post ids in *look. The nodes of the cluster have returned
+ * the posts of which a worker may have changes yet to apply. Returns false if
+ * the array is NULL, because a node did not return its posts.
  */
 static bool
 keep_unsettled(ViewsLook *look, ArrayType *unsettled)
@@ -243,11 +244,11 @@ keep_unsettled(ViewsLook *look, ArrayType *unsettled)
 }
 
 /*
- * Find out which findings about the views are settled. Called for each such
- * finding. The first call waits for the worker, or asks the nodes of the
- * cluster. Later calls return the result of the first call. Returns false if
- * the first call could not find out. The caller has called SPI_connect(), and
- * acts as the containers' owner.
+ * Return whether verify() can tell errors from changes that the worker has yet
+ * to apply. Called for each finding that such a change may have caused. The
+ * first call waits for the worker, or asks the nodes of the cluster. Later
+ * calls return the result of the first call. The caller has called
+ * SPI_connect(), and acts as the containers' owner.
  *
  * results: all findings, as a list of SPITupleTable
  */
@@ -285,7 +286,7 @@ named(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded a change of a post after the round
+ * Return whether the worker has decoded a change of a post after round number
  * look->applied of its main loop.
  */
 static bool
@@ -296,9 +297,9 @@ told_of_post(const ViewsLook *look, const pg_uuid_t *post_id)
 }
 
 /*
- * Return whether the worker has decoded a change that may affect which posts
- * are in the feed. Only changes after round look->applied of the main loop
- * matter. Changes of counts do not affect which posts are in the feed.
+ * Return whether the worker has decoded a change that may add a post to the
+ * feed or remove one. Only changes that were decoded after round number
+ * look->applied of the main loop matter.
  */
 static bool
 told_of_list(const ViewsLook *look)
@@ -317,9 +318,10 @@ is_of_views(const Finding *f)
 }
 
 /*
- * Return whether a finding may be unsettled: a finding about a view or, on a
- * cluster, about any post. On a cluster, verify() reads the nodes at different
- * times.
+ * Return whether a finding may be no error, but the result of a change during
+ * verify(). This is possible for findings about a view. On a cluster it is
+ * possible for findings about any post, because verify() reads the nodes at
+ * different times.
  */
 bool
 finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
@@ -328,8 +330,8 @@ finding_has_to_be_settled(const ViewsLook *look, const Finding *f)
 }
 
 /*
- * Return whether a finding is settled. views_look_end() must have returned
- * true.
+ * Return whether a finding is certainly an error, and not caused by a change
+ * that the worker has yet to apply. views_look_end() must have returned true.
  */
 bool
 finding_is_settled(const ViewsLook *look, const Finding *f)

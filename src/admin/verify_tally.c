@@ -19,7 +19,7 @@
  * author's current username.
  *
  * type: "comment", "like" or "comment_like"
- * also_valid: further condition that an item must meet, or ""
+ * also_valid: " AND" and a further condition that an item must meet, or ""
  *
  * Hidden comments are not counted. The other arguments are "" for likes, and
  * have these values for comments:

@@ -276,12 +276,12 @@ wait_for_written(Wait *wait)
 }
 
 /*
- * WaitTest of wait_for_views(): do the steps whose conditions are met. Returns
- * whether the last step is done.
+ * Do the steps of wait_for_views() whose conditions are met. Returns whether
+ * all steps are done.
  *
- * Applying a commit can queue a job: a rename, if the owner has updated a
- * username directly. So the ids of queued jobs are read only when the views
- * show all earlier commits.
+ * If the owner has updated a username directly, the worker queues a rename job
+ * when it applies the update. So the ids of queued jobs are read only when the
+ * views show all earlier commits.
  */
 static bool
 wait_advance(void *arg)
@@ -345,9 +345,9 @@ wait_for_views(PG_FUNCTION_ARGS)
  * ------------------------------------------------------------------------ */
 
 /*
- * State of one call of wait_for_posts(). The function writes nothing and does
- * not wake the worker: untrusted clients may call it, and must not be able to
- * make the worker work more.
+ * State of one call of wait_for_posts(). Untrusted clients may call this
+ * function, and must not be able to make the worker work more. So the function
+ * writes nothing and does not wake the worker.
  */
 typedef struct PostsWait
 {
@@ -377,11 +377,11 @@ posts_wait_begin(PostsWait *wait)
 }
 
 /*
- * WaitTest of wait_for_posts(): return whether list_feed() and
- * list_user_posts() show all posts that were committed before the call.
+ * Return whether list_feed() and list_user_posts() show all posts that were
+ * committed before the call of wait_for_posts().
  *
- * If readers may use the views, list_feed() and list_user_posts() read the
- * views. In this case, posts_shown() tests whether the views show these posts.
+ * If readers may use the views, the two functions read the views. In this
+ * case, posts_shown() tests whether the views show these posts.
  *
  * Otherwise the two functions read the container posts, which has the posts at
  * once. But at the end of a round of its main loop, the worker may allow
@@ -390,8 +390,8 @@ posts_wait_begin(PostsWait *wait)
  * progress when the call began has ended.
  *
  * On a cluster, readers on another node may use the views while readers on
- * this node may not. So on a cluster, posts_shown() returns false until
- * readers on this node may use the views.
+ * this node may not. So posts_shown() returns false until readers on this node
+ * may use the views.
  */
 static bool
 posts_shown(void *arg)
@@ -505,7 +505,7 @@ set_enabled(bool enabled)
 
 /*
  * Delete the WAL position that the table change_feed has. Called if the slot
- * was dropped while the worker was stopped. With this position, the next
+ * was dropped while the worker was stopped. If the position stayed, the next
  * worker would report that the slot was lost.
  */
 static void
@@ -525,8 +525,8 @@ forget_position(void)
  * commit.
  *
  * If the slot of a stopped worker does not exist, the slot was dropped on
- * purpose, for example by drop_slots(). The function then calls
- * forget_position().
+ * purpose, for example by drop_slots(). The function then deletes the WAL
+ * position in the table change_feed (forget_position()).
  *
  * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,
  * exclusive) until the transaction ends.

@@ -189,9 +189,10 @@ state_name(const WorkerEntry *entry)
 }
 
 /*
- * Set a hint that names the oldest open transaction that has written, in two
- * cases: the worker is creating its slot, and has to wait for such
- * transactions; or the slot retains much WAL, and the transaction is old.
+ * Set a hint that names the oldest open transaction that has written. This is
+ * done in two cases. If the worker is creating its slot, it has to wait for
+ * such transactions. If the slot retains much WAL, the cause may be a
+ * transaction that has been open for long.
  */
 static void
 status_oldest_writer(Status *status)
@@ -282,9 +283,9 @@ status_no_containers(Status *status)
 }
 
 /*
- * Return the hint for a stopped worker: call start_worker(). But the worker
- * cannot be started if each WorkerEntry in shared memory belongs to another
- * database. In this case, return another hint.
+ * Return the hint for a stopped worker: call start_worker(). Return another
+ * hint if start_worker() would fail, because each WorkerEntry in shared memory
+ * belongs to another database.
  *
  * kept: bytes of WAL that the worker's slot retains
  */
@@ -308,7 +309,7 @@ stopped_hint(const Status *status, int64 kept)
 
 /*
  * Read from the table change_feed the WAL position that the worker has stored.
- * Returns false if there is none, or the table cannot be read.
+ * Returns false if there is no position, or the table cannot be read.
  */
 static bool
 read_position(AppliedPosition *position)
@@ -380,9 +381,9 @@ stopped_by_row(void)
 }
 
 /*
- * Return whether the worker is stopped. A WorkerEntry does not say so before
- * the worker has started. Until then, this function reads the table
- * view_state.
+ * Return whether stop_worker() has stopped the worker. A WorkerEntry does not
+ * show this until the worker has started. Before, this function reads the
+ * table view_state.
  *
  * entry: a copy of the worker's WorkerEntry, or NULL if the database has none
  */
@@ -446,8 +447,8 @@ preload_hint(const Status *status)
 }
 
 /*
- * Set the columns if no worker can run on this server, and return true.
- * Otherwise return false.
+ * If no worker can run on this server, set the columns of the status view and
+ * return true. Otherwise return false.
  */
 static bool
 status_of_server(Status *status)
@@ -499,8 +500,8 @@ status_here(Status *status)
 /*
  * Set the columns for the worker of another database, whose tables this
  * process cannot read. Returns false if it is not known whether that database
- * has containers. After a start of the server, the worker of that database has
- * to find this out first.
+ * has containers. After a start of the server, only a worker of that database
+ * can find this out.
  */
 static bool
 status_elsewhere(Status *status)
@@ -569,7 +570,7 @@ blogstore_get_worker_status(PG_FUNCTION_ARGS)
 
 /*
  * Return a list of the OIDs of the databases that may have containers: this
- * database, and those that have an entry in shared memory (WorkerEntry) or a
+ * database, those with a WorkerEntry in shared memory, and those with a
  * replication slot of blogstore.
  */
 static List *

@@ -158,9 +158,9 @@ item_type_name(ItemType type)
 }
 
 /*
- * Return what messages call an item of a type, for example "post". This is
- * also the beginning of the name of the row type that requests return. Both
- * kinds of likes are "like".
+ * Return the word for an item type in messages, for example "post". The name
+ * of the row type that requests return begins with this word. Likes of posts
+ * and of comments are both "like".
  */
 const char *
 item_noun(ItemType type)

@@ -32,7 +32,8 @@ typedef enum ItemType
 	ITEM_COMMENT_LIKE,			/* a user's like of a comment */
 	/*
 	 * a delta: a row with numbers that will be added to the counts of a post
-	 * or comment, so that concurrent transactions need not all update one row
+	 * or comment. Concurrent transactions write deltas so that they need not
+	 * all update one row.
 	 */
 	ITEM_DELTA
 } ItemType;
@@ -94,8 +95,8 @@ typedef struct BlogItem
 } BlogItem;
 
 /*
- * An AccessPath stands for an index of a leaf. The key columns of the index
- * depend on the item type:
+ * An AccessPath is a kind of index. The key columns of the index depend on the
+ * item type:
  *
  *		PATH_KEY	user			(user_id)
  *					post			(post_id)
@@ -158,8 +159,8 @@ extern uint32 item_from_slot(BlogItem *item, struct TupleTableSlot *slot,
 							 const AttrNumber *attno);
 
 /*
- * Return whether a field comes from the article "Model and partition data
- * using a real-world example".
+ * Return whether a field is one of those in the article "Model and partition
+ * data using a real-world example". blogstore has added the others.
  */
 static inline bool
 property_in_article(Property prop)

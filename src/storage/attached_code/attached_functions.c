@@ -55,10 +55,11 @@
 #include "utils/varlena.h"
 
 /*
- * Return the number of the column for which the predicate of an index is
- * (column IS NULL) if "nulls" is true, or (column IS NOT NULL) if it is false,
- * with no further condition. Return 0 if the index has another predicate, or
- * none.
+ * Return the number of a column if the whole predicate of an index is a null
+ * test of this column; else 0.
+ *
+ * nulls: true for the predicate (column IS NULL), false for (column IS NOT
+ * NULL)
  */
 AttrNumber
 index_null_test_of(Relation index, bool nulls)
@@ -78,10 +79,10 @@ index_null_test_of(Relation index, bool nulls)
 }
 
 /*
- * Return whether inserting into an index runs code that the owner may have
- * written: an expression, a predicate other than (column IS NULL) or (column
- * IS NOT NULL), an exclusion operator, or an operator class that is not the
- * server's.
+ * Return whether inserting into an index can run code of the owner: an
+ * expression, a predicate, an exclusion operator, or an operator class that is
+ * not the server's. The predicates (column IS NULL) and (column IS NOT NULL)
+ * run no code of the owner.
  */
 bool
 index_is_attached(Relation index)
@@ -288,8 +289,8 @@ function_pin_statement(Oid function)
 
 /*
  * Add a function to those that a search has found, unless it is one of the
- * server's. As a callback of check_functions_in_node(), returns false to make
- * the search continue.
+ * server's. check_functions_in_node() calls this for each function. Returns
+ * false, so that the search continues.
  */
 static bool
 add_function(Oid function, void *context)
@@ -524,8 +525,9 @@ search_foreign_key(Search *search, Oid constraint)
 }
 
 /*
- * Find the functions of a table's enabled triggers, of their WHEN clauses, and
- * of the foreign keys that have such triggers.
+ * Find the trigger functions of a table, and the functions in WHEN clauses. If
+ * the trigger belongs to a foreign key, also find the functions that compare
+ * the columns of the key. Disabled triggers are ignored.
  */
 static void
 search_triggers(Search *search, Relation rel)

@@ -42,7 +42,7 @@ struct Guard
 	Guard	   *outer;
 	/* nesting level of the (sub)transaction that called guard_enter() */
 	int			level;
-	/* what guard_enter() has saved */
+	/* the caller's state, which guard_leave() restores */
 	Oid			user;
 	int			sec_context;
 	int			guc_nest;
@@ -75,7 +75,7 @@ guard_enter(void)
 	return guard;
 }
 
-/* Undo the last call of guard_enter(). */
+/* Undo the last call of guard_enter(): restore the user id and settings. */
 void
 guard_leave(Guard *guard)
 {

@@ -92,7 +92,10 @@ typedef struct Job
 	Oid			partition_table;
 	int			phase;			/* a RebuildPhase or SweepPhase */
 	int			partition;
-	/* the worker has handled the partition's items up to this one */
+	/*
+	 * place of the last item of the partition that the worker has handled so
+	 * far
+	 */
 	ItemPlace	place;
 	int64		done;
 	/* number of items that the job has to handle; -1 if not known */
@@ -108,8 +111,9 @@ typedef struct Job
 	" WHERE kind = 'deletion' AND user_id IS NOT NULL"
 
 /*
- * SQL that selects the ids of users for whom a rename is queued and not
- * parked. A NULL in the result stands for all users.
+ * SQL that selects the ids of users for whom a rename is queued. Renames that
+ * have failed (JOB_PARKED) are left out. A NULL in the result stands for all
+ * users.
  */
 #define USERS_BEING_RENAMED_SQL \
 	"SELECT user_id FROM " JOBS_SQL \
@@ -159,7 +163,10 @@ typedef struct ViewState
 	 * views
 	 */
 	int			short_form_length;
-	/* short_form_stamp() when the views were built */
+	/*
+	 * hash of the settings of the short form, except its length, when the
+	 * views were built (short_form_stamp())
+	 */
 	int64		short_form;
 	/*
 	 * Whether the feed has all posts that are not hidden. If not, list_feed()
@@ -187,7 +194,10 @@ typedef struct AppliedPosition
 	/* the server's timeline when the row was written */
 	int64		timeline;
 	int64		system_identifier;
-	/* container_layout() when the row was written */
+	/*
+	 * a hash of the containers' partitions when the row was written
+	 * (container_layout())
+	 */
 	int64		layout;
 } AppliedPosition;
 

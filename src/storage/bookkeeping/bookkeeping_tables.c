@@ -89,8 +89,9 @@ static const TableShape shape[N_BOOKKEEPING] = {
 };
 
 /*
- * The results of the last checks. known[table].valid: whether the table has
- * passed the check. known_owner[table]: the role that owned the table then.
+ * The results of the last check of each bookkeeping table. known[table].valid:
+ * whether the table has passed the check. known_owner[table]: the owner of the
+ * table at the time of the check.
  */
 static Remembered known[N_BOOKKEEPING];
 static Oid	known_owner[N_BOOKKEEPING];
@@ -159,8 +160,8 @@ is_own_column(const TableShape *wanted, const char *name)
 
 /*
  * Return what the owner has added to an open bookkeeping table, as a phrase
- * for an error message; NULL if nothing. Looks for additions that could reject
- * a row, or run code when a row is written.
+ * for an error message; NULL if nothing. Only looks for additions that could
+ * reject a row, or run code when a row is written.
  */
 static const char *
 additions_problem(Relation rel, const TableShape *wanted)

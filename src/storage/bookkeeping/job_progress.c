@@ -33,11 +33,11 @@ static KeptPlan left_plan = {
 
 /*
  * Return the ids of the jobs for which a caller can wait, as an array in the
- * current memory context. Sets *count to their number. Parked jobs are left
- * out, because they fail until the owner has repaired a table. Jobs of the
- * current transaction are left out, because the worker does not see them
- * before the commit. Acts as the owner of blogstore's tables. Errors: 42501,
- * 55000.
+ * current memory context. Sets *count to their number. Parked jobs
+ * (JOB_PARKED) are left out, because they fail until the owner has repaired a
+ * table. Jobs of the current transaction are left out, because the worker does
+ * not see them before the commit. Acts as the owner of blogstore's tables.
+ * Errors: 42501, 55000.
  */
 Datum
 jobs_to_wait_for(int *count)
@@ -75,8 +75,9 @@ jobs_to_wait_for(int *count)
 }
 
 /*
- * Return whether blogstore.jobs still has a job with one of these ids that is
- * not parked. Acts as the owner of blogstore's tables. Errors: 42501, 55000.
+ * Return whether blogstore.jobs still has a job with one of these ids. Jobs
+ * that have failed and will be tried again (JOB_PARKED) do not count. Acts as
+ * the owner of blogstore's tables. Errors: 42501, 55000.
  *
  * ids: an array of uuid, from jobs_to_wait_for()
  */
@@ -206,8 +207,8 @@ job_column_is_mendable(const char *column)
 }
 
 /*
- * Replace NULLs that the owner has written to blogstore.jobs with the initial
- * values of the columns. The worker then begins a job without a phase anew.
+ * If the owner has set columns of blogstore.jobs to NULL, give these columns
+ * their initial values. For example, a job whose phase was NULL begins anew.
  * Called by repair(). Errors: 42501, 55000.
  */
 void

@@ -80,9 +80,8 @@ StaticAssertDecl((int) REBUILD_QUEUED == JOB_QUEUED && JOB_QUEUED == 0,
 
 /*
  * Return the JobKind with a given name; JOB_DELETION if the name is unknown.
- * Only the owner can have written an unknown name to blogstore.jobs. The view
- * blogstore.progress shows such a job, but the worker does not read it
- * (list_plan).
+ * Only the owner can have written an unknown name to blogstore.jobs. Such a
+ * job is shown in the view blogstore.progress, but the worker ignores it.
  */
 JobKind
 job_kind(const char *name)
@@ -156,8 +155,10 @@ job_queue(JobKind kind, const pg_uuid_t *user_id)
 }
 
 /*
- * Queue a job, like job_queue(). Does nothing if a job of the same kind for
- * the same user is queued, and the worker has not begun it.
+ * Queue a job. Does nothing if a job of the same kind for the same user is
+ * queued already, and the worker has not begun that job.
+ *
+ * user_id: as in job_queue()
  */
 void
 job_queue_once(JobKind kind, const pg_uuid_t *user_id)
@@ -181,7 +182,10 @@ job_queue_arrival(Oid partition_table)
 	job_queue_once(JOB_ARRIVAL, &key);
 }
 
-/* Return the partition's OID, which job_queue_arrival() has put into a key. */
+/*
+ * Return the partition's OID, which job_queue_arrival() has stored in the last
+ * bytes of a job's user_id.
+ */
 static Oid
 partition_of_job(const pg_uuid_t *key)
 {
@@ -342,7 +346,7 @@ job_from_row(Job *job, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Read at most "limit" jobs into "jobs", without the first "offset" jobs of
+ * Read at most "limit" jobs into "jobs", and skip the first "offset" jobs of
  * the queue. Rebuilds come before other jobs. Returns how many jobs were read.
  */
 int
@@ -434,8 +438,8 @@ static KeptPlan merge_plan = {
 };
 
 /*
- * Delete the renames of the same user that the worker has not begun. This job
- * writes the user's newest name, so the others are not needed.
+ * Delete the other renames of a job's user that the worker has not begun.
+ * These renames are not needed, because the job writes the user's newest name.
  */
 void
 job_merge_renames(const Job *job)
@@ -475,8 +479,9 @@ static KeptPlan make_rename_plan = {
 
 /*
  * Return the ids of the users who are being deleted according to the active
- * snapshot, sorted, in the current memory context; NULL if there are none.
- * Sets *n to their number. Acts as the owner of blogstore's tables.
+ * snapshot. The array is sorted, and in the current memory context; it is NULL
+ * if there are no such users. Sets *n to their number. Acts as the owner of
+ * blogstore's tables.
  */
 pg_uuid_t *
 jobs_deleting(int *n)

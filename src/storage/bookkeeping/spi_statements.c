@@ -248,9 +248,8 @@ plan_send(KeptPlan *plan, DestReceiver *dest)
 }
 
 /*
- * Do the same as plan_send(), but do not keep the plan, because the text of
- * the statement changes between calls. Errors and locks: those of
- * plan_execute().
+ * Run a SELECT like plan_send(). The plan is not kept, because the text of the
+ * statement changes between calls. Errors and locks: those of plan_execute().
  */
 void
 plan_send_once(KeptPlan *plan, DestReceiver *dest)

@@ -87,8 +87,8 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 }
 
 /*
- * Read the row of blogstore.view_state, like view_state_read(). Sets *xmin to
- * the xmin of the row version; to InvalidTransactionId if there is no row.
+ * Read the row of blogstore.view_state into *state. Sets *xmin to the xmin of
+ * the row version; to InvalidTransactionId if there is no row.
  */
 static void
 read_row(ViewState *state, TransactionId *xmin)
@@ -199,7 +199,7 @@ reread_row(void)
 }
 
 /*
- * Return whether a worker keeps the views up to date, and did so when the
+ * Return whether a worker has kept the views up to date since before the
  * snapshot was taken. Otherwise the views may lag behind the posts in the
  * snapshot.
  */
@@ -214,9 +214,9 @@ served_to(Snapshot snapshot)
 }
 
 /*
- * Return whether a query may read the views. The argument is the active
- * snapshot, in which the views must be complete. On a primary, a worker must
- * also keep the views up to date. Errors: 55000.
+ * Return whether a query may read the views. The views must be complete in the
+ * query's snapshot, which is the active one. On a primary, a worker must also
+ * keep the views up to date. Errors: 55000.
  */
 bool
 views_ready(Snapshot snapshot)

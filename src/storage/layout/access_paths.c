@@ -1,6 +1,6 @@
 /*
  * access_paths.c
- *		Finds the column numbers of a leaf, and the index for each AccessPath.
+ *		Finds the column numbers and the indexes of a leaf.
  *
  * Columns are found by name and type, because attached partitions can have
  * them in another order. Indexes are found by their columns, because a restore
@@ -28,8 +28,9 @@ typedef struct PathColumns
 } PathColumns;
 
 /*
- * The key columns that an index must have, for each container, item type and
- * AccessPath. "n" is 0 if items of this type have no such index.
+ * The key columns of blogstore's indexes, for each container, item type and
+ * kind of index (AccessPath). "n" is 0 if items of this type have no such
+ * index.
  */
 static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 	[CONTAINER_USERS] = {
@@ -80,8 +81,8 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 };
 
 /*
- * Return which items the index for an AccessPath contains: those with or
- * without a parent, or all.
+ * Return which items an index of a given kind (AccessPath) contains: only
+ * comments with a parent, only comments without a parent, or all items.
  */
 IndexedRows
 leaf_path_rows(ItemType type, AccessPath path)
@@ -93,9 +94,9 @@ leaf_path_rows(ItemType type, AccessPath path)
 }
 
 /*
- * Return whether an index contains just the items that a scan by an AccessPath
- * must find. Its predicate must be (parent_id IS NOT NULL) or (parent_id IS
- * NULL), or it must have none.
+ * Return whether an index contains the items that an index of the kind "path"
+ * must contain. A partial index must have the predicate (parent_id IS NOT
+ * NULL), for replies, or (parent_id IS NULL), for top-level comments.
  */
 static bool
 index_has_rows(Relation index, ItemType type, AccessPath path,
@@ -143,8 +144,8 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 }
 
 /*
- * Return the AccessPath whose key columns identify an item: PATH_LIST for
- * copies of posts, and PATH_KEY for all other items.
+ * Return the kind of index (AccessPath) whose key columns identify an item:
+ * PATH_LIST for copies of posts, and PATH_KEY for all other items.
  */
 AccessPath
 leaf_identity_path(Container container, ItemType type)
@@ -153,9 +154,9 @@ leaf_identity_path(Container container, ItemType type)
 }
 
 /*
- * Set "key" to the values of an item in the key columns of the index for
- * "path". Returns the number of key columns; 0 if items of this type have no
- * such index.
+ * Set "key" to the values that an item has in the key columns of the index of
+ * kind "path". Returns the number of key columns; 0 if items of this type have
+ * no such index.
  */
 int
 leaf_path_key(Container container, ItemType type, AccessPath path,
@@ -169,7 +170,7 @@ leaf_path_key(Container container, ItemType type, AccessPath path,
 }
 
 /*
- * Set "column" to the key columns of the index for "path". Returns their
+ * Set "column" to the key columns of the index of kind "path". Returns their
  * number; 0 if items of this type have no such index.
  */
 int
@@ -199,8 +200,8 @@ index_has(const OpenLeaf *leaf, ItemType type, Relation index, Property prop)
 }
 
 /*
- * Return whether the key columns of an index include all columns that identify
- * an item, and whether there are further key columns.
+ * Return whether an index has all columns that identify an item as key
+ * columns, and whether it has other key columns.
  */
 KeyCover
 leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
@@ -217,8 +218,8 @@ leaf_key_cover(const OpenLeaf *leaf, Container container, ItemType type,
 }
 
 /*
- * Return whether an index has the key columns of one of blogstore's own
- * indexes. An index that the owner has added could reject rows, for example
+ * Return whether an index is one of blogstore's own, according to its key
+ * columns. An index that the owner has added could reject rows, for example
  * because an index tuple becomes too long.
  */
 static bool
@@ -236,8 +237,8 @@ index_is_own(Relation index, const PathColumns *paths, const AttrNumber *attno)
 }
 
 /*
- * Return false if an index cannot have the given key columns. Reads only
- * pg_index, because opening the index costs more.
+ * Return whether an index has the given key columns, according to pg_index.
+ * The caller then opens the index to check the rest, which costs more.
  */
 static bool
 index_may_serve(Oid relid, const PathColumns *path, const AttrNumber *attno)
@@ -265,10 +266,10 @@ path_is_wanted(AccessPath path, AccessPath wanted)
 }
 
 /*
- * Return false if an index cannot be the index for an AccessPath. Reads only
- * pg_index.
+ * Return whether an index has the key columns of the wanted kind of index,
+ * according to pg_index. The caller then opens the index to check the rest.
  *
- * wanted: the AccessPath; N_PATHS stands for all of them
+ * wanted: the kind of index; N_PATHS for any kind
  */
 static bool
 index_may_be_wanted(Oid relid, const PathColumns *paths, AccessPath wanted,
@@ -297,11 +298,11 @@ columns_by_post_id(AttrNumber *attno, const CachedLeaf *leaf,
 }
 
 /*
- * Find the index of an open leaf for an AccessPath. Does not evaluate index
+ * Find the index of the wanted kind in an open leaf. Does not evaluate index
  * predicates, because the owner may have written them.
  *
- * wanted: the AccessPath; N_PATHS to find all indexes, and to set
- *     leaf->attached if inserting into one of them runs code of the owner
+ * wanted: the kind of index. With N_PATHS, finds all indexes, and sets
+ *     leaf->attached if inserting into one of them runs code of the owner.
  */
 static void
 find_indexes(CachedLeaf *leaf, Relation rel, Container container,
@@ -344,8 +345,8 @@ find_indexes(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Return an AccessPath whose index is missing in a leaf; N_PATHS if no index
- * is missing. The index for PATH_DATE of likes is optional.
+ * Return the kind of an index that is missing in a leaf; N_PATHS if none is
+ * missing. Likes need no index of the kind PATH_DATE.
  */
 AccessPath
 leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
@@ -359,12 +360,12 @@ leaf_path_missing(const CachedLeaf *leaf, Container container, ItemType type)
 }
 
 /*
- * Find the index of an open leaf for an AccessPath, and cache its OID. Called
- * after leaf_describe() has found no problem. If an invalidation of the leaf
- * arrives meanwhile, nothing is cached.
+ * Find an index of an open leaf, and cache its OID. Called after
+ * leaf_describe() has found no problem. If an invalidation of the leaf arrives
+ * meanwhile, nothing is cached.
  *
- * path: the AccessPath; N_PATHS to find all indexes. Callers that write to the
- *     leaf pass N_PATHS
+ * path: the kind of index. N_PATHS, which writers of the leaf pass, stands for
+ *     all indexes.
  */
 void
 leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
@@ -381,9 +382,9 @@ leaf_look_for(CachedLeaf *leaf, Relation rel, Container container,
 }
 
 /*
- * Fill in the cache entry of an open leaf: which columns it has, and what is
- * wrong with it. Allocates in the current memory context. leaf->known becomes
- * false if an invalidation of the leaf arrives meanwhile.
+ * Fill in the cache entry of an open leaf: which columns the leaf has, and
+ * what is wrong with the leaf. Allocates in the current memory context.
+ * leaf->known becomes false if an invalidation of the leaf arrives meanwhile.
  *
  * owner: the role that must own the leaf
  */

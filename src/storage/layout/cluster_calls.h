@@ -87,9 +87,8 @@ typedef struct ClusterCalls
 
 	/*
 	 * Return whether "name" has the form of the names that the cluster gives
-	 * to partitions of "table". Reads no catalog, because logical decoding
-	 * calls this. Also called on one machine. There, pg_inherits has all
-	 * partitions of a table.
+	 * to the partitions of "table". Logical decoding calls this, also on one
+	 * machine, so it reads no catalog.
 	 */
 	bool		(*names_partition_of) (const char *name, const char *table);
 
@@ -159,9 +158,10 @@ typedef struct ClusterCalls
 
 	/*
 	 * If a transaction is distributing the containers over the cluster, wait
-	 * for its end. Until the current transaction ends, no other transaction
-	 * can begin to distribute them. Called if cluster_may_come is true, even
-	 * if the containers are not spread.
+	 * for its end. Then no other transaction can begin to distribute the
+	 * containers until the current transaction ends. Called if
+	 * cluster_may_come is true, even if the containers are not spread over a
+	 * cluster.
 	 *
 	 * write: the transaction will write items
 	 */
@@ -293,7 +293,7 @@ typedef struct ClusterCalls
 							   bool *all);
 
 	/*
-	 * Fill in the parts of verify()'s SQL that differ on a cluster: verify()
+	 * Fill in the parts of verify()'s SQL that differ on a cluster. verify()
 	 * then reads the cluster's table of users, and the feed of each node. No
 	 * snapshot spans all nodes, so verify() reads all items of a post in one
 	 * statement. Changes settings of the session, which the caller restores.
@@ -302,19 +302,19 @@ typedef struct ClusterCalls
 	void		(*verify_source) (struct VerifySource *source);
 
 	/*
-	 * verify() must not report a difference that a worker will still correct.
-	 * These functions find the posts that may have such a difference.
+	 * These functions keep verify() from reporting differences that a worker
+	 * will still correct. They find the posts that may have such differences.
 	 *
-	 * views_look_begin: called before verify() reads the views. For the worker
-	 * of each node, stores a pass of the main loop in *look: the last pass
-	 * whose changes are in the views.
+	 * views_look_begin: called before verify() reads the views. The worker of
+	 * each node numbers the rounds of its main loop. Stores in *look the
+	 * number of the last round whose changes are in the views.
 	 *
 	 * views_look_end: called after verify() has read the views. Returns those
-	 * of "post_ids" that a worker has found changed after the stored pass.
+	 * of "post_ids" that a worker has found changed after that round.
 	 *
 	 * If views_look_begin() returns false or views_look_end() returns NULL,
 	 * verify() reports no finding about the views. On one machine, verify()
-	 * reads the worker's pass from shared memory.
+	 * reads the number of the round from shared memory.
 	 */
 	bool		(*views_look_begin) (struct ViewsLook *look);
 	ArrayType  *(*views_look_end) (const struct ViewsLook *look, ArrayType *post_ids);
@@ -359,7 +359,8 @@ extern const ClusterCalls *cluster_spread;
  */
 extern bool cluster_known;
 /*
- * Whether the containers can be spread over a cluster while this process runs.
+ * Whether the containers may be distributed over a cluster while this process
+ * runs.
  */
 extern bool cluster_may_come;
 

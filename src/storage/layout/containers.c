@@ -18,9 +18,9 @@
 #include "utils/rel.h"
 
 /*
- * Return whether the tables users and posts exist. Also caches the layout of
- * the table feed, so that layout_stamp() changes when a leaf of the feed is
- * attached or detached.
+ * Return whether the tables users and posts exist. Also reads the layout of
+ * the table feed. From then on, layout_stamp() also changes when a leaf of the
+ * feed is attached or detached.
  */
 bool
 container_exists(void)
@@ -143,9 +143,9 @@ container_require_columns(Container container)
 /* ------------------------------------------------------------------------
  * Partitions
  *
- * The functions below have an argument "type", because items of one key can
- * be apart on a cluster. Every node has all users, but only one node has the
- * copies of a user's posts. On one machine, they are in one partition.
+ * The functions below have an argument "type". On one machine, a user and the
+ * copies of the user's posts are in the same partition. But on a cluster,
+ * every node has all users, and only one node has the copies.
  * ------------------------------------------------------------------------ */
 
 /*
@@ -160,10 +160,10 @@ partition_of(Container container, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Return the first partition with items of a type, from "number" on;
- * NO_PARTITION if there is none. The numbers may change when partitions are
- * attached or detached. Errors: 55000 if any partition is missing, because the
- * caller would miss its items.
+ * Return the number of the first partition that has items of a type, from
+ * "number" on; NO_PARTITION if there is none. The numbers may change when
+ * partitions are attached or detached. Errors: 55000 if any partition is
+ * missing, because the caller would miss its items.
  */
 int
 partition_from(Container container, ItemType type, int number)
@@ -188,9 +188,9 @@ partition_after(Container container, ItemType type, int partition)
 }
 
 /*
- * Return the number of the partition that has the items of a key, on whichever
- * node of a cluster it is; NO_PARTITION if there is no such partition. Errors:
- * 55000.
+ * Return the number of the partition that takes the items of a key;
+ * NO_PARTITION if there is none. The partition may be on another node of a
+ * cluster. Errors: 55000.
  */
 int
 partition_taking(Container container, ItemType type, const pg_uuid_t *key)

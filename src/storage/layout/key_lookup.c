@@ -28,10 +28,10 @@
 #include "utils/memutils.h"
 
 /*
- * Add the partition that takes a key to a sparse layout, which has only the
- * partitions used so far. The partition's OID is a hint from shared memory,
- * and is checked against the catalogs. Returns the partition's number in the
- * layout; UNPROVEN if the hint is missing or wrong.
+ * Add the partition that takes a key to the cached layout. This layout is
+ * sparse: it has only the partitions used so far. The partition's OID is a
+ * hint from shared memory, and is checked against the catalogs. Returns the
+ * partition's number in the layout; UNPROVEN if the hint is missing or wrong.
  */
 static int
 find_partition(CachedContainer *cc, const pg_uuid_t *key)
@@ -56,10 +56,10 @@ find_partition(CachedContainer *cc, const pg_uuid_t *key)
 }
 
 /*
- * Add the leaf for the items of a type in a partition to a sparse layout. The
- * leaf's OID is a hint from shared memory, and is checked against the
- * catalogs. Returns false if the hint is missing or wrong, or an invalidation
- * has arrived.
+ * Add the leaf for the items of a type in a partition to the cached layout.
+ * This layout is sparse: it has only the tables used so far. The leaf's OID is
+ * a hint from shared memory, and is checked against the catalogs. Returns
+ * false if the hint is missing or wrong, or an invalidation has arrived.
  */
 static bool
 find_leaf(CachedContainer *cc, ItemType type, int partition)
@@ -69,8 +69,8 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 	MemoryContext old;
 
 	/*
-	 * The leaf itself need not be watched. Detaching the leaf also invalidates
-	 * the partition, which layout_watch() watches already.
+	 * layout_watch() already watches the partition, which is also invalidated
+	 * when the leaf is detached. So the leaf itself need not be watched.
 	 */
 	if (!OidIsValid(relid) ||
 		!proof_of_leaf(relid, table, cc->owner, type) || !cc->valid)
@@ -82,10 +82,10 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
 }
 
 /*
- * Find the partition that holds the items of a type with a given key, in a
- * sparse layout. If the layout lacks the partition or the leaf, adds them by
- * hints. Returns the partition's number; UNPROVEN if a hint is missing or
- * wrong.
+ * Return the number of the partition that holds the items of a type with a
+ * given key. The layout is sparse: it has only the tables used so far. If the
+ * layout lacks the partition or the leaf for the type, adds it by a hint from
+ * shared memory. Returns UNPROVEN if a hint is missing or wrong.
  */
 static int
 find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
@@ -105,9 +105,9 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Do the same as find_place(), if the container's layout is sparse. If the
- * layout becomes invalid meanwhile, set *cc to the new layout and try again.
- * Returns UNPROVEN if the layout is whole, or a hint is missing or wrong.
+ * Call find_place() if the layout is sparse. If the layout becomes invalid
+ * meanwhile, set *cc to the new layout and try again. Returns UNPROVEN if the
+ * layout is not sparse, or a hint is missing or wrong.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
@@ -127,8 +127,8 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
 /*
  * Return the number of the partition that holds the items of a type with a
  * given key; NO_PARTITION if there is none. Sets *cc to the cached layout in
- * which the partition has this number. The cached layout is new enough to
- * contain the partition's leaf for the type. Errors: 55000.
+ * which the partition has this number. The layout also has the leaf for the
+ * type, if there is one. Errors: 55000.
  *
  * key: NULL if the caller passes the partition's number instead
  * partition: the partition's number if key is NULL; it is then returned
@@ -141,10 +141,10 @@ layout_place(CachedContainer **cc, Container container, ItemType type,
 	if ((*cc)->partitions.sparse)
 	{
 		/*
-		 * A number that the caller passes is one of the whole layout. In a
-		 * sparse layout the partitions have other numbers, so the whole layout
-		 * must be read. The feed has only one partition, with the same number
-		 * in both.
+		 * A sparse layout has only the partitions used so far, and numbers
+		 * them in another way. If the caller passes a partition's number, it
+		 * is a number of the whole layout, which must then be read. The feed's
+		 * only partition has the same number in both layouts.
 		 */
 		bool		findable = key != NULL || container_key(container) == PROP_TYPE;
 		int			found = findable ?

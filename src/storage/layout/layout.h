@@ -28,9 +28,8 @@ extern uint64 layout_loads(void);
 extern uint64 layout_invalidations(void);
 
 /*
- * Return a number that grows whenever the numbers of partitions may have
- * changed. A caller that has kept a partition's number must then look it up
- * again.
+ * Return a number that grows whenever partitions may have got other numbers. A
+ * caller that has kept a partition's number must then look it up again.
  */
 static inline uint64
 layout_stamp(void)

@@ -28,22 +28,23 @@
 #include "utils/snapmgr.h"
 
 /*
- * A table whose relcache invalidation makes the cached layout invalid, or only
- * one leaf.
+ * A table that is watched for relcache invalidations. An invalidation makes
+ * the cached layout invalid, or only one cached leaf.
  */
 typedef struct WatchedTable
 {
 	Oid			relid;
 	/*
-	 * For a leaf: the number of its partition. An invalidation makes only the
-	 * leaf invalid. NO_PARTITION for any other table: an invalidation makes
+	 * If the table is a leaf: the number of its partition. An invalidation
+	 * makes only this leaf invalid. Else NO_PARTITION: an invalidation makes
 	 * the whole layout invalid.
 	 */
 	int			partition;
 } WatchedTable;
 
 static CachedContainer cache[N_CONTAINERS];
-static uint64 loads = 0;		/* number of whole layouts read */
+static uint64 loads = 0;		/* how often all partitions of a container were
+								 * read */
 static uint64 changes = 0;		/* how often a layout or a leaf was made
 								 * invalid */
 
@@ -108,12 +109,12 @@ watch_nothing(CachedContainer *cc)
 }
 
 /*
- * Add a table to cc->watched, so that a relcache invalidation of the table
- * makes the cached layout invalid. Called before the table's catalog rows are
- * read, so that no invalidation is missed.
+ * Watch a table: a later relcache invalidation of the table makes the cached
+ * layout invalid. Called before the table's catalog rows are read, so that no
+ * invalidation is missed.
  *
- * partition: for a leaf, the number of its partition; only the leaf then
- *     becomes invalid. NO_PARTITION for any other table
+ * partition: for a leaf, the number of its partition; an invalidation then
+ *     makes only the leaf invalid. For any other table, NO_PARTITION.
  */
 void
 layout_watch(CachedContainer *cc, Oid relid, int partition)
@@ -124,7 +125,7 @@ layout_watch(CachedContainer *cc, Oid relid, int partition)
 }
 
 /*
- * Return how many item types a leaf takes.
+ * Return how many values of the column "type" a leaf takes.
  *
  * bound: the LIST bounds of all leaves of the partition
  * partition: the leaf's index in "bound"
@@ -328,9 +329,9 @@ load_begin(CachedContainer *cc, Oid root)
 #define MAX_SPARSE 65536
 
 /*
- * Return the largest modulus of a container's hash partitions, from a hint in
- * shared memory (shared_hints.c). Returns 0 if there is no hint, or the hint
- * is larger than MAX_SPARSE.
+ * Return the largest modulus of a container's hash partitions, as another
+ * backend has left it in shared memory (shared_hints.c). Returns 0 if there is
+ * no such hint, or the modulus is larger than MAX_SPARSE.
  */
 static int
 expected_modulus(Container container, Oid root)
@@ -365,9 +366,9 @@ forget_partitions(CachedContainer *cc)
  * Read the layout of a container into the cache, in the current memory
  * context. Releases the caller's AccessShareLock on the container's table.
  *
- * whole: read all partitions. If false, prepare a sparse layout instead, to
- *     which partitions are added later. If shared memory has no hint about the
- *     modulus, all partitions are read
+ * whole: read all partitions. If false, prepare an empty layout, to which
+ *     partitions are added when they are used. But if shared memory has no
+ *     hint about the modulus, read all partitions.
  */
 static void
 load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
@@ -552,8 +553,8 @@ layout_root(Container container)
 }
 
 /*
- * Return how often this process has read the whole layout of a container. The
- * numbers of partitions change only when this count grows.
+ * Return how often this process has read all partitions of a container from
+ * the catalogs. Only then can a partition get another number.
  */
 uint64
 layout_loads(void)

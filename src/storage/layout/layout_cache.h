@@ -50,9 +50,8 @@ typedef struct CachedLeaf
 	/* why the leaf itself cannot be read or written; NULL if it can */
 	LayoutProblem *problem;
 	/*
-	 * For a leaf of the views: why the worker cannot write to the leaf, for
-	 * example because the owner has added a constraint; NULL if the worker
-	 * can.
+	 * For a leaf of the views: why the worker cannot write to the leaf; NULL
+	 * if it can. For example, the owner has added a constraint.
 	 */
 	LayoutProblem *unwritable;
 	/*
@@ -62,7 +61,7 @@ typedef struct CachedLeaf
 	Oid			added_index;
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * looked[path]: whether the index for an AccessPath was looked up.
+	 * looked[path]: whether the index of the kind "path" was looked up.
 	 * looked[N_PATHS]: whether all indexes of the leaf were looked up.
 	 */
 	bool		looked[N_PATHS + 1];
@@ -70,9 +69,9 @@ typedef struct CachedLeaf
 	/* Whether writing to the leaf runs code that the owner has added. */
 	bool		attached;
 	/*
-	 * attached_stamp() when the attached code of the leaf last passed the
-	 * check; 0: never. While attached_stamp() still has this value, the check
-	 * need not be repeated.
+	 * The result of attached_stamp() when the attached code of the leaf last
+	 * passed the check; 0 if it never has. The code need not be checked again
+	 * as long as attached_stamp() returns this value.
 	 */
 	uint64		served;
 } CachedLeaf;
@@ -104,8 +103,8 @@ typedef struct Partitions
 	bool		sparse;
 	int			n;				/* partitions have the numbers 0 to n - 1 */
 	/*
-	 * Whether every key has a partition, that is, no partition is missing. Set
-	 * only in a layout that is not sparse.
+	 * Whether no partition is missing, so that every key has a partition. Not
+	 * set in a sparse layout.
 	 */
 	bool		whole;
 	/* whether the container is hash-partitioned; false for the feed */
@@ -149,7 +148,7 @@ typedef struct Partitions
 
 /*
  * Stands for the number of a partition that may exist, but is not in the
- * sparse layout.
+ * cached layout, which has only the partitions used so far.
  */
 #define UNPROVEN (NO_PARTITION - 1)
 

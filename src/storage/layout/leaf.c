@@ -29,9 +29,9 @@
 #include "utils/rel.h"
 
 /*
- * Return the cache entry for the leaf for the items of a type in a partition.
- * If the leaf is missing or cannot be used, returns NULL and sets *problem to
- * the reason.
+ * Return the cache entry of the leaf that has the items of a type in a
+ * partition. If the leaf is missing or cannot be used, returns NULL and sets
+ * *problem to the reason.
  */
 CachedLeaf *
 leaf_find(CachedContainer *cc, Container container, ItemType type,
@@ -171,7 +171,7 @@ item_estimate(Container container, ItemType type)
  * receives an invalidation of the leaf meanwhile.
  *
  * rel: the open leaf
- * path: the AccessPath whose index is looked up; N_PATHS for all indexes
+ * path: the kind of index to look up; N_PATHS for all indexes
  */
 bool
 leaf_learn(CachedContainer *cc, Relation rel, Container container,
@@ -200,9 +200,10 @@ leaf_learn(CachedContainer *cc, Relation rel, Container container,
 
 /*
  * Lock and open a leaf whose OID is cached; return NULL if the leaf was
- * dropped. Usually does not search pg_class, unlike try_table_open(). When the
- * process gets the lock, it also reads the invalidation that a DROP TABLE has
- * sent. So the relcache entry shows whether the leaf still exists.
+ * dropped. When the process gets the lock, it also receives the invalidation
+ * that a DROP TABLE has sent. So the relcache entry shows whether the leaf
+ * still exists. This is usually cheaper than try_table_open(), which searches
+ * pg_class.
  */
 static Relation
 open_leaf_table(Oid relid, LOCKMODE lockmode)
@@ -227,7 +228,7 @@ open_leaf_table(Oid relid, LOCKMODE lockmode)
 
 /*
  * Return a LayoutProblem if a function that the owner has attached to an open
- * table needs a safe SET search_path clause, but lacks it; else NULL.
+ * table lacks the safe SET search_path clause that it needs; else NULL.
  */
 static LayoutProblem *
 unpinned_problem(Relation rel)
@@ -244,8 +245,8 @@ unpinned_problem(Relation rel)
 }
 
 /*
- * Return the reason why code that the owner has attached to an open table
- * makes it unsafe to write the table; NULL if there is no reason.
+ * Return why attached code of the owner makes it unsafe to write to an open
+ * table; NULL if it is safe.
  */
 static LayoutProblem *
 attached_problem(Relation rel)
@@ -260,8 +261,9 @@ attached_problem(Relation rel)
 }
 
 /*
- * Call attached_problem() for a leaf. A result of NULL is cached until
- * attached_stamp() changes.
+ * Return why attached code of the owner makes it unsafe to write to a leaf;
+ * NULL if it is safe. A NULL is cached until attached_stamp() shows that code
+ * may have changed.
  */
 static LayoutProblem *
 leaf_attached_problem(CachedLeaf *leaf, Relation rel)
@@ -310,8 +312,10 @@ table_require_served(Oid relid, bool write)
 }
 
 /*
- * Call table_require_served() for a container's root table and all its leaves.
- * Called before an SQL statement that names the root table.
+ * Raise an error (55000) if an SQL statement on a container could run unsafe
+ * attached code. Checks the root table and all leaves by
+ * table_require_served(). Called before an SQL statement that names the root
+ * table.
  */
 void
 container_require_served(Container container, bool write)
@@ -392,9 +396,9 @@ leaf_try_open(OpenLeaf *open, CachedContainer *cc, CachedLeaf *leaf,
 	}
 
 	/*
-	 * Learn whether an attached function was altered. ALTER FUNCTION takes no
-	 * lock on the leaf. So the process may not have read the invalidation of
-	 * the function when it got the lock on the leaf.
+	 * ALTER FUNCTION takes no lock on the leaf. So this process may not have
+	 * received the invalidation of an altered attached function when it locked
+	 * the leaf. Receive it now.
 	 */
 	if (to_write && leaf->attached)
 		AcceptInvalidationMessages();
@@ -450,7 +454,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 		{
 			/*
 			 * Look up the partition again. It may have moved to another node
-			 * before partitions_hold().
+			 * before the call of partitions_hold().
 			 */
 			held = true;
 			continue;
@@ -466,8 +470,8 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 }
 
 /*
- * Return whether the leaf for the items of a type in a partition has the index
- * for an AccessPath. Errors: those of leaf_open().
+ * Return whether the leaf for the items of a type in a partition has an index
+ * of the kind "path". Errors: those of leaf_open().
  */
 bool
 partition_has_path(Container container, ItemType type, int partition,
@@ -531,7 +535,7 @@ leaf_index_problem(Relation rel, Container container, ItemType type,
 }
 
 /*
- * Open the index for an AccessPath of an open leaf, and lock the index in the
+ * Open the index of the kind "path" of an open leaf, and lock the index in the
  * lock mode of the leaf. Errors: 55000 if there is no such index.
  */
 Relation

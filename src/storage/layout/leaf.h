@@ -36,8 +36,9 @@ typedef struct OpenLeaf
 	/* the column number of each field; 0 if there is no such column */
 	AttrNumber	attno[N_PROPERTIES];
 	/*
-	 * For each AccessPath: the OID of the index. InvalidOid if there is no
-	 * such index, or if LeafWanted.path did not ask for the index.
+	 * For each kind of index (AccessPath): the OID of the leaf's index.
+	 * InvalidOid if the leaf has no such index, or the caller of leaf_open()
+	 * has not asked for this kind.
 	 */
 	Oid			index[N_PATHS];
 	/* whether a write to the leaf runs attached code */
@@ -55,14 +56,14 @@ typedef struct LeafWanted
 	const pg_uuid_t *key;
 	int			partition;
 	/*
-	 * The AccessPath whose index leaf_open() looks up; N_PATHS to look up all
+	 * The kind of index that leaf_open() looks up; N_PATHS to look up all
 	 * indexes.
 	 */
 	AccessPath	path;
 } LeafWanted;
 
 /*
- * Whether the key columns of a unique index include the columns that identify
+ * Whether the key columns of a unique index include all columns that identify
  * an item.
  */
 typedef enum KeyCover

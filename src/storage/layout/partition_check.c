@@ -89,8 +89,8 @@ find_bound(Oid table, char kind, Oid owner)
 
 /*
  * Return whether a table is the partition of "root" that takes keys with the
- * given hash, has the given owner, and is itself partitioned by item type.
- * Sets *modulus and *remainder from the table's partition bound.
+ * given hash. The table must also have the given owner, and be partitioned by
+ * item type. Sets *modulus and *remainder from the table's partition bound.
  */
 bool
 proof_of_partition(Oid table, Oid root, Oid owner, uint64 hash,

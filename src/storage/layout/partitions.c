@@ -98,9 +98,9 @@ load_spread(Partitions *partitions, Container container, Relation root)
 
 /*
  * Read the partitions of a container into *partitions, and allocate arrays for
- * their leaves, which load_partition() fills in. The caller has opened the
- * container's table "root", and checked the table with layout_root_problem().
- * Allocates in the current memory context.
+ * their leaves. The caller has opened the container's table "root", and
+ * checked it with layout_root_problem(). Allocates in the current memory
+ * context.
  */
 void
 partitions_load(Partitions *partitions, Container container, Relation root)
@@ -128,9 +128,9 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 }
 
 /*
- * Initialize a layout to which partitions_add() adds each partition that is
- * used. The feed gets its only partition at once. The caller has checked the
- * table "root" with layout_root_problem(). Allocates in the current memory
+ * Initialize a sparse layout. partitions_add() later adds each partition when
+ * it is used. The feed gets its only partition at once. The caller has checked
+ * the table "root" with layout_root_problem(). Allocates in the current memory
  * context.
  *
  * modulus: the largest modulus of the partitions, from a hint
@@ -164,10 +164,10 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 }
 
 /*
- * Add a partition to a layout that has only the partitions used so far.
- * Returns the partition's number. Returns UNPROVEN if partitions->modulus is
- * not a multiple of the partition's modulus. This can happen because
- * partitions->modulus comes from a hint.
+ * Add a partition to a sparse layout, which has only the partitions used so
+ * far. Returns the partition's number. Returns UNPROVEN if partitions->modulus
+ * is not a multiple of the partition's modulus. This can happen because
+ * partitions->modulus comes from a hint, which may be wrong.
  *
  * hash: the hash of a key that the partition takes
  * table: the partition's table, which the caller has checked
@@ -228,8 +228,8 @@ partitions_leave_hints(const Partitions *partitions, Oid root)
 
 /*
  * Return the cache entry for the leaf of a type in a partition. Allocates the
- * entry in the current memory context if necessary. Only for a layout that has
- * only the leaves used so far.
+ * entry in the current memory context if it does not exist. Only for a sparse
+ * layout, one that has only the tables used so far.
  */
 CachedLeaf *
 partitions_leaf_place(Partitions *partitions, ItemType type, int number)
@@ -298,9 +298,9 @@ is_everywhere(const Partitions *partitions, ItemType type)
 
 /*
  * Return the number of the partition that takes the items of a type with a
- * given key, even if the partition is on another node of a cluster. Returns
- * NO_PARTITION if there is none. Returns UNPROVEN if the partition may exist,
- * but has not been used so far.
+ * given key; NO_PARTITION if there is none. The partition may be on another
+ * node of a cluster. Returns UNPROVEN if the partition may exist, but has not
+ * been used so far.
  */
 int
 partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
@@ -396,8 +396,8 @@ typedef struct Attachment
 } Attachment;
 
 /*
- * For each partition of "parent" that is visible to the active snapshot,
- * append a struct Attachment to the list.
+ * For each partition of "parent" that the active snapshot shows in
+ * pg_inherits, append a struct Attachment to the list.
  */
 static List *
 add_attached(List *attached, Relation inherits, Oid parent)
@@ -482,7 +482,7 @@ partitions_number(const Oid *root, int nroots)
 		attached = add_attached(attached, inherits, root[i]);
 		attached = add_spread(attached, inherits, root[i], &text);
 	}
-	/* add_attached() appends to the list, so the loop covers all levels */
+	/* add_attached() appends leaves to this list; the loop visits them, too */
 	for (int i = 0; i < list_length(attached); i++)
 		attached = add_attached(attached, inherits,
 								((Attachment *) list_nth(attached, i))->table);

@@ -73,8 +73,8 @@ item_identity(Container container, ItemType type)
 
 /*
  * Return a bit mask of the fields that must not be NULL in an item that a
- * caller locks. These are the fields of item_identity(), a user's username,
- * and the counts of a post or delta. In a row of a view, the counts may be
+ * caller locks. These are the fields of item_identity(), the username of a
+ * user, and the counts of a post or delta. In rows of views the counts may be
  * NULL, because the worker writes them anew.
  */
 uint32

@@ -393,8 +393,9 @@ shape_is_view(Container container, ItemType type)
  * open table. Returns a phrase for an error message, for example: a trigger,
  * "audit". Returns NULL if there is none.
  *
- * Foreign keys in either direction, and deferrable keys, are found by their
- * internal triggers. Internal triggers of other extensions are ignored.
+ * Foreign keys and deferrable keys are found by their internal triggers. This
+ * includes foreign keys of other tables that refer to this table. Internal
+ * triggers of other extensions are ignored.
  */
 static char *
 added_trigger(Relation rel)

@@ -32,11 +32,13 @@
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 
-#define MAX_COLUMNS 2			/* number of columns of the longest key */
+#define MAX_COLUMNS 2			/* largest number of key columns of a scan */
 
 /*
- * A key that the caller has passed, and the number of its partition. "number"
- * is the position of the key in the caller's array.
+ * A key in the array that the caller of many_items_read() has passed.
+ *
+ * partition: the number of the partition that has the key
+ * number: the index of the key in the array
  */
 typedef struct AskedKey
 {
@@ -62,9 +64,9 @@ compare_keys(const AskedKey *a, const AskedKey *b)
 #include "lib/sort_template.h"
 
 /*
- * Sort the caller's keys by partition and key, and add an element to
- * many->item for each distinct key. For the caller's key key[i], set
- * many->asked[i] to the index of its element in many->item.
+ * Sort the caller's keys by partition and key, and remove duplicates.
+ * many->item gets one element for each distinct key. many->asked[i] becomes
+ * the index in many->item of the caller's key number i.
  *
  * n: the number of the caller's keys
  */
@@ -116,9 +118,9 @@ look(ItemScan **scan, const ItemQuery *query, int columns, const ManyItem *item)
 }
 
 /*
- * Prefetch the heap pages of the items from many->item[from] on. Stops at the
- * limit of pages that may be prefetched at a time. Returns the index of the
- * next item.
+ * Prefetch the heap pages of items, from many->item[from] on. Stops when as
+ * many pages are prefetched as are allowed at a time. Returns the index of the
+ * item to continue with.
  */
 static int
 ask_for_items(const ManyItems *many, const ItemQuery *query, int columns,
@@ -138,15 +140,14 @@ ask_for_items(const ManyItems *many, const ItemQuery *query, int columns,
 }
 
 /*
- * Call take() for each item that many_items_read() has found. Passes the item,
- * and a scan of the items that match "query" and have the same partition key.
- * For example, the found items are posts, and take() reads the deltas of one
- * post from the scan.
+ * Call take() for each item that many_items_read() has found. take() gets the
+ * item, and a scan of other items with the same partition key. For example, if
+ * the found items are posts, the scan can return the deltas of one post.
  *
- * query->key: the values of the index columns that precede the column of the
- *     partition key
- * columns: how many further key columns must have the value of the partition
- *     key: 1, or 2 for the deltas of posts
+ * query: which items the scan returns; query->key has the values of the first
+ *     key columns of the index
+ * columns: how many of the next key columns must have the partition key: 1, or
+ *     2 for the deltas of posts (post_id and item_id)
  *
  * Errors: those of item_scan_begin() and of take().
  */
@@ -174,10 +175,10 @@ many_items_scan(ManyItems *many, const ItemQuery *query, int columns,
 }
 
 /*
- * Copy the first item of a scan to item->item, or set item->found to false if
- * the scan finds none. If the copy points to TOAST values, keep the lock on
- * the item's table until the transaction ends. many_items_read() calls this
- * function for each key, through many_items_scan().
+ * Copy the first item of a scan to item->item. If the scan finds no item, set
+ * item->found to false. If the copy points to TOAST values, keep the lock on
+ * the item's table until the transaction ends. many_items_scan() calls this
+ * for each key.
  */
 static void
 take_item(ManyItem *item, ItemScan *scan, void *arg)

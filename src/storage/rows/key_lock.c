@@ -42,10 +42,11 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return the block number on which the locks of a key are taken.
+ * Return the block number that stands for a partition key in locks, for
+ * example for a post. If "item" is the id of an item with this key, for
+ * example of a comment, return the block number that stands for this item.
  *
- * item: an item of the partition key, whose locks are taken on a number of
- *		their own; the partition key itself, or NULL: no such item
+ * item: NULL, or equal to the partition key, if there is no such item
  */
 static BlockNumber
 key_page(const pg_uuid_t *partition_key, const pg_uuid_t *item)
@@ -59,11 +60,12 @@ key_page(const pg_uuid_t *partition_key, const pg_uuid_t *item)
 }
 
 /*
- * Set up a KeyLock for the items of a type that belong to a partition key, or
- * to an item of that key. Does not lock anything yet. Errors: 55000 if the
- * key's partition has no usable table for the type.
+ * Set up a lock for a partition key, for example for a post. If "item" is the
+ * id of an item with this key, for example of a comment, the lock is for this
+ * item. Does not lock anything yet. Errors: 55000 if the key's partition has
+ * no usable table for the type.
  *
- * item: as in key_page()
+ * item: NULL, or equal to the partition key, if there is no such item
  */
 void
 key_lock_init(KeyLock *lock, Container container, ItemType type,
@@ -91,10 +93,11 @@ key_lock_tag(LOCKTAG *tag, const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Take the heavyweight lock of a KeyLock, until the transaction ends.
+ * Take the heavyweight lock that a KeyLock describes, until the transaction
+ * ends.
  *
- * wait: LockWaitBlock, or LockWaitSkip to return false if another transaction
- * holds the lock in a conflicting mode.
+ * wait: LockWaitBlock to wait, or LockWaitSkip to return false if another
+ *     transaction holds the lock in a conflicting mode
  *
  * Errors: 40P01 (deadlock), 55P03 (lock_timeout).
  */
@@ -109,9 +112,9 @@ key_lock(const KeyLock *lock, KeyLockMode mode, LockWaitPolicy wait)
 }
 
 /*
- * Release the heavyweight lock of a KeyLock before the transaction ends. If
- * key_lock() was called several times with this mode, key_unlock() must be
- * called as many times.
+ * Release the heavyweight lock that a KeyLock describes, before the
+ * transaction ends. If key_lock() was called several times with this mode,
+ * key_unlock() must be called as many times.
  */
 void
 key_unlock(const KeyLock *lock, KeyLockMode mode)
@@ -123,12 +126,13 @@ key_unlock(const KeyLock *lock, KeyLockMode mode)
 }
 
 /*
- * Take a predicate lock on all items of a partition key, or of an item of that
- * key. In a SERIALIZABLE transaction, this records that the result of a scan
- * depends on all these items. Does nothing if "snapshot" is not an MVCC
- * snapshot.
+ * Take a predicate lock on all items of a partition key. If "item" is the id
+ * of one of these items, for example of a comment, take it only on those that
+ * belong to this item. In a SERIALIZABLE transaction, this records that the
+ * result of a scan depends on the locked items. Does nothing if "snapshot" is
+ * not an MVCC snapshot.
  *
- * item: as in key_page()
+ * item: NULL, or equal to the partition key, if there is no such item
  */
 void
 key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
@@ -141,9 +145,9 @@ key_predicate_lock(ItemScan *scan, const pg_uuid_t *partition_key,
 }
 
 /*
- * Called when a SERIALIZABLE transaction writes an item of a partition key, or
- * of an item of that key. Reports a conflict with each concurrent transaction
- * that has called key_predicate_lock() for the same. Errors: 40001.
+ * Report a conflict with each concurrent transaction that has called
+ * key_predicate_lock() with the same partition key and item. Called when a
+ * SERIALIZABLE transaction writes an item. Errors: 40001.
  */
 void
 key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key,
@@ -154,13 +158,13 @@ key_predicate_check(ItemWriter *writer, const pg_uuid_t *partition_key,
 }
 
 /*
- * Report a conflict between the current transaction and the transaction that
- * has inserted the current item of a scan. There is a conflict if the two
- * transactions are SERIALIZABLE and concurrent.
+ * Called if the current item of a scan is not visible to a snapshot of the
+ * current transaction. Reports a conflict between this transaction and the
+ * transaction that has inserted the item, if they are SERIALIZABLE and
+ * concurrent.
  *
- * snapshot: the snapshot of the current transaction. The caller has found that
- *     the item is not visible to this snapshot. The scan itself reads with
- *     another snapshot.
+ * snapshot: the snapshot that does not see the item. The scan itself reads
+ *     with another snapshot.
  *
  * Works like HeapCheckForSerializableConflictOut(). Errors: 40001.
  */

@@ -32,7 +32,8 @@ struct MergedScan
 								 * query */
 	ItemScan  **scan;
 	BlogItem   *item;			/* the current item of each scan */
-	binaryheap *heap;			/* scan numbers, ordered by "item" */
+	binaryheap *heap;			/* scan numbers, ordered by the scans' current
+								 * items */
 };
 
 /*
@@ -89,10 +90,11 @@ make_inputs(MergedScan *merged, int n)
 
 /*
  * Begin a scan of each partition for one query. Returns false if the layout
- * was read again meanwhile.
+ * was read again meanwhile, because the partitions may have other numbers now.
  *
- * parts: the number of all scans that are merged
- * loads: layout_loads() when the partitions were counted
+ * parts: the number of scans for all queries, which are merged into one list
+ * loads: the result of layout_loads() before the scans; it changes if the
+ *     layout is read again
  */
 static bool
 open_partitions(MergedScan *merged, const ItemQuery *query, int parts,
@@ -143,9 +145,9 @@ close_inputs(MergedScan *merged)
 }
 
 /*
- * Prefetch the heap page of the first item of each scan from
- * merged->scan[from] on. Stops at the limit of pages that may be prefetched at
- * a time. Returns the number of the next scan.
+ * Prefetch the heap page of the first item of each scan, from
+ * merged->scan[from] on. Stops when as many pages are prefetched as are
+ * allowed at a time. Returns the number of the scan to continue with.
  */
 static int
 ask_for_first(MergedScan *merged, int from)
@@ -189,10 +191,9 @@ begin_list(MergedScan *merged)
 }
 
 /*
- * Begin to read the items that match any of n queries, as one list. The
- * indexes of the queries must have the items in the order "order". Errors:
- * 55000. Locks: AccessShareLock on the tables and indexes, to the end of the
- * scan.
+ * Begin to read the items that match any of n queries, as one list in the
+ * order "order". The index of each query must have this order. Errors: 55000.
+ * Locks: AccessShareLock on the tables and indexes, to the end of the scan.
  */
 MergedScan *
 merged_scan_of_queries(const ItemQuery *query, int n, ItemOrder order)
@@ -213,11 +214,11 @@ merged_scan_of_queries(const ItemQuery *query, int n, ItemOrder order)
 
 /*
  * Begin to read the items that match any of n queries in all partitions, as
- * one list. The indexes of the queries must have the order that "order"
- * compares by. The caller must have locked the container's root table. Then no
- * partition can be added or removed, except by DETACH PARTITION ...
- * CONCURRENTLY. Errors: 55000. Locks: AccessShareLock on each partition's
- * table and index, to the end of the scan.
+ * one list in the order "order". The index of each query must have this order.
+ * The caller must have locked the container's root table. Then no partition
+ * can be added or removed, except by DETACH PARTITION ... CONCURRENTLY.
+ * Errors: 55000. Locks: AccessShareLock on each partition's table and index,
+ * to the end of the scan.
  */
 MergedScan *
 merged_scan_begin(const ItemQuery *query, int n, ItemOrder order)

@@ -10,8 +10,8 @@
 typedef struct MergedScan MergedScan;
 
 /*
- * The type of a function that compares two items. Returns a negative number if
- * "a" comes before "b" in the list.
+ * A function that compares two items. Returns a negative number if "a" comes
+ * before "b" in the list.
  */
 typedef int (*ItemOrder) (const BlogItem *a, const BlogItem *b);
 

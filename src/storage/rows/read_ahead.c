@@ -33,8 +33,8 @@
 /*
  * Set up the prefetching state of a scan.
  *
- * rows: number of rows that the caller expects to read, in total if several
- *     scans are merged into one list; -1 for all rows
+ * rows: number of rows that the caller expects to read; -1 for all rows. If
+ *     several scans are merged into one list, the number for the whole list.
  * parts: number of scans that are merged into the list
  */
 void
@@ -108,9 +108,9 @@ item_scan_ask(ItemScan *scan)
  * read into shared buffers since the scan returned the previous row.
  *
  * Prefetches only rows that the scan is expected to return. If several scans
- * are merged into one list, each scan is expected to return an equal share of
- * the list. A scan may return more rows than this share. The number of rows
- * that it has returned is then taken as the number of rows still to come.
+ * are merged into one list, each is expected to return an equal share of the
+ * list. If a scan has returned more than its share, it is expected to return
+ * as many rows again.
  */
 void
 read_ahead(ItemScan *scan)

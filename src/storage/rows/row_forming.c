@@ -88,9 +88,9 @@ writer_fill_defaults(ItemWriter *writer, TupleTableSlot *slot)
 
 /*
  * Compute the generated columns of a new row, and check NOT NULL and CHECK
- * constraints and the partition bound. The check of the bound is skipped if
- * the writer was opened for the row's key and the table has no BEFORE INSERT
- * trigger, which could change the key.
+ * constraints and the partition bound. The bound is not checked if the writer
+ * was opened for the row's key, and no BEFORE INSERT trigger can change the
+ * key.
  */
 static void
 writer_check(ItemWriter *writer, TupleTableSlot *slot)
@@ -123,9 +123,9 @@ writer_suppressed(ItemWriter *writer)
 }
 
 /*
- * Fire BEFORE INSERT triggers for the row in a slot. The executor caches the
- * trigger functions in the current memory context. That must be the writer's
- * context, which is not reset for each row.
+ * Fire BEFORE INSERT triggers for the row in a slot. The current memory
+ * context must be the writer's, which is not reset for each row. In this
+ * context the executor caches the trigger functions.
  */
 static void
 writer_fire_before(ItemWriter *writer, TupleTableSlot *slot)

@@ -436,10 +436,11 @@ item_await_inserters(const ItemQuery *query)
 }
 
 /*
- * Wait until it is known whether the item that matches "query" exists: for the
- * transaction that has deleted its newest version, or for one that has
- * inserted it. Does not wait for transactions that only change the item.
- * Errors: 40P01 (deadlock).
+ * Wait until it is known whether the item that matches "query" exists. If its
+ * newest version is deleted, wait for the end of the deleting transaction. If
+ * no committed version is found, wait for transactions that have inserted one.
+ * Does not wait for transactions that only change the item. Errors: 40P01
+ * (deadlock).
  */
 void
 item_await_outcome(const ItemQuery *query)

@@ -96,10 +96,10 @@ key_in_snapshot(ItemWriter *writer, const BlogItem *item)
 }
 
 /*
- * Find the unique indexes that tell whether an item's key exists already.
- * ExecInsert() calls such indexes arbiters. An arbiter must have all columns
- * of the key, and may have others. Arbiters without other columns are also in
- * the list key_arbiters. In an index on posts, "id" counts as "post_id",
+ * Find the unique indexes that tell whether an item's key exists already
+ * (ExecInsert() calls them arbiters). These are the indexes that have all
+ * columns of the key, and perhaps others. The list key_arbiters gets only
+ * those without other columns. In an index on posts, "id" counts as "post_id",
  * because blogstore writes the same value to both columns.
  *
  * A conflict in any other unique index or exclusion constraint is an error.
@@ -164,14 +164,12 @@ prepare_arbiters(ItemWriter *writer)
  * Return whether no row has the key of the new row in "slot". Waits for
  * transactions that are inserting or deleting a row with this key.
  *
- * arbiters: the unique indexes that are searched for the new row's key. A row
- *     that is found only in indexes outside of key_arbiters has another key.
- *     *arbiters is then set to writer->key_arbiters, so that the insertion
- *     raises a unique violation.
- *
- * For example, the owner may have created a unique index on (id, type) of
- * posts. Another program may have written a post with the new row's id and
- * another post_id. The key of a post is post_id.
+ * arbiters: the unique indexes to search. Some have other columns beside the
+ *     key, for example an index of the owner on (id, type) of posts. Another
+ *     program may have written a post with the new row's id, but another
+ *     post_id, which is the key. If only such an index has an equal row,
+ *     *arbiters is set to writer->key_arbiters. The insertion then raises a
+ *     unique violation.
  */
 static bool
 key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
@@ -191,11 +189,11 @@ key_is_free(ItemWriter *writer, TupleTableSlot *slot, List **arbiters)
  * already. Waits for transactions that are inserting or deleting an item with
  * this key.
  *
- * stands: NULL, or a function that decides whether the insertion stands. If
- *     "stands" returns false, the insertion is undone, and the result is
- *     false. Other transactions can find the new item when "stands" is called.
- *     "stands" must not wait for what another transaction does with items. It
- *     may open tables, and so wait for DDL.
+ * stands: NULL, or a function that is called after the insertion, when other
+ *     transactions can find the new item. If it returns false, the insertion
+ *     is undone, and the result is false. The function must not wait for what
+ *     another transaction does with items. It may open tables, and so wait for
+ *     DDL.
  *
  * Errors: 40001 if an item with this key was deleted after the transaction's
  * snapshot was taken; 23505 and 23P01 if a unique index or exclusion

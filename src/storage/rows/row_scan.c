@@ -95,9 +95,9 @@ scan_cursor_key(ItemScan *scan, int n, const Cursor *cursor)
 }
 
 /*
- * Let a scan return items in which required fields are NULL, except the fields
- * that identify the item and the key columns of the index. Used for callers
- * that rewrite or delete items with such NULLs.
+ * Let a scan return items in which required fields are NULL. Only the fields
+ * that identify the item and the key columns of the index must not be NULL.
+ * Used for callers that rewrite or delete items with such NULLs.
  */
 static void
 scan_identity(ItemScan *scan, Container container)
@@ -165,8 +165,8 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 }
 
 /*
- * Set scan->keys[n] to the condition that the index columns from number n + 1
- * on are greater than the values in "after".
+ * Set scan->keys[n] to a condition on the index columns from number n + 1 on:
+ * as a row, they must be greater than the values in "after".
  */
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)

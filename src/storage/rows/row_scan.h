@@ -24,8 +24,8 @@ typedef struct ReadAhead
 {
 	/*
 	 * Number of rows that the caller expects to read: PG_INT64_MAX for all
-	 * rows, 0 if the number is not known. If 0, only item_scan_ask()
-	 * prefetches.
+	 * rows, 0 if the number is not known. If 0, no heap page is prefetched,
+	 * except the first one if the caller calls item_scan_ask().
 	 */
 	int64		rows;
 	/*
@@ -64,8 +64,8 @@ struct ItemScan
 	int			partition;
 	uint64		stamp;
 	/*
-	 * If not NULL, the scan reads with SnapshotAny, and skips row versions
-	 * that are not visible to this snapshot.
+	 * If not NULL: the scan reads all row versions (SnapshotAny), and skips
+	 * those that are not visible to this snapshot.
 	 */
 	Snapshot	filter;
 	ReadAhead	ahead;
@@ -80,7 +80,10 @@ struct ItemScan
 	AccessPath	path;
 	const Property *column;		/* key columns of the index */
 	int			ncolumns;
-	/* A copy of ItemQuery.after. Elements of "keys" point to its uuids. */
+	/*
+	 * A copy of ItemQuery.after, the place after which the scan begins.
+	 * Elements of "keys" point to its uuids.
+	 */
 	ItemPlace	after;
 	ScanKeyData keys[MAX_KEYS];
 	/* The members of a row comparison. An element of "keys" points to them. */

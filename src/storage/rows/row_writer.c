@@ -42,9 +42,8 @@ open_index(ResultRelInfo *rri, Oid relid)
 }
 
 /*
- * If an index of the writer's table has entries only for comments with a
- * parent, or only for those without, set *path to its AccessPath and return
- * true.
+ * Return whether an index has entries for replies only, or for top-level
+ * comments only. If so, set *path to the kind of index (AccessPath).
  */
 static bool
 index_is_of_some(const ItemWriter *writer, Oid index, AccessPath *path)
@@ -57,10 +56,9 @@ index_is_of_some(const ItemWriter *writer, Oid index, AccessPath *path)
 }
 
 /*
- * Open the indexes of the writer's table like ExecOpenIndices(), except those
- * that have entries only for comments with a parent, or only for those
- * without. writer_open_indexes_for() opens these when the first such comment
- * is written.
+ * Open the indexes of the writer's table like ExecOpenIndices(). An index that
+ * has entries for replies only, or for top-level comments only, is not opened.
+ * writer_open_indexes_for() opens it when such a comment is written.
  */
 void
 writer_open_indexes(ItemWriter *writer)
@@ -94,8 +92,8 @@ writer_open_indexes(ItemWriter *writer)
 
 /*
  * Open the indexes in which the row version in "slot" needs entries. Some
- * indexes of comments are needed only if the row has a parent, and others only
- * if it has none. If slot is NULL, open all indexes.
+ * indexes of comments have entries for replies only, others for top-level
+ * comments only. If slot is NULL, open all indexes.
  */
 void
 writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)

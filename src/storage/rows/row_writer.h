@@ -43,17 +43,18 @@ struct ItemWriter
 	 * the first insert.
 	 */
 	List	   *key_arbiters;
-	bool		indexes;		/* whether the indexes are open, except the
-								 * index "closed" */
+	bool		indexes;		/* whether the indexes are open, except those
+								 * in "closed" */
 	/*
-	 * For each AccessPath: the OID of its index, if the index has entries only
-	 * for comments with a parent, or only for those without, and it is not
-	 * open; else InvalidOid. It is opened for the first such comment.
+	 * For each kind of index (AccessPath): the OID of the index if it is not
+	 * open yet, because it has entries for replies only, or for top-level
+	 * comments only; else InvalidOid. The writer opens the index for the first
+	 * such comment.
 	 */
 	Oid			closed[N_PATHS];
 	/*
 	 * Whether the writer was opened for a key. If so, the items are in the
-	 * key's partition, and the partition bound is checked only if a BEFORE
+	 * key's partition. The partition bound is then checked only if a BEFORE
 	 * trigger may have changed the key.
 	 */
 	bool		by_key;

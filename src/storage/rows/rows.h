@@ -94,8 +94,8 @@ typedef enum ItemLife
 
 /*
  * A lock on all items of a type that belong to one partition key, for example
- * on a post by its id; or on those of them that belong to one item, for
- * example on a comment. Only key_lock.c uses the fields of the struct.
+ * to a post. Or a lock on the items that belong to one comment of a post. Only
+ * key_lock.c uses the fields of the struct.
  */
 typedef struct KeyLock
 {
@@ -108,8 +108,8 @@ typedef enum KeyLockMode
 	KEY_LOCK_SHARED,			/* conflicts with KEY_LOCK_EXCLUSIVE */
 	KEY_LOCK_SHARED_FIRST,		/* conflicts with itself and
 								 * KEY_LOCK_EXCLUSIVE */
-	KEY_LOCK_EXCLUSIVE			/* conflicts with both shared modes; several
-								 * transactions can hold it */
+	KEY_LOCK_EXCLUSIVE			/* conflicts with both shared modes, but not
+								 * with itself */
 } KeyLockMode;
 
 typedef struct ItemScan ItemScan;
@@ -152,11 +152,12 @@ typedef struct ItemQuery
 	 */
 	bool		identity;
 	bool		shown;			/* true to skip hidden items */
-	/* true to take no predicate locks in a SERIALIZABLE transaction */
+	/* true: the scan takes no predicate locks in a SERIALIZABLE transaction */
 	bool		no_predicate_locks;
 	/*
-	 * Number of rows that the caller expects to read; -1 for all rows. If 0,
-	 * the number is not known, and only item_scan_ask() prefetches.
+	 * Number of rows that the caller expects to read: -1 for all rows, 0 if
+	 * the number is not known. If 0, no heap page is prefetched, except the
+	 * first one if the caller calls item_scan_ask().
 	 */
 	int64		rows;
 	/*
