@@ -113,8 +113,8 @@ need_text(FunctionCallInfo fcinfo, int arg, const char *name)
 }
 
 /*
- * Return false if a title of this many bytes is too long, whatever its
- * characters. If the result is true, title_fits() has to count the characters.
+ * Return whether a title with this many bytes may be short enough. If so,
+ * title_fits() counts its characters. If not, it is too long in any case.
  */
 bool
 title_may_fit(int64 bytes)
@@ -350,10 +350,11 @@ delete_hidden(ItemType type, const BlogItem *there)
 }
 
 /*
- * Call find_conflicting() for a post or comment, and return its result. If the
- * author of the item that it finds is being deleted, delete the item and
- * return false. Waits for transactions that have a row lock on the item.
- * Errors: those of find_conflicting().
+ * Called after an insert of a post or comment has failed because of a
+ * duplicate key. Reads the item that has the key, as find_conflicting() does.
+ * If the author of that item is being deleted, deletes the item and returns
+ * false, so that the caller repeats the insert. Waits for transactions that
+ * have a row lock on the item. Errors: those of find_conflicting().
  */
 bool
 find_conflicting_or_clear(ItemType type, const pg_uuid_t *post_id,

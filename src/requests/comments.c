@@ -34,9 +34,9 @@ QUERY_FUNCTION(list_user_comments, REQUEST_LIST_USER_COMMENTS, ITEM_COMMENT,
 			   .containers = "posts", .page_size_arg = 2);
 
 /*
- * Check that the id of a comment is not that of its post. Deltas name the item
- * that they count for by its id, so a comment needs an id of its own. Errors:
- * 22023.
+ * Check that a comment does not have the id of its post. A delta names the
+ * post or comment that it counts for only by the id, so the two ids must
+ * differ. Errors: 22023.
  */
 static void
 check_comment_id(const pg_uuid_t *post_id, const pg_uuid_t *id)
@@ -161,8 +161,8 @@ comment_take(BlogItem *comment, const CommentEdit *edit)
 }
 
 /*
- * Return whether the comment exists, and the edit would not change it. If so,
- * the caller need not call post_keep().
+ * Return whether the comment exists, and the edit would leave it as it is.
+ * Such an edit does not take the post lock.
  */
 static bool
 edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *edit)
@@ -184,13 +184,13 @@ edit_changes_nothing(const pg_uuid_t *post_id, Datum *key, const CommentEdit *ed
  * edit_comment() and own_edit_comment(): change the content or properties of a
  * comment.
  *
- * author: who must have written the comment; NULL accepts any author
+ * author: the user who must have written the comment; NULL accepts any author
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
  * lock (FOR NO KEY UPDATE) on the comment. If the edit changes the comment,
- * post_keep() first takes the post lock in share mode for a moment, and writes
- * a delta. The delta keeps other transactions from deleting the post before
- * this transaction ends.
+ * the command first takes the post lock in share mode, for a moment, and
+ * writes a delta. The delta keeps other transactions from deleting the post
+ * before this transaction ends.
  */
 static Datum
 edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
@@ -243,7 +243,7 @@ edit_comment_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * and decrement the post's comment_count. Returns false if no such comment by
  * the author exists.
  *
- * author: who must have written the comment; NULL accepts any author
+ * author: the user who must have written the comment; NULL accepts any author
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post lock in share mode,
  * until the comment is subtracted from the post's counts; a row lock (FOR

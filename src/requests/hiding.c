@@ -34,7 +34,7 @@ REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
  * hidden: whether to hide the post
  * publish: whether to set the creation date to the current time when a hidden
  *     post is shown
- * author: who must have written the post; NULL accepts any author
+ * author: the user who must have written the post; NULL accepts any author
  * post: receives the changed post with its counts, in the current memory
  *     context
  *
@@ -77,7 +77,7 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
  * hide_post() and own_hide_post(): hide a post, or show it again with its old
  * creation date.
  *
- * author: who must have written the post; NULL accepts any author
+ * author: the user who must have written the post; NULL accepts any author
  *
  * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
  * KEY UPDATE) on the post. Hiding a post also takes the lock on the views
@@ -102,7 +102,7 @@ hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * publish_post() and own_publish_post(): show a hidden post, and set its
  * creation date to the current time. A post that is not hidden stays as it is.
  *
- * author: who must have written the post; NULL accepts any author
+ * author: the user who must have written the post; NULL accepts any author
  *
  * Errors: 22004, 23503, 25006, 40001, 42501, 55000. Locks: a row lock (FOR NO
  * KEY UPDATE) on the post.

@@ -177,7 +177,7 @@ list_comment_likes(RequestScan *scan, FunctionCallInfo fcinfo)
 
 /*
  * Begin the query get_comment_likes(), which returns a user's likes of the
- * shown comments on a post. Errors: 22004, 55000.
+ * comments on a post, except likes of hidden comments. Errors: 22004, 55000.
  */
 static void
 get_comment_likes(RequestScan *scan, FunctionCallInfo fcinfo)

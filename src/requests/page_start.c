@@ -138,8 +138,8 @@ begin_with_millisecond(ListPage *page, const Cursor *end)
 		return;
 	}
 	/*
-	 * Move the position one microsecond back, and to the highest id. The page
-	 * then begins with the first row that has the client's date.
+	 * Set the position just before all rows with the client's date: one
+	 * microsecond earlier, with the highest id.
 	 */
 	page->before.date--;
 	memset(&page->before.id, 0xff, UUID_LEN);

@@ -139,7 +139,7 @@ create_post(PG_FUNCTION_ARGS)
  * edit_post() and own_edit_post() (C2): change the title, content or
  * properties of a post. A null argument keeps the current value.
  *
- * author: who must have written the post; NULL accepts any author
+ * author: the user who must have written the post; NULL accepts any author
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 54000, 55000. Locks: a row
  * lock (FOR NO KEY UPDATE) on the post.
@@ -197,7 +197,7 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
  * delete_post() and own_delete_post(): delete a post with its comments, likes
  * and deltas. Returns false if no such post by the author exists.
  *
- * author: who must have written the post; NULL accepts any author
+ * author: the user who must have written the post; NULL accepts any author
  *
  * Errors: 22004, 25006, 40001, 55000. Locks: the post lock in exclusive mode,
  * until the post item is deleted; row locks (FOR UPDATE) on the post item, its

@@ -175,8 +175,9 @@ source_key_keep(SourceKey *key, const pg_uuid_t *const *id, int n)
 extern void query_ready(RequestScan *scan);
 
 /*
- * Each of the following functions makes a query read its items from a source,
- * which has a file of its own. query_one() is in source_one_item.c.
+ * Each of the following functions sets the source from which a query reads its
+ * items. Each source has a file of its own; query_one() is in
+ * source_one_item.c.
  */
 extern void query_one(RequestScan *scan, Container container, ItemType type,
 					  const pg_uuid_t *partition_key,

@@ -55,9 +55,9 @@ drop_snapshot(RequestScan *scan)
  * Take a new snapshot, with which the query reads from now on. The new
  * snapshot must be active whenever the query reads.
  *
- * Called on a cluster if the caller's snapshot is too old. Since that
- * snapshot, the containers have been distributed, or a partition has been
- * moved to this node.
+ * Called on a cluster if the caller's snapshot is too old: after it was taken,
+ * the containers were distributed to the nodes, or a partition was moved to
+ * this node.
  */
 void
 request_scan_renew_snapshot(RequestScan *scan)

@@ -78,9 +78,7 @@ typedef enum RequestMeasure
 	N_MEASURES
 } RequestMeasure;
 
-/*
- * The counters of one kind of request, such as create_post(), in a database.
- */
+/* The counters of one SQL function, such as create_post(), in a database. */
 typedef struct RequestCounters
 {
 	pg_atomic_uint64 reset_at;

@@ -25,12 +25,11 @@ typedef enum Request
 /*
  * The cost of one request.
  *
- * The clock measures the field time. The server's counters of buffer hits,
- * buffer reads and WAL bytes measure the fields hit, read and wal. While the
- * request is paused, each of these fields holds what the request has used so
- * far. While the request runs, each of these fields holds a start value. This
- * is what the clock or counter showed when the request began or was last
- * resumed, minus what the request had used before.
+ * The fields time, hit (buffer hits), read (buffer reads) and wal (bytes) have
+ * two meanings. While the request is paused, they hold what the request has
+ * used so far. While the request runs, they hold start values. What the
+ * request has used is then the current value of the clock or of the server's
+ * counter, minus the start value.
  */
 typedef struct RequestStart
 {
@@ -59,9 +58,9 @@ extern void stats_end(RequestStart *start);
 extern void stats_forget_error(RequestStart *start);
 
 /*
- * Turn the fields time, hit, read and wal from start values into what the
- * request has used, or back (struct RequestStart). Called when a request is
- * paused or resumed.
+ * Called when a request is paused or resumed. Turns the fields time, hit, read
+ * and wal from start values into what the request has used, or back (see
+ * struct RequestStart).
  */
 static inline void
 stats_turn(RequestStart *start)
@@ -78,9 +77,10 @@ stats_turn(RequestStart *start)
 
 /*
  * Pause a request. Until stats_resume(), neither cost nor errors are counted.
- * An error that ends the request skips this function. So if an error was
- * counted, the request has caught that error, for example in a trigger. A
- * caught error is subtracted from its counter again.
+ *
+ * If an error was counted, the request has caught it, for example in a
+ * trigger: after an error that ends the request, this function is not called.
+ * Caught errors do not count, so the error is subtracted from its counter.
  */
 static inline void
 stats_pause(RequestStart *start)

@@ -1,7 +1,7 @@
 /*
  * requests.h
- *		What other folders need of the requests. Requests are the SQL functions
- *		that clients call.
+ *		Declarations of the requests for other folders. Requests are the SQL
+ *		functions that clients call.
  *
  * A request is a command, which changes items, or a query, which returns
  * items. A plan node for a query reads the items without calling the SQL
@@ -82,7 +82,7 @@ typedef struct SourceReads
 	Oid			leaf;			/* OID of the leaf that was read last;
 								 * InvalidOid if the source has closed this
 								 * leaf */
-	Oid			index;			/* OID of the index by which that leaf was
+	Oid			index;			/* OID of the index by which the last leaf was
 								 * read */
 	bool		all_partitions; /* whether the source reads all partitions of
 								 * posts, and merges their rows */
@@ -115,7 +115,7 @@ typedef struct ItemSource
 
 typedef struct RequestScan
 {
-	/* fields that the caller of request_scan_begin() sets */
+	/* fields set by the caller of request_scan_begin() */
 	TupleDesc	desc;			/* row type of the result; NULL: the row type's
 								 * OID is in row_type */
 	Oid			row_type;
@@ -123,13 +123,14 @@ typedef struct RequestScan
 	uint32		wanted;			/* the item fields that the caller needs, one
 								 * bit for each Property */
 	RequestStart cost;
-	/* fields that request_scan_begin() and the query set */
+	/* fields set by request_scan_begin() and by the query */
 	const RequestQuery *query;
 	const DeletedUsers *deleted;	/* users who are being deleted; their items
 									 * are not returned */
 	ListPage	page;
 	bool		include_hidden;
-	const ItemSource *source;	/* NULL if the query returns no items */
+	const ItemSource *source;	/* where the query reads its items; NULL if it
+								 * returns none */
 	void	   *state;
 	bool		out_of_view;	/* true: the page begins with posts older than
 								 * those of the feed, so the page is read from

@@ -36,10 +36,7 @@ feed_rows_close(RequestScan *scan)
 	pfree(feed);
 }
 
-/*
- * Replace the scan's source: read the rest of the page from the posts
- * container.
- */
+/* Make the posts container the source of the rest of the page. */
 static void
 continue_in_posts(RequestScan *scan)
 {

@@ -30,17 +30,17 @@ typedef struct IdList
 	ArrayType  *array;
 	int			length;			/* number of elements of the array, including
 								 * nulls */
-	int			at;				/* how many elements of the array have been
-								 * passed so far */
+	int			at;				/* number of elements of the array that were
+								 * read so far */
 	const char *next_id;
 	MemoryContext context;
 	ManyItems  *read;
-	int			nread;			/* number of ids that were looked up last; the
-								 * items found are in the field read */
-	int			given;			/* how many of the ids that were looked up last
-								 * id_list_next() has handled */
-	int			leaves;			/* number of leaves that were read for all ids
-								 * before those that were looked up last */
+	int			nread;			/* number of ids that were last looked up
+								 * together */
+	int			given;			/* how many of the last "nread" ids were
+								 * returned as items, or skipped */
+	int			leaves;			/* number of leaves that were read, except for
+								 * the last "nread" ids */
 } IdList;
 
 /*

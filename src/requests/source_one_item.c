@@ -22,8 +22,9 @@ typedef struct OneItem
 } OneItem;
 
 /*
- * Read the item. If the caller needs the counts of a post, add the post's
- * deltas to them. Set the fields of a comment that are not stored.
+ * Read the item. If it is a post, and the caller needs its counts, add the
+ * post's deltas to them. If it is a comment, also set the fields that the
+ * tables do not store (query_complete()).
  */
 static bool
 one_item_next(RequestScan *scan, BlogItem *item)
@@ -67,8 +68,8 @@ static const ItemSource one_item = {
  * Set the source of a query to the item with a given primary key. Errors:
  * those of item_scan_begin().
  *
- * type: the item's type, which need not be that of the query: get_like() also
- *     returns likes of comments
+ * type: the item's type. It may differ from the type of the query's result:
+ *     get_like() returns likes, and also reads likes of comments.
  * key, n: values of the primary key columns
  */
 void

@@ -108,7 +108,7 @@ page_query(const RequestScan *scan, const PartitionList *list, AccessPath path)
  * Set the source of a query to a page of a list that is in one partition.
  * Errors: those of item_scan_begin().
  *
- * path: stands for an index
+ * path: the index to read, as an AccessPath
  * key, n: values of the first columns of the index; key[0] is also the
  *     partition key
  */

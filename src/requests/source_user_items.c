@@ -88,7 +88,8 @@ make_list(const pg_uuid_t *user_id)
 /*
  * Return a query for a user's comments or likes in one partition.
  *
- * path: stands for an index on user_id and the columns of the list's order
+ * path: the index to read, as an AccessPath. Its columns are user_id and those
+ *     of the list's order.
  */
 static ItemQuery
 items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
@@ -161,7 +162,7 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
  * Set the source of a query to a page of a user's comments or likes, in the
  * order of creation_date.
  *
- * path: stands for an index on user_id and creation_date
+ * path: an index on user_id and creation_date, as an AccessPath
  *
  * Locks: AccessShareLock on the root table of posts, until the end of the
  * transaction. Errors: those of merged_scan_begin().
@@ -206,8 +207,8 @@ by_post(const BlogItem *a, const BlogItem *b)
 }
 
 /*
- * Set *place to the place before all likes of comments on a post: after all
- * possible ones on the post with the next lower id.
+ * Set *place to the place before a user's likes of comments on a post. This is
+ * the last possible place on the post with the next lower id.
  */
 static void
 place_before_post(ItemPlace *place, const pg_uuid_t *user_id,
@@ -222,7 +223,7 @@ place_before_post(ItemPlace *place, const pg_uuid_t *user_id,
 	do
 		place->middle.data[--i]--;
 	while (i > 0 && post_id->data[i] == 0);
-	/* the nil id is the lowest: no like is before it */
+	/* invalid for the nil id: no place is before the lowest id */
 	place->valid = i > 0 || post_id->data[0] != 0;
 }
 

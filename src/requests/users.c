@@ -70,7 +70,8 @@ user_is_there(const BlogItem *wanted, bool with_date, BlogItem *user)
  * created the same user, set *user to that user. Errors: 23505 if another user
  * has the username or the id.
  *
- * own_id, with_date: whether the client has passed the id, and a creation date
+ * own_id: whether the client has passed the id
+ * with_date: whether the client has passed the creation date
  */
 static void
 insert_user(BlogItem *user, bool own_id, bool with_date)

@@ -1,8 +1,8 @@
 /*
  * visible_items.c
- *		Filters for the items that a query has read: leave out items of users
- *		who are being deleted, and set the fields of comments that are not
- *		stored.
+ *		What is done with each item that a query has read: leave out items of
+ *		users who are being deleted, and set the fields of comments that the
+ *		tables do not store.
  *
  * Runs in backends and parallel workers.
  */
@@ -52,9 +52,9 @@ query_shows(const RequestScan *scan, BlogItem *item)
 }
 
 /*
- * In a comment, set the fields that the tables do not store, as far as the
- * caller needs them: parent_deleted, which tells whether the comment to which
- * a reply replies has been deleted, and the counts.
+ * In a comment, set those fields that the tables do not store and that the
+ * caller needs: the counts, and parent_deleted. In a reply, parent_deleted is
+ * true if the comment to which it replies has been deleted.
  */
 void
 query_complete(RequestScan *scan, BlogItem *item)

@@ -158,8 +158,8 @@ begin_request(QueryScanState *state)
 }
 
 /*
- * Count one call of the SQL function in the server's function statistics.
- * take_item_tracked() has already added the time.
+ * Count one call of the SQL function in the server's function statistics. The
+ * time was already added while the rows were read.
  */
 static void
 count_call(QueryScanState *state)
@@ -392,9 +392,9 @@ scan_access(ScanState *node)
  * when it evaluates a join again, because another transaction has updated a
  * joined row.
  *
- * As for a scan of a table, the row of this scan comes from the scan's
- * rowmark. A scan without a rowmark runs again for the recheck, and each call
- * of this method returns the scan's next row.
+ * Like a scan of a table, this scan takes its row from its rowmark, if it has
+ * one. Otherwise the scan runs again for the recheck, and each call of this
+ * method returns the scan's next row.
  */
 static bool
 scan_recheck(ScanState *node, TupleTableSlot *slot)

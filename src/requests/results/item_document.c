@@ -25,8 +25,8 @@ PG_FUNCTION_INFO_V1(blogstore_item_document);
 
 /*
  * Set values[] and nulls[] to the fields of an item, in the order of the
- * columns of its row type. If an item's field hidden is NULL, false is
- * returned instead.
+ * columns of its row type. If the field "hidden" of the item is NULL, its
+ * value is set to false.
  */
 void
 item_columns(const BlogItem *item, ItemType type, Datum *values, bool *nulls)
@@ -142,8 +142,8 @@ push_object(CompatJsonb *state, Datum object)
 }
 
 /*
- * Return whether to omit a column from a document. A column that the article
- * does not have is omitted if its value is null or false.
+ * Return whether to omit a column from a document. A column that is not in the
+ * article's documents is omitted if its value is null or false.
  */
 static bool
 is_left_out(const char *column, Oid type, Datum value, bool isnull)
@@ -207,7 +207,7 @@ make_document(HeapTuple tuple, TupleDesc desc)
 /*
  * The SQL functions user_document(), post_document(), comment_document() and
  * like_document(): return an item's row as a JSON document. A null column
- * becomes a JSON null if the article has this column.
+ * becomes a JSON null if the column is in the article's documents.
  */
 Datum
 blogstore_item_document(PG_FUNCTION_ARGS)

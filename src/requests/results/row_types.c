@@ -55,8 +55,8 @@ check_row_type(TupleDesc desc, ItemType type)
 }
 
 /*
- * Do the same as check_row_type(), for the OID of a row type. The result is
- * cached until the row type changes. Errors: 55000.
+ * Check that the row type with this OID has the columns of an item type. The
+ * result is cached until the row type changes. Errors: 55000.
  */
 void
 check_row_type_of(Oid row_type, ItemType type)

@@ -50,8 +50,9 @@ typedef struct PostKey
 } PostKey;
 
 /*
- * A post whose deltas have changed, so the counts in its copy may be out of
- * date; or a comment whose deltas have to be folded.
+ * A post or comment whose deltas have changed. If it is a post, the counts in
+ * its copy may be out of date. If it is a comment, its deltas have to be
+ * folded.
  */
 typedef struct CountedChange
 {
@@ -75,9 +76,8 @@ typedef struct CountedChange
 
 /*
  * Tells verify() in which round of the worker's main loop the change feed last
- * reported a change of a post. The worker numbers its rounds, and functions
- * call such a number a turn (told_posts.c). Each worker has a ToldPosts in
- * shared memory.
+ * reported a change of a post. The rounds are numbered; identifiers call the
+ * number of a round a turn. Each worker has a ToldPosts in shared memory.
  */
 typedef struct ToldPosts
 {

@@ -22,9 +22,9 @@ typedef enum ChangeKind
 								 * may be out of date */
 
 	/*
-	 * A delta was written. If it is one of a post, the counts in the post's
-	 * copy may be out of date. If it is one of a comment, the worker only has
-	 * to fold it, because comments have no copies.
+	 * A delta was written. If the delta is of a post, the counts in the post's
+	 * copy may be out of date. If the delta is of a comment, the worker only
+	 * has to fold it, because comments have no copies.
 	 */
 	CHANGE_COUNTS,
 	CHANGE_USERNAME,			/* the username in items of a user may be out
@@ -51,12 +51,12 @@ typedef struct Change
 	bool		message;		/* whether the change is a logical message */
 
 	/*
-	 * For CHANGE_COUNTS: whether the post has one more delta, because a delta
-	 * was inserted. False for the post's counter and its stripes.
+	 * For CHANGE_COUNTS: whether a delta was inserted that is neither a
+	 * counter nor a stripe. The post or comment then has one more delta.
 	 */
 	bool		more;
 	bool		beside;			/* for CHANGE_COUNTS: whether a delta other
-								 * than the post's counter has changed */
+								 * than a counter has changed */
 
 	/*
 	 * For CHANGE_POST: whether the post may have been deleted or moved to
@@ -69,8 +69,8 @@ typedef struct Change
 	 * set; for CHANGE_USERNAME, only user_id.
 	 */
 	PostKey		post;
-	pg_uuid_t	item_id;		/* for CHANGE_COUNTS: the post's id again, or
-								 * the id of the comment that was counted on */
+	pg_uuid_t	item_id;		/* for CHANGE_COUNTS: id of the post or comment
+								 * on which the delta counts */
 } Change;
 
 /* told_posts.c */

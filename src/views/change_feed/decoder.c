@@ -98,10 +98,9 @@ prepare_write(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,
  * plugin reports to a dirty set.
  *
  * If the change's transaction is still in the list of running transactions,
- * the change is held back (held_back.c). This happens rarely: a transaction is
- * decoded after its commit record was written, and soon leaves the list. A
- * logical message is not held back, because it does not depend on the end of a
- * transaction.
+ * the change is held back (held_back.c). This is rare, because a transaction
+ * leaves the list soon after its commit record was written. A logical message
+ * is not held back, because it does not depend on the end of a transaction.
  */
 static void
 write_change(LogicalDecodingContext *ctx, XLogRecPtr lsn, TransactionId xid,

@@ -101,7 +101,6 @@ add_key(DirtySet *dirty, HTAB **table, const void *key, Size keysize)
 	return hash_get_num_entries(*table) <= MAX_KEYS;
 }
 
-/* Return the number of comments whose deltas have changed. */
 static long
 counted_comments(const DirtySet *dirty)
 {
@@ -111,11 +110,11 @@ counted_comments(const DirtySet *dirty)
 
 /*
  * Add a post or comment whose deltas have changed. Returns false if the set
- * now has more than MAX_KEYS of such posts.
+ * now has more than MAX_KEYS posts whose deltas have changed.
  *
- * The views have no counts of comments. So if there are too many comments, the
- * function leaves the comment out. All deltas are then looked through to fold
- * those of such comments.
+ * If the set has MAX_KEYS comments, the function leaves the comment out,
+ * because the views have no counts of comments. The worker then scans all
+ * deltas to find those to fold.
  */
 static bool
 add_counted(DirtySet *dirty, const CountedChange *more)
@@ -344,9 +343,9 @@ dirty_tell(const DirtySet *dirty, ToldPosts *told)
 }
 
 /*
- * Move the CountedChanges of all posts from the set "dirty" to the set
- * "counts". Those of comments stay, because the views have no counts of
- * comments.
+ * Move the CountedChange of each post from the set "dirty" to the set
+ * "counts". The CountedChanges of comments stay in "dirty", because the views
+ * have no counts of comments.
  */
 void
 dirty_move_counted(DirtySet *dirty, DirtySet *counts)
@@ -402,10 +401,9 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 	counts->counted_posts -= posts;
 
 	/*
-	 * A set has one number of changes for all its posts. So the number of
-	 * changes of a moved post is not known. Count one change for each moved
-	 * post. When the last posts are moved, dirty_merge() also moves the rest
-	 * of this number.
+	 * The set does not know how many of its changes belong to which post. So
+	 * count one change for each moved post. The call that moves the last posts
+	 * also moves the rest of the number.
 	 */
 	dirty->changes += posts;
 	dirty->count_changes += posts;
@@ -414,8 +412,8 @@ dirty_take_counted(DirtySet *counts, DirtySet *dirty, long limit)
 }
 
 /*
- * Return the number of keys in a set for which the views are updated. The
- * table "gone" is not counted.
+ * Return how many changed posts, posts with changed deltas, and renamed users
+ * a set has. The table "gone" is not counted.
  */
 static long
 count_keys(const DirtySet *dirty)
@@ -466,8 +464,8 @@ dirty_feed_view(const DirtySet *dirty)
 }
 
 /*
- * Return whether a process has begun to wait for the views since
- * dirty_answered() was last called.
+ * Return whether a process waits until the views are up to date.
+ * dirty_answered() makes this false, until another process begins to wait.
  */
 bool
 dirty_waited(const DirtySet *dirty)

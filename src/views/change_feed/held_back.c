@@ -41,7 +41,8 @@ typedef struct HeldTransaction
 struct HeldBack
 {
 	MemoryContext context;
-	List	   *transactions;	/* the HeldTransactions, in the order of their
+	List	   *transactions;	/* the held-back transactions
+								 * (HeldTransaction), in the order of their
 								 * commits */
 };
 

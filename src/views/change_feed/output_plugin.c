@@ -140,8 +140,8 @@ send_post(LogicalDecodingContext *ctx, const RoleEntry *role, TupleDesc desc,
 	change.later = role->role == ROLE_COPIES;
 
 	/*
-	 * The post of a changed copy may be on another node. So report that post
-	 * as gone, like the post of an old tuple.
+	 * A changed copy, like the old tuple of a post, does not tell whether the
+	 * post is still on this node. So report that the post may be gone.
 	 */
 	change.gone = !whole || role->role == ROLE_COPIES;
 	change.post.post_id = *DatumGetUUIDP(id);
@@ -210,8 +210,9 @@ delta_is_nothing(const RoleEntry *role, TupleDesc desc, HeapTuple delta)
 
 /*
  * Report an insert, update or delete of a delta. Does not report the insert of
- * a counter that adds 0 to every count. Of a comment's deltas, only those are
- * reported that the worker has to fold.
+ * a counter that adds 0 to every count. Does not report counters of comments,
+ * and deletes of comments' deltas, because they leave the worker nothing to
+ * fold.
  *
  * delta: the new tuple; for a delete, the old tuple; NULL if WAL lacks the old
  *     tuple
@@ -493,10 +494,7 @@ plugin_message(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		change.kind = CHANGE_POST;
 		memcpy(&change.post, data, sizeof(PostKey));
 
-		/*
-		 * The post may have been moved to another node before this message was
-		 * decoded.
-		 */
+		/* The post may have moved to another node since the message. */
 		change.gone = true;
 	}
 	else

@@ -51,9 +51,7 @@ told_begin_turn(ToldPosts *told)
 	return pg_atomic_add_fetch_u64(&told->turn, 1);
 }
 
-/*
- * Record that the change feed has reported this change in the current round.
- */
+/* Record that the change feed has reported a change in this round. */
 void
 told_change(ToldPosts *told, const Change *change)
 {
@@ -86,8 +84,9 @@ told_complete_turn(ToldPosts *told)
  * Record that the current round has ended. Also called when a worker exits.
  *
  * If the worker lets readers use the views in this round, it sets
- * WorkerEntry.served before it calls this function. posts_shown() reads the
- * two in the opposite order.
+ * WorkerEntry.served before it calls this function. posts_shown() reads
+ * "ended" first, and "served" after it. So when posts_shown() finds that the
+ * round has ended, it also finds the new value of "served".
  */
 void
 told_end_turn(ToldPosts *told)
@@ -97,8 +96,8 @@ told_end_turn(ToldPosts *told)
 }
 
 /*
- * Record that the views show all changes reported in rounds up to the number
- * "turn". Snapshots taken from now on see these changes.
+ * Record that the views show all changes reported up to round "turn".
+ * Snapshots taken from now on see these changes.
  */
 void
 told_applied(ToldPosts *told, uint64 turn)
@@ -108,8 +107,8 @@ told_applied(ToldPosts *told, uint64 turn)
 }
 
 /*
- * Return whether the change feed has reported a change of a post in a round
- * after the number "turn". May return true for an unchanged post, because
+ * Return whether the change feed has reported a change of a post in a later
+ * round than round "turn". May return true for an unchanged post, because
  * posts with the same hash share an element.
  */
 bool
@@ -119,8 +118,8 @@ told_post_since(ToldPosts *told, const pg_uuid_t *post_id, uint64 turn)
 }
 
 /*
- * Return whether the change feed has reported a change of a list of posts in a
- * round after the number "turn". Such a change can add, remove or move a post.
+ * Return whether the change feed has reported a change that can add, remove or
+ * move a post in a list of posts, in a later round than round "turn".
  */
 bool
 told_list_since(ToldPosts *told, uint64 turn)

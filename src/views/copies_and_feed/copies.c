@@ -27,7 +27,7 @@ typedef struct PlacedKey
 	PostKey		key;
 } PlacedKey;
 
-/* Compare by partition first, so that each leaf is opened once. */
+/* Order keys by partition first, so that each leaf is opened once. */
 static int
 placed_compare(const void *a, const void *b)
 {
@@ -123,13 +123,12 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_delete(writer);
 }
 
-/* What is open while the copies of one leaf are refreshed. */
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
 	ItemWriter *writer;
-	ItemScan   *scan;			/* scan of the open leaf; each copy takes a
-								 * rescan. NULL before the first copy */
+	ItemScan   *scan;			/* scan of the open leaf, restarted for each
+								 * copy. NULL before the first copy */
 
 	/*
 	 * Memory context of the scan. It lives longer than the memory context that

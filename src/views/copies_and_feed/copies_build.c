@@ -56,8 +56,8 @@ typedef struct CopiesBuild
 	ManyPosts  *many;
 	MemoryContext gathered;		/* memory context of the items in "item" */
 	BlogItem   *item;			/* the missing copies, in key order */
-	MissingCopy *missing;		/* the partition of each copy in "item",
-								 * sorted by build_write() */
+	MissingCopy *missing;		/* the partitions of the copies in "item";
+								 * build_write() sorts this array */
 	int			n_missing;
 	Size		text;
 	PostKey    *differing;		/* keys of copies to refresh individually */
@@ -112,9 +112,9 @@ begin_list(Container container, const ItemPlace *place, int limit)
 	bool		posts = container == CONTAINER_POSTS;
 
 	/*
-	 * With "identity", only NULL in a field that identifies the copy is an
-	 * error. If another required field is NULL, look_at_post() finds that the
-	 * copy differs from its post.
+	 * With "identity", a NULL raises an error only in a field that identifies
+	 * the copy. A NULL in another required field makes the copy differ from
+	 * its post, and so the copy is refreshed.
 	 */
 	return merged_scan_begin(&(ItemQuery) {
 		.container = container, .type = ITEM_POST,
@@ -179,7 +179,7 @@ add_missing(CopiesBuild *build, const BlogItem *post)
  * build_write(). If id and post_id of the post differ, the owner has written
  * to the table directly. The copy is then refreshed individually.
  *
- * there: the post as read from the table
+ * there: the post as stored, without its deltas and not in short form
  * copy: NULL if there is no copy
  */
 static void

@@ -74,7 +74,8 @@ list_add(FeedList *list, const BlogItem *row)
 /*
  * Read rows of the feed, newest first, into *there.
  *
- * mine: returns whether to read the row of a post; NULL to read all rows
+ * mine: function that returns whether to read the row of a post; NULL to read
+ *     all rows
  */
 void
 feed_read(FeedList *there, bool (*mine) (const pg_uuid_t *post_id))
@@ -235,8 +236,8 @@ find_row(const FeedList *list, const pg_uuid_t *post_id)
 }
 
 /*
- * Put the current state of a post into the list of wanted rows: in place of
- * the post's old row, or at the end.
+ * Put the current state of a post into "wanted", the rows that the feed should
+ * have: in place of the post's old row, or at the end.
  *
  * Returns false if the post has a row in the feed, but was deleted, hidden or
  * given another date. Another post may then have to move into the feed, so the
@@ -265,9 +266,9 @@ take_post(FeedList *wanted, ManyPosts *many, const PostKey *key)
 }
 
 /*
- * Compute the wanted rows from the rows "there" of the feed and n changed
- * posts. Returns false if the caller has to read the container posts:
- * take_post() has failed, or too many posts have changed.
+ * Compute the rows that the feed should have ("wanted") from the rows that it
+ * has ("there") and n changed posts. Returns false if the caller has to read
+ * the container posts: take_post() has failed, or too many posts have changed.
  */
 static bool
 take_posts(const FeedList *there, const PostKey *keys, int n, FeedList *wanted)

@@ -175,7 +175,7 @@ database_copied(const CreatedbStmt *stmt)
 
 	if (!may_create_databases())
 		return InvalidOid;
-	if (option != NULL && option->arg != NULL)	/* NULL if DEFAULT */
+	if (option != NULL && option->arg != NULL)	/* DEFAULT is NULL */
 		name = defGetString(option);
 	dbid = get_database_oid(name, true);
 	if (OidIsValid(dbid) && !database_is_template(dbid))

@@ -66,9 +66,7 @@ static Oid	no_room = InvalidOid;
 static List *to_probe = NIL;	/* databases that existed when the launcher
 								 * started and that have no entry yet */
 
-/*
- * Set the fields that have the same values for the launcher and the workers.
- */
+/* Set the fields that are the same for the launcher and the workers. */
 static void
 describe(BackgroundWorker *process, const char *name, const char *entry_point)
 {

@@ -128,9 +128,9 @@ typedef struct WorkerEntry
 	 * writes them, unless the comment of a field names other writers.
 	 */
 	int64		caught_up;		/* time (clock_elapsed()) when a worker last
-								 * had applied all flushed WAL. Before that:
-								 * when the first worker began to catch up; 0
-								 * if none has begun */
+								 * had applied all flushed WAL. Before the
+								 * first such time: when a worker began to
+								 * catch up; 0 if none has */
 
 	/*
 	 * Xid of the transaction that the worker committed to let readers use the

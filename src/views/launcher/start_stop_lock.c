@@ -11,8 +11,9 @@
  * A prepared transaction keeps the lock. COMMIT PREPARED finds that the lock
  * is held, and starts a worker, which checks whether it is needed.
  *
- * The lock is a heavyweight lock on a subobject of the database that does not
- * exist. No other code takes this lock, and no SQL command can.
+ * The lock is a heavyweight lock. Its tag names the database and a subobject
+ * number that no object has. No other code takes this lock, and no SQL command
+ * can.
  *
  * Runs in backends.
  */

@@ -212,7 +212,8 @@ start_again(WorkerEntry *entry, bool failed)
 	if (entry->state == WORKER_RUNNING || entry->state == WORKER_BLOCKED)
 
 		/*
-		 * The last worker had started. So a failure counts as the first one.
+		 * The last worker has reached RUNNING or BLOCKED. So its failure
+		 * counts as the first one in a row.
 		 */
 		entry->failures = 0;
 	if (failed)

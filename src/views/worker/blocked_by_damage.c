@@ -58,8 +58,8 @@
 
 /*
  * Throw an error if a bookkeeping table is damaged. Skips tables that another
- * transaction has locked. Skips BOOK_UNSENT, which exists only on a cluster;
- * tables_are_there() checks it.
+ * transaction has locked. Skips the table "unsent", which exists only on a
+ * cluster; tables_are_there() checks it.
  */
 static void
 check_bookkeeping(void)
@@ -104,8 +104,8 @@ damage_look(Worker *worker)
 }
 
 /*
- * Return whether an error reports a missing value (22004), and the column that
- * the error names still has a NULL.
+ * Return true if an error reports that a column has a NULL (22004), and the
+ * column still has a NULL.
  */
 static bool
 lacks_value(const ErrorData *error)

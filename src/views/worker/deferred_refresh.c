@@ -8,8 +8,8 @@
  * waits for the views. So a bulk update by hand is not corrected row by row.
  *
  * The other kind is changed counts. Without a delay, each like would write a
- * new version of a copy. The counts of a few posts are applied at once. The
- * counts of other posts are applied once in each
+ * new version of a copy. The counts of a few posts are applied without a
+ * delay. The counts of other posts are applied once in each
  * blogstore.count_refresh_interval, or when a process waits for the views.
  *
  * The slot is not confirmed past deferred changes. So after a crash a new
@@ -41,8 +41,8 @@
 
 /*
  * In each blogstore.count_refresh_interval, the worker applies the changed
- * counts of this many posts at once. Counts of other posts wait for the end of
- * the interval.
+ * counts of this many posts without a delay. Counts of other posts wait for
+ * the end of the interval.
  */
 #define FEW_COUNTS 10
 
@@ -76,12 +76,13 @@ interval_over(Worker *worker)
 }
 
 /*
- * Move the changed counts from worker->dirty to worker->counts. Then, if these
- * counts are due and worker->due_counts is empty, make them
- * worker->due_counts, and return true. The empty set becomes worker->counts.
+ * Move the changed counts from worker->dirty to worker->counts. If
+ * worker->counts is then due and worker->due_counts is empty, exchange these
+ * two sets, and return true.
  *
- * Counts are due if "all" is true, or if worker->counts is full. They are also
- * due as long as at most FEW_COUNTS posts become due in one interval.
+ * worker->counts is due if "all" is true, or if the set is full. It is also
+ * due if, with its posts, at most FEW_COUNTS posts have become due in the
+ * current interval.
  */
 static bool
 make_counts_due(Worker *worker, bool all)
@@ -126,9 +127,9 @@ move_later(Worker *worker, bool all)
  * Called when worker->due_counts has been filled with changed counts. The next
  * rounds of the main loop apply these counts in parts.
  *
- * After the last part, the views show all changes before "position", unless
- * writes of other sessions to the views are still deferred. Stores the
- * position in worker->due_lsn, or InvalidXLogRecPtr if there are such writes.
+ * After the last part, the views show all changes before "position", which is
+ * stored in worker->due_lsn. This is not so if writes of other sessions to the
+ * views are still deferred. In this case, InvalidXLogRecPtr is stored.
  *
  * position: the end of the decoded WAL
  */
@@ -152,8 +153,8 @@ note_due(Worker *worker, XLogRecPtr position)
  *
  * position: the end of the decoded WAL
  *
- * Each round adds only a part of the changed counts, so that a new post does
- * not wait until the counts of thousands of posts are applied.
+ * Each round adds the changed counts of at most COUNTS_A_TURN posts. So a new
+ * post does not wait until the counts of thousands of posts are applied.
  */
 void
 deferred_move_due(Worker *worker, XLogRecPtr position)
@@ -162,10 +163,7 @@ deferred_move_due(Worker *worker, XLogRecPtr position)
 	bool		over;
 	bool		filled;
 
-	/*
-	 * The worker first applies the changes that the last round could not
-	 * apply.
-	 */
+	/* First apply the changes that the last round could not apply. */
 	if (worker->must_retry)
 		return;
 	waited = dirty_waited(worker->dirty);

@@ -1,18 +1,18 @@
 /*
  * folding.c
- *		Folds deltas (adds them to the counters of their posts), and decides
- *		when.
+ *		Folds deltas (adds them to the counters of their posts or comments),
+ *		and decides when.
  *
- * The change feed tells the worker which posts have deltas. The worker folds
- * the deltas of a post after FOLD_AFTER ms without a new delta, at the latest
- * after FOLD_AT_LAST ms. If a post has MANY_DELTAS, the worker folds them at
- * once, because each reader of the post adds them up. Stripes do not count for
- * this, because a process has at most one stripe for each post
- * (count_delta.c).
+ * The change feed tells the worker which posts and comments (items) have
+ * deltas. The worker folds the deltas of an item after FOLD_AFTER ms without a
+ * new delta, at the latest after FOLD_AT_LAST ms. If an item has MANY_DELTAS,
+ * the worker folds them at once, because each reader of the item adds them up.
+ * Stripes do not count for this, because a process has at most one stripe for
+ * each item (count_delta.c).
  *
  * If another transaction has locked the counter, the worker tries again later.
- * If the post has many deltas, the worker merges them into one meanwhile. The
- * list of posts with deltas is only in memory. So a new worker scans all
+ * If the item has many deltas, the worker merges them into one meanwhile. The
+ * list of items with deltas is only in memory. So a new worker scans all
  * leaves of deltas, a part at a time.
  *
  * Runs in the worker; fold_everything() in a backend, for repair().
@@ -34,30 +34,30 @@
 #include "utils/timestamp.h"
 
 /*
- * If a post has this many deltas, not counting stripes, the worker folds them
- * at once.
+ * If a post or comment has this many deltas, not counting stripes, the worker
+ * folds them at once.
  */
 #define MANY_DELTAS 32
 
 /*
- * When the worker folds the deltas of a post that has fewer than MANY_DELTAS:
- * FOLD_AFTER ms after the last delta, at the latest FOLD_AT_LAST ms after the
- * first delta.
+ * When the worker folds the deltas of a post or comment that has fewer than
+ * MANY_DELTAS: FOLD_AFTER ms after the last delta, at the latest FOLD_AT_LAST
+ * ms after the first delta.
  */
 #define FOLD_AFTER 1000
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on one transaction that folds: FOLD_DELTAS deltas, FOLD_POSTS posts.
- * After TIME_TO_FOLD ms, the worker decodes WAL again.
+ * Limits on one transaction that folds: FOLD_DELTAS deltas, FOLD_POSTS posts
+ * and comments. After TIME_TO_FOLD ms, the worker decodes WAL again.
  */
 #define FOLD_DELTAS 2000
 #define FOLD_POSTS 200
 #define TIME_TO_FOLD 2
 
 /*
- * If attached code raises an error while the worker folds the deltas of a
- * post, the worker tries again after this pause, in ms.
+ * If attached code raises an error while the worker folds the deltas of a post
+ * or comment, the worker tries again after this pause, in ms.
  */
 #define FAILED_PAUSE 30000
 
@@ -75,8 +75,9 @@
 #define MOMENT 10000
 
 /*
- * Limit on the number of posts in the list "pending", the posts with deltas.
- * If there are more, the worker drops the list and scans all leaves of deltas.
+ * Largest number of posts and comments in the list "pending", which have
+ * deltas to fold. If there are more, the worker drops the list and scans all
+ * leaves of deltas.
  */
 #define MAX_PENDING 100000
 
@@ -85,7 +86,7 @@ typedef struct PendingItem
 	CountedItem item;			/* a post or comment */
 
 	/*
-	 * Estimated number of the post's deltas, not counting stripes. Another
+	 * Estimated number of the item's deltas, not counting stripes. Another
 	 * process may have folded some.
 	 */
 	int64		deltas;
@@ -132,9 +133,10 @@ is_due(TimestampTz due, TimestampTz now)
 }
 
 /*
- * Add a post that has deltas to the list "pending", or update its entry.
+ * Add a post or comment that has deltas to the list "pending", or update its
+ * entry.
  *
- * deltas: number of the post's new deltas, not counting stripes.
+ * deltas: number of the item's new deltas, not counting stripes
  */
 static PendingItem *
 remember_item(const CountedItem *item, int64 deltas)
@@ -164,8 +166,8 @@ remember_item(const CountedItem *item, int64 deltas)
 }
 
 /*
- * Drop the list "pending" of posts with deltas. Scan all leaves of deltas
- * instead, beginning after FOLD_AFTER ms.
+ * Drop the list "pending" of posts and comments with deltas. Scan all leaves
+ * of deltas instead, beginning after FOLD_AFTER ms.
  */
 void
 fold_all_later(void)
@@ -178,8 +180,9 @@ fold_all_later(void)
 }
 
 /*
- * Called when the views show the changes of a dirty set. Adds the posts of the
- * set that have deltas besides their counter to the list "pending".
+ * Called when the views show the changes of a dirty set. Adds the posts and
+ * comments of the set that have deltas besides their counter to the list
+ * "pending".
  */
 void
 fold_later(const DirtySet *dirty)
@@ -216,9 +219,9 @@ room_for_pending(void)
 }
 
 /*
- * Scan a part of a partition, up to LOOK_STEP deltas, and add the posts of
- * these deltas to the list "pending". Returns true at the end of the
- * partition.
+ * Scan a part of a partition, up to LOOK_STEP deltas, and add the posts and
+ * comments of these deltas to the list "pending". Returns true at the end of
+ * the partition.
  */
 static bool
 find_deltas_in(int partition)
@@ -269,9 +272,9 @@ find_deltas(void)
 }
 
 /*
- * Fold the deltas of a post. If another transaction has locked the counter,
- * and there are many deltas, merge them into one. Returns how many deltas were
- * folded or merged.
+ * Fold the deltas of a post or comment. If another transaction has locked the
+ * counter, and there are many deltas, merge them into one. Returns how many
+ * deltas were folded or merged.
  */
 static int64
 fold_post(PendingItem *post)
@@ -286,7 +289,8 @@ fold_post(PendingItem *post)
 		outcome = post_fold(&post->item, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
 		/*
-		 * More deltas may be left, so the post stays in the list and is due.
+		 * More deltas may be left. So the item stays in the list, and the next
+		 * transaction folds again.
 		 */
 		post->deltas = MANY_DELTAS;
 	else if (outcome == ITEM_LOCKED || left)
@@ -294,7 +298,7 @@ fold_post(PendingItem *post)
 		/*
 		 * Another transaction has locked the counter, or is writing a delta.
 		 * The change feed reports nothing if that transaction rolls back. So
-		 * keep the post in the list, and try again later.
+		 * keep the item in the list, and try again later.
 		 */
 		if (taken > 0)
 			post->deltas = 0;	/* post_fold() has merged the other deltas into
@@ -308,9 +312,10 @@ fold_post(PendingItem *post)
 }
 
 /*
- * tried: the posts whose deltas the current transaction has tried to fold
- * at_once: limit on the number of these posts; 1 after a failure, to find the
- * post that fails
+ * tried: the posts and comments whose deltas the current transaction has tried
+ *     to fold
+ * at_once: limit on the number of these items; 1 after a failure, to find the
+ *     item that fails
  */
 static CountedItem tried[FOLD_POSTS];
 static int	n_tried = 0;
@@ -351,8 +356,8 @@ fold_chunk(void *arg)
 
 /*
  * Called when attached code has raised an error in fold_chunk(). From now on,
- * each transaction folds the deltas of only one post. A post whose own
- * transaction fails is tried again after FAILED_PAUSE ms.
+ * each transaction folds the deltas of only one post or comment. If such a
+ * transaction fails, its item is tried again after FAILED_PAUSE ms.
  */
 static void
 note_failed(const ErrorData *error)
@@ -408,7 +413,7 @@ try_chunk(void)
 	}
 
 	/*
-	 * fold_chunk() has removed these posts from the list "pending", but the
+	 * fold_chunk() has removed these items from the list "pending", but the
 	 * rollback has restored their deltas.
 	 */
 	for (int i = 0; i < n_tried; i++)
@@ -441,9 +446,9 @@ fold_step(void)
 }
 
 /*
- * Find the next post after *place that has deltas besides its counter, with
- * the active snapshot. Moves *place past all deltas of that post. Returns
- * false if there is no such post.
+ * Find the next post or comment after *place that has deltas besides its
+ * counter, with the active snapshot. Moves *place past all deltas of this
+ * item. Returns false if there is no such item.
  */
 static bool
 next_counted(int partition, ItemPlace *place, CountedItem *item)
@@ -471,9 +476,9 @@ next_counted(int partition, ItemPlace *place, CountedItem *item)
 }
 
 /*
- * Fold the deltas of a post. If another transaction has locked the counter,
- * wait and try again. That transaction is usually the worker's, which folds
- * the same deltas.
+ * Fold the deltas of a post or comment. If another transaction has locked the
+ * counter, wait and try again. That transaction is usually the worker's, which
+ * folds the same deltas.
  *
  * *patience: how many more times fold_everything() may wait
  */
@@ -493,8 +498,8 @@ fold_patiently(const CountedItem *item, int *patience)
 }
 
 /*
- * Fold the deltas of all posts, for repair(). If a counter stays locked, merge
- * the deltas of its post into one instead. Called in a READ COMMITTED
+ * Fold all deltas, for repair(). If the counter of a post or comment stays
+ * locked, merge its other deltas into one instead. Called in a READ COMMITTED
  * transaction, as the containers' owner.
  */
 void

@@ -93,10 +93,10 @@ is_ready(const Job *job)
 }
 
 /*
- * Return whether the next step of a JOB_ARRIVAL writes views instead of items.
- * If the job has a partition, which came from another node, the job first
- * updates the partition's items, and then the views. A job for partitions that
- * have left this node updates only the views.
+ * Return whether the next step of a job of the kind JOB_ARRIVAL writes views
+ * instead of items. If a partition has come from another node, the job first
+ * updates the items of the partition, and then the views. If partitions have
+ * left this node, the job updates only the views.
  */
 bool
 arrival_writes_views(const Job *job)
@@ -133,8 +133,8 @@ do_step(Job *job)
 			return deletion_step(job);
 		case JOB_ARRIVAL:
 			/*
-			 * A partition had come from another node, but now this server is
-			 * in no cluster. So nothing is left to do.
+			 * The job was queued on a node of a cluster, but this server is no
+			 * longer in a cluster. So nothing is left to do.
 			 */
 			job_finish(job);
 			return true;
@@ -171,7 +171,7 @@ do_chunk(void *arg)
 		job_save(job);
 }
 
-/* The last MAX_FAILED jobs that have failed, and when each is tried again. */
+/* A job that has failed, and when it is tried again. */
 typedef struct FailedJob
 {
 	pg_uuid_t	id;
@@ -333,7 +333,7 @@ list_jobs(int *n)
 static JobProgress
 idle_progress(const Job *jobs, int n)
 {
-	/* Earlier pages, not in "jobs", may have jobs that are not parked. */
+	/* Earlier pages, not in "jobs", may have jobs that have not failed. */
 	if (page_offset > 0)
 		return JOBS_WAITING;
 	if (n == 0)
@@ -395,9 +395,7 @@ jobs_step(void)
 		/* A finished job has left the queue, so the next job has its index. */
 		page_next = (first + i + (job->finished ? 0 : 1)) % n;
 
-		/*
-		 * A chunk without progress may also take time, if it waits for a lock.
-		 */
+		/* A chunk without progress may have waited for a lock. */
 		if (GetCurrentTimestamp() < until)
 			continue;
 		if (moved)

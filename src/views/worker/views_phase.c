@@ -25,9 +25,10 @@
  *		an error				any				exits, and is	WANTED
  *												restarted later
  *
- * A reader uses the views only if its snapshot sees two things. The row of
- * view_state says that the views are complete. The transaction in
- * WorkerEntry.served shows that a worker keeps the views up to date.
+ * A reader uses the views only if its snapshot sees two things: a row of
+ * view_state that says that the views are complete; and the transaction whose
+ * xid is in WorkerEntry.served, which means that a worker keeps the views up
+ * to date.
  *
  * Runs in the worker.
  */
@@ -79,9 +80,7 @@ worker_invalidate_views(Worker *worker, const char *reason)
 	ViewState	state;
 
 	Assert(worker->views != VIEWS_UNKNOWN);
-	/*
-	 * If the transaction fails, the next round of the main loop tries again.
-	 */
+	/* If the transaction fails, the next round tries again. */
 	worker->must_invalidate = reason;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);

@@ -138,14 +138,15 @@ worker_fit_feed(Worker *worker)
 }
 
 /*
- * Return whether the views show all changes before worker->serve_from. This is
- * the position where WAL ended when the worker started or a rebuild ended.
+ * Return whether the views show all changes before worker->serve_from, the end
+ * of WAL when the worker started or a rebuild ended.
  *
- * serve_from may lie within a record. So the function compares the applied
- * position with worker->serve_at instead. The first round of the main loop
- * that has decoded all flushed WAL, at least up to serve_from, sets serve_at
- * to the end of the decoded WAL. The changes deferred so far are then applied
- * without delay.
+ * serve_from may lie within a record, so the function does not compare
+ * positions with it. It waits for a round of the main loop that decodes all
+ * flushed WAL, at least up to serve_from. The end of the WAL decoded in this
+ * round becomes worker->serve_at, and the changes deferred so far are applied
+ * without delay. Then the function compares the applied position with
+ * serve_at.
  *
  * Returns true only in a round that has read to the end of WAL. So when
  * readers begin to use the views, the views show all posts that were committed

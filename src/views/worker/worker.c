@@ -417,10 +417,9 @@ worker_turn(Worker *worker)
 
 	/*
 	 * Publish the number of this round before flush_noted_commits() reads
-	 * wake_lsn. wait_for_posts() reads the two in the opposite order: wake_lsn
-	 * first. So if wait_for_posts() gets the number of an earlier round, this
-	 * round decodes all commits before the wake_lsn that wait_for_posts() has
-	 * read.
+	 * wake_lsn. wait_for_posts() first reads wake_lsn, and then the number. So
+	 * if it gets the number of an earlier round, this round decodes all
+	 * commits before the wake_lsn that wait_for_posts() has read.
 	 */
 	worker->turn_number = told_begin_turn(&worker->entry->told);
 	flush_noted_commits(worker);

@@ -31,8 +31,8 @@ typedef enum ViewsPhase
 								 * views are complete */
 	VIEWS_REBUILDING,			/* the views are being rebuilt, and readers
 								 * must not use them */
-	VIEWS_CATCHING_UP,			/* the views are complete, but changes have
-								 * still to be applied */
+	VIEWS_CATCHING_UP,			/* the views are complete, but do not show all
+								 * changes yet */
 
 	/*
 	 * The views are complete and up to date for the posts of this node. On a
@@ -61,8 +61,8 @@ typedef struct Worker
 	DirtySet   *later;
 	TimestampTz later_since;	/* when the set "later" got its first change; 0
 								 * if the set is empty */
-	DirtySet   *counts;			/* posts whose changed counts are not yet to be
-								 * applied to the views */
+	DirtySet   *counts;			/* posts whose changed counts the worker does
+								 * not apply to the views yet */
 	TimestampTz counts_since;	/* beginning of the current
 								 * blogstore.count_refresh_interval */
 
@@ -79,8 +79,9 @@ typedef struct Worker
 	DirtySet   *due_counts;
 
 	/*
-	 * When due_counts is empty, the views show all changes before this WAL
-	 * position. InvalidXLogRecPtr if no such position is known.
+	 * When all counts in due_counts are applied, the views show all changes
+	 * before this WAL position. InvalidXLogRecPtr if no such position is
+	 * known.
 	 */
 	XLogRecPtr	due_lsn;
 	uint64		due_turn;		/* number of the round of the main loop that

@@ -54,7 +54,7 @@ site_busy(Worker *worker)
  * Sleep for at most "ms" milliseconds. Commits do not end the sleep, but a
  * process that waits for the worker does. Returns whether the latch was set.
  *
- * place: stands for the wait event that pg_stat_activity shows meanwhile
+ * place: the wait event that pg_stat_activity shows meanwhile
  */
 static bool
 worker_sleep(Worker *worker, long ms, WaitPlace place)

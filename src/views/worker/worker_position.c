@@ -76,17 +76,16 @@ write_position(Worker *worker, XLogRecPtr lsn)
 }
 
 /*
- * Called when the worker has created a slot. If an earlier slot was lost,
- * changes may not have been decoded. Repairs what a rebuild of the views does
- * not: items with old usernames, and the views of other nodes of a cluster.
+ * Called when the worker has created a slot. Changes may have been lost with
+ * an earlier slot. A rebuild of the views does not repair items with old
+ * usernames, nor the views of other nodes of a cluster. This function starts
+ * these repairs.
  *
- * first: true if this is the first slot, so that no earlier slot was lost
+ * first: whether there was no earlier slot
  * other_layout: whether partitions were attached or detached since the worker
- * stored its position
- *
- * Items of an attached partition may have old usernames. So if other_layout is
- * true, a job is queued that writes the current names into the items of all
- * users.
+ *     stored its position. Items of an attached partition may have old
+ *     usernames. So a job is queued that writes the current names into the
+ *     items of all users.
  */
 static void
 follow_loss(const Worker *worker, bool first, bool other_layout)
@@ -264,9 +263,9 @@ static bool position_held = false;
 
 /*
  * While "hold" is true, do not change the stored WAL position or the slot. On
- * a cluster, the worker may still have to act on changes that only WAL
- * records. If the worker ends while "hold" is true, the next worker decodes
- * these changes again.
+ * a cluster, the worker may still have to act on changes that are recorded
+ * only in WAL. If the worker ends while "hold" is true, the next worker
+ * decodes these changes again.
  */
 void
 worker_hold_position(bool hold)
