@@ -54,7 +54,7 @@
 
 /*
  * Show the import's current step in pg_stat_activity, for example "writing
- * 1000 posts". If the import takes long, also tell it to the client.
+ * 1000 posts". Send it to the client, too, if the import takes long.
  */
 static void
 show_step(const Import *import, const char *step, int64 rows, const char *what)
@@ -339,9 +339,9 @@ lock_others(const Import *import)
 }
 
 /*
- * Count new replies and likes on comments. Likes are counted before they are
- * written: a comment that the import has made with the id of an earlier one
- * first loses the likes that the earlier one has left.
+ * Count new replies and likes on comments. If the import has written a comment
+ * with the id of a deleted one, this step also deletes the likes that the
+ * deleted one has left. So it comes before new likes are written.
  */
 static void
 count_on_comments(const Import *import)

@@ -36,21 +36,20 @@ typedef struct ItemLookup
 } ItemLookup;
 
 /*
- * The rows that ImportTarget.learn() makes readable for the next statements.
- * The statements read the rows from #posts or #deleting (import_sql.c). On a
- * cluster, each of these two names stands for a temporary table. learn()
- * copies rows from all nodes to that table.
+ * What ImportTarget.learn() copies, on a cluster, from all nodes to a
+ * temporary table. The next statements read this table as #posts or #deleting
+ * (import_sql.c).
  */
 typedef enum ImportLearn
 {
-	/* #deleting: the ids of all users who are being deleted */
+	/* as #deleting: the ids of all users who are being deleted */
 	LEARN_DELETING,
 
-	/* #posts: the existing posts with ids that are in the source of posts */
+	/* as #posts: the existing posts whose ids are in the source of posts */
 	LEARN_POSTS,
 
 	/*
-	 * #posts: the existing posts with ids that are in the sources of posts,
+	 * as #posts: the existing posts whose ids are in the sources of posts,
 	 * comments and likes
 	 */
 	LEARN_PARENTS
@@ -64,7 +63,8 @@ typedef enum ImportLearn
 typedef struct ImportTarget
 {
 	/*
-	 * Called after the import's temporary tables were created. Errors: 55000.
+	 * Prepare the import. Called after its temporary tables were created.
+	 * Errors: 55000.
 	 */
 	void		(*begin) (Import *import);
 
@@ -109,9 +109,10 @@ typedef struct ImportTarget
 	void		(*write) (const Import *import, ItemType type, int64 rows);
 
 	/*
-	 * Count new replies and likes on the comments to which they belong, as far
-	 * as these exist. Called after the new comments were written, and before
-	 * the likes are. Errors: 40001 if a comment that gets likes was deleted.
+	 * Add new replies and likes to the counts of the comments that they reply
+	 * to or like, if these comments exist. Called after the import has written
+	 * comments, and before it writes likes. Errors: 40001 if a comment that
+	 * gets likes was deleted.
 	 */
 	void		(*count_on_comments) (const Import *import);
 

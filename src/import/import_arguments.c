@@ -58,7 +58,7 @@ enum
 
 /*
  * Run import() with the sources in arguments 0 to 3. The caller has stored all
- * later arguments, except "rejects", in *import.
+ * other arguments, except "rejects", in *import.
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)

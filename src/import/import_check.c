@@ -13,8 +13,8 @@
  * The receiver also counts new comments and likes of each post. It writes the
  * counts to a temporary table, which is called @part in import_sql.c and
  * "part" here. The table can have several rows for a post. A statement adds
- * them up. What the receiver counts on comments, replies and likes, goes to
- * the table @comment_part in the same way.
+ * them up. In the same way, the receiver writes the counts of new replies to
+ * comments, and of new likes of comments, to the table @comment_part.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -41,7 +41,7 @@ typedef struct CheckReceiver
 	Import	   *import;
 	ItemType	type;
 
-	/* the fields in the first nprops columns of a row */
+	/* for each of the first nprops columns of a row, its field */
 	const Property *prop;
 
 	int			nprops;
@@ -75,7 +75,10 @@ typedef struct CheckReceiver
 	bool		noted;
 } CheckReceiver;
 
-/* the last two columns of a row, after the first nprops */
+/*
+ * the columns of a row after its fields: why the row is rejected (or NULL),
+ * and whether the import creates the post
+ */
 enum
 {
 	CHECKED_REASON,
@@ -174,9 +177,10 @@ note_uncounted(CheckReceiver *receiver, const pg_uuid_t *post_id, bool fresh)
 }
 
 /*
- * Note that a new comment has to be counted on the comment to which it
- * replies. A new comment on an existing post may itself have replies, if it
- * has the id of a deleted one.
+ * Insert up to two rows into the table "comment_part" for a new comment: one
+ * to count the comment on its parent, and, on an existing post, one for the
+ * comment itself. It may already have replies, if it has the id of a deleted
+ * comment.
  */
 static void
 note_reply(CheckReceiver *receiver, const BlogItem *comment, bool fresh)
@@ -219,7 +223,10 @@ refuse(CheckReceiver *receiver, TupleTableSlot *row, const char *reason)
 	receiver->rejected++;
 }
 
-/* Count a new comment or like on the post and comments that it belongs to. */
+/*
+ * Count a new comment or like on its post and on the comment that it replies
+ * to or likes.
+ */
 static void
 count_item(CheckReceiver *receiver, const BlogItem *item, bool fresh)
 {
@@ -239,7 +246,7 @@ count_item(CheckReceiver *receiver, const BlogItem *item, bool fresh)
 
 /*
  * Return the reason for rejecting a valid row; NULL if the row is accepted.
- * Sets *state as known_items_problem() does.
+ * Sets *state to the result of comparing the row with the existing item.
  */
 static const char *
 row_refused(CheckReceiver *receiver, const BlogItem *item, KnownState *state)

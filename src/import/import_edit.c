@@ -37,7 +37,7 @@ typedef struct EditReceiver
 	DestReceiver pub;
 	const Import *import;
 	ItemType	type;
-	const Property *prop;		/* the fields in a row's columns */
+	const Property *prop;		/* for each column of a row, its field */
 	int			nprops;
 	bool		(*edit) (struct EditReceiver *receiver, ItemWriter *writer,
 						 const BlogItem *found, const BlogItem *wanted);

@@ -256,13 +256,13 @@ write_here(const Import *import, ItemType type, int64 rows)
 }
 
 /*
- * Count new replies and likes on the comment to which they belong, if it
- * exists. The import has written the replies, and will write the likes.
- * Returns false if there are new likes, but no comment.
+ * Add new replies and likes to the counts of a comment, if it exists. The
+ * import has written the replies, and will write the likes. Returns false if
+ * there are new likes, but no comment.
  *
- * made: whether the import has written the comment, too. All replies to it are
- *	counted then, because some of them may be older. Likes that an earlier
- *	comment with the same id has left are deleted.
+ * made: whether the import has written the comment, too. Then all replies to
+ *	it are counted, not only new ones, and likes that a deleted comment with
+ *	the same id has left are deleted.
  */
 bool
 import_count_on_comment(const CountedItem *comment, ItemCounts counts,

@@ -94,9 +94,9 @@ differs(const KnownItems *known, const BlogItem *row, Property prop)
  * parent or properties. If the import edits comments, "hidden" is compared,
  * too.
  *
- * A NULL in the row counts as equal. If the import does not edit comments, {}
- * in the row's properties counts as equal, too. If the import edits comments,
- * {} is equal only to a comment without properties.
+ * A NULL in the row counts as equal. Properties of {} count as equal to no
+ * properties. If the import does not edit comments, they count as equal to any
+ * properties.
  */
 static bool
 says_another(const KnownItems *known, const BlogItem *row)

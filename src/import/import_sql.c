@@ -20,11 +20,8 @@
  * The statements find users and posts that occur twice by sorting.
  * import_known.c finds comments and likes that occur twice.
  *
- * Before the names are read, the import locks all leaves of posts
- * (RowExclusiveLock). When the worker renames a user, the worker waits until
- * all transactions with such locks end. Then the worker corrects items that
- * these transactions have written with the old name
- * (model/user_changes/user_items_sweep.c).
+ * Before the names are read, the import locks all leaves of posts (lock_here()
+ * in import_here.c).
  *
  * Comments and likes are sorted by leaf and post, and are written in this
  * order.
@@ -352,7 +349,7 @@ const char *const import_there_sql =
 " EXCEPT SELECT post_id FROM @checked_post WHERE reason IS NULL AND NOT present"
 ") AS s JOIN #posts AS p ON p.type = 'post' AND p.post_id = s.post_id";
 
-/* Rejects the rows of users whose new name another user has and keeps. */
+/* Rejects users whose new name another user has, and keeps. */
 const char *const import_refuse_names_sql =
 "UPDATE @checked_user AS c SET reason = 'username taken'"
 " WHERE c.reason IS NULL AND c.holder IS NOT NULL AND NOT EXISTS"
@@ -549,11 +546,11 @@ const char *const import_changed_users_sql =
  * Selects the names to be deleted from the table "usernames": the old names of
  * existing users whose names change.
  *
- * The table may also have a wrong row with another name for such a user, which
+ * The table may also give such a user another name, by a wrong row that
  * repair() would delete. If another user of this import gets that name, the
- * wrong row has to be deleted, too. For a wrong row, the query returns the
- * name's key instead of the name. The caller computes the key of each result,
- * whether the result is a name or a key. The key of a key is the same key.
+ * wrong row has to be deleted, too. For a wrong row, the query returns the key
+ * of the name. The caller computes the key of each result, which leaves a key
+ * as it is.
  */
 const char *const import_released_names_sql =
 "SELECT user_id, old_name FROM @checked_user"

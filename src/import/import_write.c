@@ -28,7 +28,7 @@ typedef struct NewItems
 {
 	DestReceiver pub;
 	const Import *import;
-	const Property *prop;		/* the fields in a row's columns */
+	const Property *prop;		/* for each column of a row, its field */
 	int			nprops;
 	ItemTaker	take;
 	void	   *arg;

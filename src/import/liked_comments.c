@@ -6,7 +6,7 @@
  * The caller passes likes of comments in the order of their keys
  * (child_key_compare()). Existing comments are looked up in the containers.
  * The new comments of this import, which are not written yet, are in a
- * tuplestore in the same order, and are read along.
+ * tuplestore in the same order, and are read in step with the likes.
  *
  * Runs in backends, between SPI_connect() and SPI_finish().
  */
@@ -25,7 +25,8 @@ struct LikedComments
 	MemoryContext context;
 
 	ItemLookup *lookup;			/* finds existing comments */
-	const Property *prop;		/* the fields of a comment's row */
+	const Property *prop;		/* for each column of a new comment, its
+								 * field */
 	int			nprops;
 	Tuplestorestate *rows;		/* new comments; NULL if there are none */
 	TupleTableSlot *slot;

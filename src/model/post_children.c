@@ -4,8 +4,8 @@
  *		their posts.
  *
  * A comment or like is a child of its post. It is stored in the post's logical
- * partition. The transaction that writes a child adds it to the post's counts.
- * child_insert() does this in four steps:
+ * partition. child_insert() writes a child, and adds it to the post's counts,
+ * in four steps:
  *
  *	1. Check that the post exists. Wait for a transaction that is deleting the
  *	   post.
@@ -20,10 +20,10 @@
  * the same time. The head of post_counts/post_count.c explains the post lock
  * and the counts.
  *
- * A reply is also a child of the comment to which it replies, its parent. It
- * is counted there in the same way. A like of a comment is counted only there.
- * Step 1 then checks the comment as well, and step 3 takes the locks of both
- * (post_counts/count_locks.c).
+ * A reply is also a child of the comment to which it replies, its parent, and
+ * counts on the post and on the parent. A like of a comment counts only on the
+ * comment. For such children, step 1 also checks the comment, and step 3 also
+ * takes the comment's lock (post_counts/count_locks.c).
  *
  * Runs in backends, as the containers' owner.
  */
@@ -46,19 +46,19 @@ typedef struct ChildInsert
 	BlogItem   *child;
 	ItemType	type;
 	const pg_uuid_t *post_id;
-	const pg_uuid_t *author;	/* the acting user; NULL: the caller may know
-								 * of all hidden posts */
+	const pg_uuid_t *author;	/* the signed-in user; NULL: the caller may see
+								 * all hidden posts */
 	bool		id_is_new;		/* whether blogstore has generated the id */
-	CountLocks	locks;			/* those of the items on which the child
-								 * counts; the first is the post's */
+	CountLocks	locks;			/* locks of the post (the first) and of the
+								 * comment on which the child counts */
 	bool		locked_out;		/* whether try_insert() undid its insert,
-								 * because another transaction is deleting one
-								 * of these items */
+								 * because another transaction is deleting the
+								 * post or comment */
 
 	/*
-	 * stamp: a number that changes whenever the list of users being deleted
-	 *	changes. It is read before require_post() checks the post's author. If
-	 *	it changes later, the author must be checked again.
+	 * stamp: a number that changes with the list of users being deleted. It is
+	 *	read before require_post() checks the post's author. If it has changed
+	 *	after the insert, the author is checked again.
 	 * stamped: false if "stamp" could not be read, because a transaction that
 	 *	has changed the list was committing
 	 */
@@ -78,10 +78,10 @@ get_now(const ItemQuery *query, BlogItem *item)
 }
 
 /*
- * Return whether the post exists and the acting user may know of it. Only the
- * post's author may know of a hidden post.
+ * Return whether the post exists and is not hidden from the signed-in user. A
+ * hidden post is hidden from all users except its author.
  *
- * author: the acting user; NULL: return true without a search for the post
+ * author: the signed-in user; NULL: return true without a search for the post
  */
 bool
 author_knows_post(const pg_uuid_t *post_id, const pg_uuid_t *author)
@@ -111,10 +111,12 @@ require_post(ChildInsert *insert)
 }
 
 /*
- * Called for a comment or like on a hidden post. Throws an error unless the
- * comment or like exists already. If the comment or like exists, the client is
- * repeating a request from before the post was hidden. Errors: 23503, as for a
- * missing post, if the acting user may not know of the post; otherwise 23514.
+ * Called for a comment or like on a hidden post. Raises an error if the
+ * comment or like is new. If it exists already, the client is repeating a
+ * request from before the post was hidden.
+ *
+ * Errors: 23514. If the post is hidden from the signed-in user, 23503, as for
+ * a missing post.
  */
 static void
 require_repetition(const ChildInsert *insert)
@@ -140,8 +142,8 @@ require_repetition(const ChildInsert *insert)
 /*
  * Callback of item_writer_insert_if(): take the locks of the post, and of the
  * comment on which the child counts, in share mode (step 3 of child_insert()).
- * Returns false, to undo the insert, if one of them does not exist, or another
- * transaction may be deleting it.
+ * Returns false, to undo the insert, if the post or comment does not exist, or
+ * another transaction may be deleting it.
  */
 static bool
 lock_post(void *arg)
@@ -157,7 +159,9 @@ lock_post(void *arg)
 
 /*
  * Steps 2 and 3 of child_insert(). Returns false, with nothing written or
- * locked, if the comment or like exists already, or insert->locked_out.
+ * locked, if the comment or like exists already. Also returns false if another
+ * transaction is deleting the post or comment, and then sets
+ * insert->locked_out.
  */
 static bool
 try_insert(ChildInsert *insert)
@@ -179,9 +183,10 @@ try_insert(ChildInsert *insert)
 }
 
 /*
- * Wait for the transactions because of which lock_post() has undone the
- * insert. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the post or
- * the comment was deleted after the snapshot.
+ * Called when lock_post() has undone the insert: wait for the transactions
+ * that are deleting the post or the comment. Errors: 40001 under REPEATABLE
+ * READ and SERIALIZABLE if the post or the comment was deleted after the
+ * snapshot.
  */
 static void
 await_locks(const ChildInsert *insert)
@@ -192,8 +197,9 @@ await_locks(const ChildInsert *insert)
 }
 
 /*
- * Return whether the child exists already, although the comment that it
- * replies to, or likes, is hidden. Errors: those of check_reply() and
+ * Check the comment that the child replies to or likes. Returns true if this
+ * comment allows no new child, but the child exists already, for example from
+ * before the comment was hidden. Errors: those of check_reply() and
  * check_liked().
  */
 static bool
@@ -255,9 +261,9 @@ deletions_since(const ChildInsert *insert)
 }
 
 /*
- * Check the authors of the post, and of a comment that is liked, again: the
- * insert may have waited for a transaction that has deleted them. Errors:
- * 23503.
+ * Check again the authors of the post and of a comment that is liked. The
+ * insert may have waited for a transaction that has deleted one of these
+ * users. Errors: 23503.
  */
 static void
 check_authors_again(const ChildInsert *insert)
@@ -271,13 +277,14 @@ check_authors_again(const ChildInsert *insert)
 }
 
 /*
- * Write a comment or like with its author's name, and add it to its post's
- * counts. Returns false, with nothing written, if the comment or like exists
- * already.
+ * Write a comment or like with its author's name, and add it to the counts of
+ * its post and comment (count_locks.c says which). Returns false, with nothing
+ * written, if the comment or like exists already.
  *
  * id_is_new: whether blogstore has generated the id of the comment. An id that
- *		a client has chosen may be that of a deleted comment with replies.
- * author: the acting user; NULL: the caller may know of all hidden posts
+ *		a client has chosen may be the id of a deleted comment that still has
+ *		replies.
+ * author: the signed-in user; NULL: the caller may see all hidden posts
  *
  * Errors: those of check_reply() and check_liked(); 23503 if the post or the
  * user does not exist; 23514 if the post is hidden; 40001. Locks: those of the
@@ -310,9 +317,9 @@ child_insert(BlogItem *child, ItemType type, bool id_is_new,
 }
 
 /*
- * Return whether requests show a comment or like. Requests do not show it if
- * its author, the author of its post, or that of the comment that is liked, is
- * being deleted.
+ * Return whether requests show a comment or like. They do not while one of
+ * these users is being deleted: its author, the author of its post, or the
+ * author of the comment that it likes.
  */
 static bool
 child_is_shown(const ChildKey *key)
@@ -331,8 +338,8 @@ child_is_shown(const ChildKey *key)
 
 /*
  * Delete a comment or like, and subtract it from the counts of the items on
- * which it counts. Returns false if there is no such comment or like, or
- * requests do not show it (child_is_shown()).
+ * which it counts. Returns false if it does not exist, or requests do not show
+ * it.
  *
  * author: delete the item only if this user has written it; NULL: any user
  *

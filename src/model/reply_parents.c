@@ -31,8 +31,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * The state of a reply's parent, or of a comment that is liked, according to a
- * snapshot.
+ * The state, in a snapshot, of a comment that a user replies to or likes. The
+ * names of the states call this comment the parent.
  */
 typedef enum ParentState
 {
@@ -40,9 +40,9 @@ typedef enum ParentState
 	PARENT_IS_REPLY,			/* the parent replies to the new comment,
 								 * directly or through other comments */
 	PARENT_HIDDEN,
-	PARENT_WITHHELD,			/* the parent is hidden, and the acting user is
-								 * not its author; the error for this user says
-								 * that the parent does not exist */
+	PARENT_WITHHELD,			/* hidden, and not by the signed-in user, to
+								 * whom the error says that the comment does
+								 * not exist */
 	PARENT_LEAVING,				/* the parent's author is being deleted */
 	PARENT_GONE					/* the parent does not exist */
 } ParentState;
@@ -77,9 +77,8 @@ id_text(const pg_uuid_t *id)
 /*
  * Look up a parent with the active snapshot.
  *
- * author: the acting user; NULL if the caller may see all comments. If the
- *		parent is hidden, the result is PARENT_HIDDEN if "author" is NULL or
- *		has written the parent. Otherwise the result is PARENT_WITHHELD.
+ * author: the signed-in user, for whom a hidden parent by another user is
+ *		PARENT_WITHHELD; NULL if the caller may see all comments
  */
 static ParentState
 look_now(const pg_uuid_t *post_id, const pg_uuid_t *parent_id,
@@ -146,10 +145,7 @@ reply_to_itself(const pg_uuid_t *id)
 						RULE_NO_CIRCLE)));
 }
 
-/*
- * What a user does on a comment, for errors: the SQL argument that has the
- * comment's id, and verbs for hints.
- */
+/* Words for error messages about a comment that a user replies to or likes. */
 typedef struct OnComment
 {
 	const char *argument;
@@ -189,8 +185,8 @@ post_exists(const pg_uuid_t *post_id)
 }
 
 /*
- * Called for a comment that the transaction's snapshot does not show. Raises
- * 40001 under REPEATABLE READ and SERIALIZABLE, if the comment was committed
+ * Called for a comment that the transaction's snapshot does not show. Under
+ * REPEATABLE READ and SERIALIZABLE, raises 40001 if the comment was committed
  * after the snapshot.
  */
 static void
@@ -252,8 +248,8 @@ may_have_replies(const pg_uuid_t *post_id, const pg_uuid_t *id)
  * Replace *id, the id of a comment, by the id of the comment's parent. Returns
  * false if the comment has no parent or does not exist.
  *
- * scan: a scan that all calls for one reply use; *scan is NULL before the
- *		first call.
+ * scan: the same for all calls that follow one chain of parents; *scan is NULL
+ *		before the first call.
  */
 static bool
 go_to_parent(ItemScan **scan, const pg_uuid_t *post_id, pg_uuid_t *id)
@@ -332,8 +328,8 @@ replies_to_itself(const BlogItem *comment)
 }
 
 /*
- * Raise the error for a reply to a comment, or a like of a comment, that is in
- * the given state.
+ * Raise the error for a reply to a comment, or a like of a comment, when the
+ * comment's state forbids it.
  */
 static COMPAT_NORETURN void
 refuse(const OnComment *on, const pg_uuid_t *post_id,
@@ -351,10 +347,11 @@ refuse(const OnComment *on, const pg_uuid_t *post_id,
  * may always be written. A reply may be written if its parent exists, is not
  * hidden, and does not itself reply to the new comment.
  *
- * id_is_new: whether blogstore has generated the comment's id. If not, the
- *		client may be repeating a request. If a comment with this id exists,
- *		the result is then CHECK_EXISTS instead of an error.
- * author: the acting user; NULL if the caller may see all comments.
+ * id_is_new: whether blogstore has generated the comment's id. If the client
+ *		has chosen the id, and a comment with this id exists, the client is
+ *		repeating a request. The result is then CHECK_EXISTS instead of an
+ *		error.
+ * author: the signed-in user; NULL if the caller may see all comments.
  *
  * Errors: 22023 if the comment would reply to itself; 23503 if there is no
  * such parent on the post; 23514 if the parent is hidden; 40001 if the parent
@@ -401,10 +398,10 @@ like_exists(const BlogItem *like)
 
 /*
  * Check whether a new like of a comment may be written: the comment exists and
- * is not hidden. If the comment is hidden and the like exists, the client is
- * repeating a request from before that, and the result is CHECK_EXISTS.
+ * is not hidden. Returns CHECK_EXISTS if the comment is hidden, but the like
+ * exists already.
  *
- * author: the acting user; NULL if the caller may see all comments.
+ * author: the signed-in user; NULL if the caller may see all comments.
  *
  * Errors: 23503 if there is no such comment on the post; 23514 if it is
  * hidden; 40001 if it was committed after the transaction's snapshot.
@@ -441,14 +438,14 @@ set_parent_deleted(BlogItem *comment)
 }
 
 /*
- * Set the fields reply_count and like_count of a comment: the numbers of shown
- * replies to it, and of its likes.
+ * Set the fields reply_count and like_count of a comment to the numbers of its
+ * replies and likes that requests show.
  *
- * deltas: a scan of deltas; *deltas is NULL before the first call. The caller
- *		ends it.
- * deleted: the users who are being deleted, as the snapshot shows them.
- * snapshot: the active snapshot, with which the comment was read.
- * replies, likes: which of the fields to set
+ * deltas: a scan of deltas, which the caller ends; *deltas is NULL before the
+ *		first call
+ * deleted: the users who are being deleted, as the snapshot shows them
+ * snapshot: the active snapshot, with which the comment was read
+ * replies, likes: whether to set reply_count, and whether to set like_count
  */
 void
 add_up_comment(ItemScan **deltas, const DeletedUsers *deleted,

@@ -11,7 +11,7 @@
 
 #include "utils/uuid.h"
 
-/* The parents that a query has looked up last; see parent_is_gone(). */
+/* A cache of the parents that a query has looked up; see parent_is_gone(). */
 typedef struct ParentCache ParentCache;
 
 typedef enum ChildCheck

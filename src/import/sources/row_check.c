@@ -157,7 +157,7 @@ row_cut_texts(const Import *import, ItemType type, StagedRow *row)
 /*
  * Make an item from a row.
  *
- * prop: the fields in the first nprops columns of the row
+ * prop: for each of the first nprops columns of the row, its field
  */
 void
 row_item(TupleTableSlot *slot, const Property *prop, int nprops,

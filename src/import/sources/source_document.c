@@ -238,9 +238,10 @@ has_key(Jsonb *document, const char *key)
 }
 
 /*
- * Return a key that cannot be imported, though blogstore 0.3 took it for a
- * property of the site's own; NULL if there is none. A document of 0.3 has no
- * likeCount if it is a comment's. Likes have no properties.
+ * Return a key of a document that cannot be imported, because it is the site's
+ * own: commentId, or replyCount without the likeCount that newer comments
+ * have. blogstore 0.3 stored such keys in "properties". Returns NULL if there
+ * is none.
  */
 static const char *
 outdated_property(Jsonb *document, ItemType type)

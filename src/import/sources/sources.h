@@ -49,7 +49,8 @@ typedef enum StagedColumn
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
 	STAGED_PARENT_ID,
-	STAGED_COMMENT_ID,			/* of a like of a comment: the comment */
+	STAGED_COMMENT_ID,			/* for a like of a comment: the id of the
+								 * comment */
 
 	/* why the row is rejected; NULL if it is not */
 	STAGED_REASON,
@@ -90,7 +91,7 @@ typedef struct ImportTally
 	int64		rejected;
 	int64		present;		/* rows equal to existing items */
 
-	/* rows by which existing items were edited */
+	/* rows that have changed an existing item */
 	int64		updated;
 	int64		written;
 } ImportTally;
@@ -137,7 +138,9 @@ typedef struct Import
 	/* true to edit existing items that differ; false to reject their rows */
 	bool		update;
 
-	/* what differs between one machine and a cluster (import.h) */
+	/*
+	 * the functions that differ between one machine and a cluster (import.h)
+	 */
 	const struct ImportTarget *target;
 
 	/*
@@ -168,7 +171,7 @@ typedef struct Import
 	Tuplestorestate *passed[N_IMPORTED];
 	TupleDesc	passed_desc[N_IMPORTED];
 
-	/* source rows by which existing comments will be edited */
+	/* source rows that will change existing comments */
 	Tuplestorestate *changed;
 
 	/*

@@ -6,14 +6,14 @@
  * Most functions also change the counts of the items on which the comment or
  * like counts (count_locks.c).
  *
- * A function needs the locks of these items in share mode. To delete a comment
- * it also needs that comment's own lock in exclusive mode, because other
- * transactions may be counting replies to it, or likes of it. It waits for
- * none of them, nor for the row of the comment or like, while it holds
- * another. Waiting could be a deadlock: for example, a transaction that has
+ * These functions take the locks of these items in share mode. A deletion of a
+ * comment also takes the comment's own lock in exclusive mode, so that no
+ * other transaction counts a reply or like on it. While a function holds one
+ * of these locks, it waits neither for another nor for the row of the comment
+ * or like. Waiting could be a deadlock: for example, a transaction that has
  * locked the row may be waiting for the post lock, in order to delete the
- * post. Instead, the function releases all locks, waits for what was in the
- * way, and begins again.
+ * post. Instead, the function releases all locks, waits for the other
+ * transaction, and begins again.
  *
  * A comment's likes and deltas are deleted with it. Replies stay when their
  * parent is deleted.
@@ -37,9 +37,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * How many times the deletion of a comment waits for transactions that have
- * counted on the comment without holding its lock. After that it holds the
- * lock while it waits, so that no further transaction can count on it.
+ * How many times the deletion of a comment waits, without the comment's lock,
+ * for transactions that have counted on the comment. After that, it waits with
+ * the lock, so that no further transaction can count on the comment.
  */
 #define TRIES_TO_LOCK 10
 
@@ -64,10 +64,10 @@ typedef struct Child
 	Datum		key[CHILD_KEYS];
 	const pg_uuid_t *author;	/* user who must have written the item; NULL:
 								 * any user */
-	bool		counted;		/* whether to change counts */
+	bool		counted;		/* false to leave all counts unchanged */
 	CountLocks	locks;
-	bool		locks_own;		/* whether "own" is needed */
-	CountLock	own;			/* the lock of the comment itself */
+	bool		locks_own;		/* whether the lock "own" is needed */
+	CountLock	own;			/* for a comment: its own lock */
 	int			tries;
 	bool		hide;			/* for CHILD_HIDE: true to hide the comment,
 								 * false to show it */
@@ -76,12 +76,13 @@ typedef struct Child
 	const pg_uuid_t *parent_id; /* for CHILD_MOVE: the new parent */
 	int64		limit;			/* for CHILD_STRIP: the largest number of
 								 * likes to delete */
-	int64		deleted;		/* for CHILD_STRIP: how many were deleted */
+	int64		deleted;		/* for CHILD_STRIP: the number of deleted
+								 * likes */
 	bool		busy;			/* for CHILD_STRIP: whether a like was left,
 								 * because another transaction has locked it */
 } Child;
 
-/* Initialize a Child. It points to "author", which must live as long. */
+/* Initialize a Child, which keeps the pointer "author". */
 static void
 child_init(Child *child, ChildAct act, const ChildKey *key,
 		   const pg_uuid_t *author)
@@ -108,9 +109,9 @@ child_init(Child *child, ChildAct act, const ChildKey *key,
  * ------------------------------------------------------------------------ */
 
 /*
- * Return how the item will be after the act; NULL if it will be deleted.
+ * Return the item as it will be after the change; NULL if it will be deleted.
  *
- * after: room for the result
+ * after: memory for the result
  */
 static const BlogItem *
 item_after(const Child *child, const BlogItem *item, BlogItem *after)
@@ -133,7 +134,10 @@ item_after(const Child *child, const BlogItem *item, BlogItem *after)
 	return after;
 }
 
-/* Make an item that has only the fields of its key. */
+/*
+ * Make a comment or like that has only the ids of its post and of the comment
+ * that it likes.
+ */
 static void
 item_of_key(BlogItem *item, const ChildKey *key)
 {
@@ -144,10 +148,10 @@ item_of_key(BlogItem *item, const ChildKey *key)
 }
 
 /*
- * Find out which locks are needed. The key of a like tells on what it counts.
- * A comment's parent is read as the transaction's snapshot shows it. It may be
- * changed before the comment's row is locked. To delete likes of a comment,
- * beside its own lock only that of the post is needed.
+ * Set child->locks to the locks that are needed. The key of a like names the
+ * items on which it counts. A comment's parent is read with the transaction's
+ * snapshot, and may change before the comment's row is locked. To delete only
+ * likes of a comment, the post lock and the comment's own lock are enough.
  */
 static void
 plan_locks(Child *child)
@@ -188,7 +192,8 @@ plan_locks(Child *child)
 
 /*
  * Delete some likes of a comment, and subtract them from its counts. The
- * comment's own lock is held in exclusive mode, and its row is locked.
+ * caller holds the comment's own lock in exclusive mode, and has locked its
+ * row.
  */
 static void
 strip_comment(Child *child)
@@ -199,10 +204,10 @@ strip_comment(Child *child)
 }
 
 /*
- * Keep other transactions from deleting the post before this one ends, because
- * the row of the child stays locked until then. A deletion of the post would
- * otherwise wait for the row with the post item deleted, and this transaction
- * perhaps for the deletion.
+ * Write a delta with amounts of zero, which keeps other transactions from
+ * deleting the post before this one ends. This transaction has locked the
+ * child's row. Without the delta, a deletion of the post could wait for this
+ * row, and this transaction for the deletion.
  */
 static void
 keep_post(Child *child)
@@ -212,10 +217,11 @@ keep_post(Child *child)
 }
 
 /*
- * Callback of post_part_lock(), which has locked the row of an item: change
- * the item, and count. Leaves the item if child->author is another user than
- * the item's author. Returns ITEM_LOCKED if other locks are needed than those
- * that are held.
+ * Callback of post_part_lock(), which has locked the row of an item: change or
+ * delete the item, and change counts. Leaves the item unchanged, and returns
+ * ITEM_NOT_FOUND, if another user than child->author has written it. Leaves
+ * it, and returns ITEM_LOCKED, if locks are needed that are not in
+ * child->locks.
  */
 static ItemResult
 act_on_locked(ItemWriter *writer, const BlogItem *item, void *arg)
@@ -289,9 +295,9 @@ lock_counts(Child *child)
 }
 
 /*
- * Take the locks, without waiting for one while another is held, and act on
- * the row. Returns ITEM_LOCKED if something was in the way. All locks are
- * released when the function returns.
+ * Try once to take all locks and to change the item, without waiting for one
+ * lock while holding another. Returns ITEM_LOCKED if another transaction was
+ * in the way. Releases all locks but the row lock.
  */
 static ItemResult
 try_act(Child *child, LockWaitPolicy wait)
@@ -299,7 +305,7 @@ try_act(Child *child, LockWaitPolicy wait)
 	ItemResult	result;
 
 	plan_locks(child);
-	/* the only lock for which the function may wait, because it comes first */
+	/* Wait only for this lock: the function holds no other lock yet. */
 	if (child->locks_own && wait == LockWaitBlock &&
 		child->tries >= TRIES_TO_LOCK)
 		(void) post_hold_exclusive(&child->own, LockWaitBlock, LockWaitBlock);
@@ -314,7 +320,10 @@ try_act(Child *child, LockWaitPolicy wait)
 	return result;
 }
 
-/* Wait for what may have been in the way of try_act(). No lock is held. */
+/*
+ * Called when try_act() has returned ITEM_LOCKED, and no lock is held: wait
+ * for the transactions that may have been in the way.
+ */
 static void
 await_act(Child *child)
 {
@@ -327,8 +336,9 @@ await_act(Child *child)
 }
 
 /*
- * Act on a comment or like, and change the counts. Returns ITEM_LOCKED if the
- * function would have to wait and "wait" is not LockWaitBlock.
+ * Delete, hide, show or move a comment or like, and change the counts. Returns
+ * ITEM_LOCKED if the function would have to wait and "wait" is not
+ * LockWaitBlock.
  */
 static ItemResult
 act_on_child(Child *child, LockWaitPolicy wait)
@@ -366,9 +376,9 @@ end_deletion(Child *child, ItemResult result)
  * author: user who must have written the item; NULL: any user.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item, one of its
- * likes or the post was changed after the snapshot. Locks: the locks of the
- * items on which it counts, in share mode, and of a comment also its own lock,
- * in exclusive mode, until the item is deleted; the item's row, FOR UPDATE.
+ * likes or the post was changed after the snapshot. Locks, until the item is
+ * deleted: the locks of the items on which it counts, in share mode; a
+ * comment's own lock, in exclusive mode. Locks the item's row FOR UPDATE.
  */
 DeleteResult
 child_delete(const ChildKey *key, const pg_uuid_t *author, LockWaitPolicy wait)
@@ -395,9 +405,8 @@ delete_uncounted(const ChildKey *key, const pg_uuid_t *author,
 }
 
 /*
- * Delete a comment or like as child_delete() does. If its post does not exist,
- * child_delete() would return DELETE_NOT_FOUND, but this function deletes the
- * comment or like nevertheless.
+ * Delete a comment or like as child_delete() does, but also if its post does
+ * not exist.
  */
 DeleteResult
 child_delete_anyway(const ChildKey *key, const pg_uuid_t *author,
@@ -506,8 +515,9 @@ delete_locked_delta(ItemWriter *writer, const BlogItem *delta, void *arg)
 }
 
 /*
- * Delete one delta, whose item does not exist. Waits for a transaction that
- * has locked it. Returns DELETE_NOT_FOUND if there is no such delta.
+ * Delete one delta of a post or comment that does not exist. Waits for a
+ * transaction that has locked the delta. Returns DELETE_NOT_FOUND if there is
+ * no such delta.
  */
 DeleteResult
 delta_delete(const CountedItem *item, const pg_uuid_t *delta_id)

@@ -1,20 +1,26 @@
 /*
  * comment_recount.c
- *		The counts of a new comment whose id an earlier comment had.
+ *		The counts of a new comment with the id of a deleted comment.
  *
  * Replies stay when the comment to which they reply is deleted. A client may
- * then make a comment with the id of the deleted one. Its counts have to
- * include these replies from the start. If the owner has deleted the earlier
- * comment with SQL, it may also have left likes and deltas, which are deleted.
+ * then create a comment with the id of the deleted one. The replies have to
+ * count on the new comment from the start. If the owner has deleted the
+ * earlier comment with SQL, its likes and deltas may also be left. This file
+ * deletes them.
  *
- * While there is no comment with this id, transactions that write, hide, show
- * or delete such a reply count it nowhere. They hold the comment's lock
- * (post_count.c) in share mode from their look at the comment until they have
- * written the reply. The transaction that makes the comment takes this lock in
- * exclusive mode for a moment, once the comment can be found. Then it waits
- * for transactions that have written a reply. All later ones find the comment,
- * and wait until the transaction that makes it ends. So the replies that it
- * counts do not change before that.
+ * While no comment has the id, a transaction that writes, hides, shows or
+ * deletes such a reply cannot count it on the comment. It holds the comment's
+ * lock (post_count.c) in share mode from its check for the comment until it
+ * has written the reply. The transaction that creates the comment does this:
+ *
+ *	1. Insert the comment, which other transactions can then find.
+ *	2. Take the comment's lock in exclusive mode, and release it at once.
+ *	3. Wait for the transactions that have written such a reply.
+ *	4. Count the replies.
+ *
+ * Transactions that take the comment's lock after step 2 find the comment, and
+ * wait until the transaction that creates it ends. So the replies do not
+ * change before that.
  *
  * Runs in backends.
  */
@@ -29,8 +35,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return whether the active snapshot shows an item that the query finds. Takes
- * no predicate locks.
+ * Return whether a query finds an item with the active snapshot. Takes no
+ * predicate locks.
  */
 static bool
 shows_any(ItemQuery query)
@@ -47,8 +53,8 @@ shows_any(ItemQuery query)
 }
 
 /*
- * Wait for transactions that have written a reply to the comment without
- * counting it. See the head of this file.
+ * Wait for transactions that have written a reply to the comment, but could
+ * not count it, because the comment did not exist yet.
  */
 static void
 await_uncounted(const CountedItem *comment)
@@ -68,9 +74,9 @@ await_uncounted(const CountedItem *comment)
 }
 
 /*
- * Return the number of shown replies to the comment. Under REPEATABLE READ and
- * SERIALIZABLE, raise 40001 if the transaction's snapshot shows another
- * number.
+ * Return the number of replies to the comment that are not hidden. Under
+ * REPEATABLE READ and SERIALIZABLE, raise 40001 if the transaction's snapshot
+ * shows another number.
  */
 static int64
 replies_now(const CountedItem *comment)
@@ -93,12 +99,14 @@ replies_now(const CountedItem *comment)
 }
 
 /*
- * Count the replies to a comment that this transaction has inserted, and
- * delete the likes and deltas that an earlier comment with the same id has
- * left. Errors: 40001 under REPEATABLE READ and SERIALIZABLE if replies were
- * written after the snapshot. Waits for transactions that have written,
- * hidden, shown or deleted a reply. Locks: the comment's lock, in exclusive
- * mode for a moment, then in share mode.
+ * Called after this transaction has inserted a comment: count the replies to
+ * the comment that exist already. Delete the likes and deltas that an earlier
+ * comment with the same id has left. Waits for transactions that have written,
+ * hidden, shown or deleted a reply.
+ *
+ * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if replies were written
+ * after the snapshot. Locks: the comment's lock, in exclusive mode for a
+ * moment, then in share mode.
  */
 void
 comment_count_anew(const CountedItem *comment)
@@ -113,8 +121,8 @@ comment_count_anew(const CountedItem *comment)
 	counted = shows_any(delta_query(comment, key));
 	PopActiveSnapshot();
 	/*
-	 * A comment with likes has deltas. Only if the owner has deleted these by
-	 * SQL, likes stay here without a count, which verify() reports.
+	 * A comment with likes has deltas, unless the owner has deleted these with
+	 * SQL. The likes then stay, uncounted, and verify() reports them.
 	 */
 	if (counted)
 		children_delete(comment);

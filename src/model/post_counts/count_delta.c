@@ -119,8 +119,8 @@ delta_striped(const CountedItem *item)
 
 /*
  * Remember a post whose counter another process was using. Called after counts
- * were added to this process's stripe. Counts of zero come from post_keep(),
- * which does not try the counter. They are ignored.
+ * were added to this process's stripe. Ignores counts of zero: they can be
+ * from post_keep(), which does not try the counter.
  */
 static void
 remember_striped(const CountedItem *item, ItemCounts counts)

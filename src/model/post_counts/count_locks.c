@@ -1,7 +1,7 @@
 /*
  * count_locks.c
- *		The items on which a comment or like counts, and locking and counting
- *		on all of them.
+ *		Finding the items on which a comment or like counts, locking them, and
+ *		changing their counts.
  *
  *	child				| counts on
  *	--------------------+---------------------------------------------------
@@ -10,22 +10,22 @@
  *	like of a post		| the post
  *	like of a comment	| the comment
  *
- * Whatever is done to a child, a transaction needs the post lock in share
- * mode, because a deletion of the post deletes the child, too. If the child
- * counts on a comment, the transaction also needs the lock of that comment.
- * count_locks_plan() lists these locks. It compares the child before and after
- * the change, so it serves the insert, the deletion, hiding and showing, and
- * the change of a parent.
+ * A transaction that inserts, changes or deletes a child needs the post lock
+ * in share mode, because a deletion of the post deletes the child, too. If the
+ * child counts on a comment, the transaction also needs the lock of that
+ * comment. count_locks_plan() lists these locks. Its arguments are the child
+ * before and after the change.
  *
  * The transaction waits for none of these locks while it holds another.
  * count_locks_try() takes all of them or none. Waiting could be a deadlock:
  * for example, a transaction that deletes a comment holds the comment's lock
  * in exclusive mode, and needs the post lock.
  *
- * A reply may outlive the comment to which it replies. Then the reply counts
- * on its post alone. If a transaction is deleting that comment, or is making
- * one with its id, the outcome decides whether there is a count to change. So
- * count_locks_try() gives way to such a transaction.
+ * A reply may outlive the comment to which it replies, and then counts only on
+ * its post. While another transaction is deleting that comment, or inserting a
+ * comment with its id, it is not known on what the reply counts.
+ * count_locks_try() then takes no lock, and the caller waits for that
+ * transaction.
  *
  * Runs in backends and in the worker.
  */
@@ -38,8 +38,8 @@
 
 /*
  * Return the id of the comment on which a child counts; NULL if there is none.
- * The owner may have written the id of the post, which no comment has. Such a
- * child counts on no comment.
+ * A child in which the owner has written the id of the post instead counts on
+ * no comment.
  */
 static const pg_uuid_t *
 counted_comment_of(ItemType type, const BlogItem *child)
@@ -62,7 +62,7 @@ add_item(CountedOn *on, CountedItem item, ItemCounts counts)
 
 /*
  * Set *on to the items on which a comment or like counts, and what it adds to
- * their counts while it is shown. The head of this file has a table.
+ * their counts while it is not hidden.
  */
 void
 counted_on(CountedOn *on, ItemType type, const BlogItem *child)
@@ -79,7 +79,7 @@ counted_on(CountedOn *on, ItemType type, const BlogItem *child)
 		add_item(on, counted_comment(post_id, comment_id), one);
 }
 
-/* What a change adds to the counts of items. */
+/* The items whose counts a change affects, and what it adds to each count. */
 typedef struct CountChange
 {
 	int			n;
@@ -99,8 +99,10 @@ find_item(const CountChange *change, const CountedItem *item)
 }
 
 /*
- * Add to *change the items on which a child counts, and n times what it adds
- * to their counts; 0 times if it is hidden. The child may be NULL.
+ * Add to *change the items on which a child counts, and n times the amounts
+ * that the child adds to their counts. A hidden child adds nothing.
+ *
+ * child: if NULL, *change stays as it is
  */
 static void
 add_state(CountChange *change, ItemType type, const BlogItem *child, int64 n)
@@ -139,8 +141,8 @@ change_between(CountChange *change, ItemType type, const BlogItem *before,
  * Initialize the locks that a change of a comment or like needs, without
  * taking them.
  *
- * before, after: the comment or like before and after the change; NULL if it
- *		does not exist then. The post must be the same.
+ * before, after: the comment or like before and after the change, on the same
+ *		post. "before" is NULL for an insert, "after" for a deletion.
  */
 void
 count_locks_plan(CountLocks *locks, ItemType type, const BlogItem *before,
@@ -156,13 +158,16 @@ count_locks_plan(CountLocks *locks, ItemType type, const BlogItem *before,
 	for (int i = 0; i < change.n; i++)
 	{
 		post_lock_init(&locks->lock[i], &change.item[i]);
-		/* if nothing is counted, the post gets a delta: count_locks_count() */
+		/* if no count changes, the post gets a delta of zeros */
 		locks->lock[i].aside = any && no_counts(change.counts[i]);
 		locks->counts[i] = change.counts[i];
 	}
 }
 
-/* Initialize the lock of a post that is only kept from being deleted. */
+/*
+ * Initialize the lock of a post for a caller that keeps the post from being
+ * deleted, but changes no counts.
+ */
 void
 count_locks_plan_post(CountLocks *locks, const pg_uuid_t *post_id)
 {
@@ -177,8 +182,9 @@ count_locks_plan_post(CountLocks *locks, const pg_uuid_t *post_id)
 /*
  * Take all locks in share mode, without waiting, and find out which of the
  * items exist. After the result LOCKS_TAKEN, no other transaction can delete
- * the items that exist before count_locks_release(). The other items are
- * locked, too: no transaction can make them unnoticed (comment_recount.c).
+ * the items that exist before count_locks_release(). A comment that does not
+ * exist is locked, too. A transaction that inserts it waits for the lock
+ * (comment_recount.c).
  */
 LocksResult
 count_locks_try(CountLocks *locks)
@@ -192,8 +198,9 @@ count_locks_try(CountLocks *locks)
 		if (post_try_lock_shared(lock) && post_make_safe(lock))
 			continue;
 		/*
-		 * No transaction can begin to delete the item while it is locked. So
-		 * it is gone, unless its deletion or insertion is under way.
+		 * The lock keeps other transactions from beginning to delete the item.
+		 * So the item does not exist, unless a transaction is deleting or
+		 * inserting it now.
 		 */
 		if (!lock->locked || post_is_busy(lock))
 			result = LOCKS_BUSY;
@@ -205,7 +212,7 @@ count_locks_try(CountLocks *locks)
 	return result;
 }
 
-/* Return whether all items exist. The caller has taken the locks. */
+/* Return whether all items exist. The caller has locked them. */
 bool
 count_locks_all_exist(const CountLocks *locks)
 {
@@ -224,9 +231,9 @@ count_locks_release(CountLocks *locks)
 
 /*
  * Wait until no other transaction holds one of the locks in exclusive mode, or
- * is deleting or making one of the items. The caller holds none of the locks.
- * The function locks no row: a deletion of the post would then wait for this
- * transaction, which may have to wait for the post.
+ * is deleting or inserting one of the items. The caller holds none of the
+ * locks. The function locks no row. A row lock would make a deletion of the
+ * post wait for this transaction, which may have to wait for that deletion.
  */
 void
 count_locks_await(const CountLocks *locks)
@@ -236,8 +243,9 @@ count_locks_await(const CountLocks *locks)
 }
 
 /*
- * Compute again what a change adds to the counts, for the row that the caller
- * has locked. Returns false if the change needs a lock that is not in "locks".
+ * Compute locks->counts again, now that the caller has locked the row of the
+ * comment or like. Returns false if the change needs a lock that is not in
+ * "locks".
  */
 bool
 count_locks_replan(CountLocks *locks, ItemType type, const BlogItem *before,
@@ -262,10 +270,11 @@ count_locks_replan(CountLocks *locks, ItemType type, const BlogItem *before,
 }
 
 /*
- * Add to the counts of the items that exist. The caller has taken the locks.
- * If nothing is added to any item, the post still gets a delta, which keeps
- * other transactions from deleting it before this one ends. Errors: 40001
- * under SERIALIZABLE if a concurrent transaction has read the counts.
+ * Add locks->counts to the counts of the items that exist. The caller has
+ * taken the locks. If nothing is added to any item, the post still gets a
+ * delta, which keeps other transactions from deleting it before this one ends.
+ * Errors: 40001 under SERIALIZABLE if a concurrent transaction has read the
+ * counts.
  */
 void
 count_locks_count(const CountLocks *locks)
@@ -283,10 +292,11 @@ count_locks_count(const CountLocks *locks)
 }
 
 /*
- * Add to the counts of a post or comment, if it exists, what children add that
- * the caller has written already. Waits for a transaction that is deleting or
- * making the item. Returns whether the item exists. No other transaction can
- * then delete it before this one ends.
+ * Add to the counts of a post or comment, if it exists, for children that the
+ * caller writes in another way than with child_insert(). Waits for a
+ * transaction that is deleting or inserting the post or comment. Returns
+ * whether it exists. If it does, no other transaction can delete it before
+ * this one ends.
  */
 bool
 counts_add_written(const CountedItem *item, ItemCounts counts)

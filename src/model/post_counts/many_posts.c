@@ -52,9 +52,9 @@ many_posts_begin(Snapshot snapshot)
 }
 
 /*
- * Return a scan for a post, or for the deltas of a post. Restarts the scan of
- * the post's partition, or opens it. Returns NULL if the partition is on
- * another node of the cluster.
+ * Return a scan for a post, or for the deltas of a post. Opens the scan of the
+ * post's partition, or restarts it if it is open. Returns NULL if the
+ * partition is on another node of the cluster.
  */
 static ItemScan *
 scan_of(ManyPosts *many, ItemType type, const pg_uuid_t *post_id)

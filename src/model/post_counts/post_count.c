@@ -3,11 +3,10 @@
  *		The post lock, and counting a post's comments and likes in the
  *		transaction that writes them.
  *
- * The replies to a comment, and its likes, are counted on the comment in the
- * same way. For them, read "comment" for "post" below, and "reply or like" for
- * "comment or like". The lock of a comment is another one than that of its
- * post. A transaction that takes both waits for neither while it holds the
- * other (count_locks.c).
+ * A comment's replies and likes are counted on the comment in the same way.
+ * For them, read "comment" for "post" below, and "reply or like" for "comment
+ * or like". A comment has its own lock. A transaction that takes this lock and
+ * the post lock waits for neither while it holds the other (count_locks.c).
  *
  * A "counting transaction" writes or deletes a comment or like, and changes
  * the post's counts for it. It never waits for another counting transaction.
@@ -247,13 +246,13 @@ post_is_busy(const CountLock *lock)
 }
 
 /*
- * Wait until no process holds the post lock in exclusive mode, and for a
+ * Wait until no process holds the post lock in exclusive mode. Then wait for a
  * transaction that is deleting or inserting the post item. Locks nothing. The
  * caller must not hold the post lock.
  *
- * Does not wait for the post lock if a deletion of the post by blogstore has
- * to wait for this transaction. The owner may still have deleted the row by
- * SQL, without waiting.
+ * If a deletion of the post has to wait for this transaction, the function
+ * does not wait for the post lock. It still waits for the row, which the owner
+ * may have deleted with SQL.
  */
 void
 post_await(const CountLock *lock)
@@ -460,8 +459,9 @@ post_count(const CountLock *lock, ItemCounts counts)
 
 /*
  * Add to the counts of a comment, if it exists. The caller holds the post lock
- * in exclusive mode, so no other transaction counts on the comment, and none
- * deletes it. The worker may be folding its deltas.
+ * in exclusive mode, so no other transaction counts on the comment or deletes
+ * it. The worker may be using the comment's counter, so the function adds to
+ * this process's stripe.
  */
 void
 post_count_held(const CountedItem *comment, ItemCounts counts)
@@ -497,8 +497,8 @@ post_keep(const pg_uuid_t *post_id)
 	if (post_lock_shared(&lock, LockWaitBlock) != ITEM_OK)
 		return false;
 	/*
-	 * Use the stripe. Updating the counter would keep other transactions from
-	 * updating it until this one ends.
+	 * Use the stripe: if this transaction updated the counter, others could
+	 * not update it before this one ends.
 	 */
 	count_in_stripe(&post, nothing);
 	post_unlock(&lock);

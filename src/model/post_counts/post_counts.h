@@ -10,10 +10,7 @@
  * readers add them up (count_delta.c). A comment's replies and likes are
  * counted on the comment in the same way.
  *
- * A transaction that writes or deletes a child takes the post lock in share
- * mode, adds to the post's counts, and releases the lock. A transaction that
- * deletes a post takes the post lock in exclusive mode. The head of
- * post_count.c explains the post lock.
+ * The head of post_count.c explains the post lock.
  */
 #ifndef BLOGSTORE_POST_COUNTS_H
 #define BLOGSTORE_POST_COUNTS_H
@@ -25,16 +22,16 @@
 /*
  * A counted item: a post, or a comment on a post, whose children are counted.
  * The children of a comment are the replies to it, which are counted as
- * comments, and its likes. A comment's row has no counts of its own; its
- * counts are the sum of its deltas. It has none before its first reply or
- * like.
+ * comments, and its likes. A comment's row has no counts. They are the sum of
+ * the comment's deltas.
  *
  * The struct has no padding, so that it can be hashed as bytes.
  */
 typedef struct CountedItem
 {
 	pg_uuid_t	post_id;
-	pg_uuid_t	item_id;		/* the post's id again, or the comment's id */
+	pg_uuid_t	item_id;		/* the post's id again, or the id of the
+								 * comment */
 } CountedItem;
 
 static inline CountedItem
@@ -57,8 +54,9 @@ counted_type(const CountedItem *item)
 }
 
 /*
- * Return a query that finds a comment by its key. In the item that it finds,
- * any field can be null, except its ids, author and creation date.
+ * Return a query that finds a comment by its key. In the comment that it
+ * finds, the ids, the author and the creation date are not null. Other fields
+ * can be null.
  *
  * key: room for two values, which the query points to
  */
@@ -74,7 +72,10 @@ comment_query(const pg_uuid_t *post_id, const pg_uuid_t *id, Datum *key)
 	};
 }
 
-/* As comment_query(), for a post or comment. */
+/*
+ * Return a query that finds a post or comment by its key, as comment_query()
+ * does for comments.
+ */
 static inline ItemQuery
 counted_query(const CountedItem *item, Datum *key)
 {
@@ -103,7 +104,8 @@ has_reply_index(const pg_uuid_t *post_id)
 /* The counts of an item, or amounts to add to them. */
 typedef struct ItemCounts
 {
-	int64		comments;		/* of a comment: the replies to it */
+	int64		comments;		/* comments on a post, or replies to a
+								 * comment */
 	int64		likes;
 } ItemCounts;
 
@@ -121,7 +123,7 @@ add_counts(ItemCounts *counts, ItemCounts more, int64 n)
 	counts->likes += n * more.likes;
 }
 
-/* Return what n comments (or n likes) add to the counts of their item. */
+/* Return the counts that n comments, or n likes, add up to. */
 static inline ItemCounts
 child_counts(ItemType type, int64 n)
 {
@@ -139,13 +141,14 @@ typedef struct ChildKey
 {
 	ItemType	type;
 	pg_uuid_t	post_id;
-	pg_uuid_t	comment_id;		/* the comment, or the comment that is liked;
-								 * zero in the key of a like of a post */
+	pg_uuid_t	comment_id;		/* the comment itself, or the comment that is
+								 * liked; zero in the key of a like of a
+								 * post */
 	pg_uuid_t	user_id;		/* of a like: the user who likes; zero in the
 								 * key of a comment */
 } ChildKey;
 
-/* Return the key of a comment or like, whose ids are set. */
+/* Return the key of a comment or like, made from its ids. */
 static inline ChildKey
 child_key(ItemType type, const BlogItem *child)
 {
@@ -160,7 +163,8 @@ child_key(ItemType type, const BlogItem *child)
 	return key;
 }
 
-#define CHILD_KEYS 3			/* columns of the longest key of a child */
+#define CHILD_KEYS 3			/* the largest number of columns in a child's
+								 * key */
 
 /*
  * Return a query that finds a comment or like by its key.
@@ -188,8 +192,8 @@ child_query(const ChildKey *key, Datum *value)
  * post_count.c: taking the post lock, and adding to the counts of a post.
  * Comments are locked and counted on in the same way.
  *
- * A CountLock says what a transaction has locked of a post or comment. It is a
- * local variable. The head of post_count.c has a table of its states.
+ * A CountLock is the state of a transaction's lock on a post or comment. The
+ * head of post_count.c has a table of the states.
  */
 typedef struct CountLock
 {
@@ -200,18 +204,18 @@ typedef struct CountLock
 								 * "locked" is false */
 
 	/*
-	 * True if the post exists and no other transaction can delete it. If
-	 * "locked" is true, this is certain until post_unlock(), and otherwise
-	 * until this transaction ends.
+	 * True if the post exists and no other transaction can delete it. This is
+	 * certain until post_unlock() if "locked" is true, otherwise until this
+	 * transaction ends.
 	 */
 	bool		safe;
 	bool		hidden;			/* whether the post was hidden when the post
 								 * item was last read */
 
 	/*
-	 * True if the lock only keeps the post from being deleted, and this
-	 * transaction does not change its counts. It then leaves the counter to
-	 * other transactions.
+	 * True if this transaction only keeps the post from being deleted, and
+	 * does not change its counts. The transaction then leaves the post's
+	 * counter to others.
 	 */
 	bool		aside;
 } CountLock;
@@ -234,12 +238,12 @@ extern void post_count_held(const CountedItem *comment, ItemCounts counts);
 extern bool post_keep(const pg_uuid_t *post_id);
 
 /*
- * count_locks.c: the items on which a comment or like counts, and locking and
- * counting on all of them
+ * count_locks.c: locking all items on which a comment or like counts, and
+ * adding to their counts
  *
- * A CountedOn lists the items, and what the comment or like adds to the counts
- * of each while it is shown. The first item is always the post, even if
- * nothing is added to its counts.
+ * A CountedOn lists these items, and what the comment or like adds to the
+ * counts of each while it is not hidden. The first item is always the post,
+ * even if nothing is added to its counts.
  */
 #define MAX_COUNTED_ON 2
 
@@ -253,9 +257,9 @@ typedef struct CountedOn
 extern void counted_on(CountedOn *on, ItemType type, const BlogItem *child);
 
 /*
- * The items on which a comment or like counts before or after a change, their
- * locks, and what the change adds to their counts. A comment that gets another
- * parent counts on three items.
+ * The locks of all items on which a comment or like counts before or after a
+ * change, and what the change adds to the counts of each. If a comment gets
+ * another parent, the items are the post and both parents.
  */
 #define MAX_COUNT_LOCKS (MAX_COUNTED_ON + 1)
 
@@ -270,8 +274,8 @@ typedef enum LocksResult
 {
 	LOCKS_TAKEN,
 	LOCKS_BUSY,					/* another transaction holds a lock in
-								 * exclusive mode, or is deleting or making an
-								 * item; no lock is held */
+								 * exclusive mode, or is deleting or inserting
+								 * an item; no lock is held */
 	LOCKS_GONE					/* the post does not exist; no lock is held */
 } LocksResult;
 
@@ -290,7 +294,7 @@ extern bool counts_add_written(const CountedItem *item, ItemCounts counts);
 /* post_repair.c: correcting wrong counts */
 extern bool post_counter_repair(const CountedItem *item);
 
-/* comment_recount.c: counts of a new comment that has a deleted one's id */
+/* comment_recount.c: counts of a new comment with a deleted comment's id */
 extern void comment_count_anew(const CountedItem *comment);
 
 /*
@@ -317,10 +321,7 @@ delta_is_stripe(const pg_uuid_t *id)
 
 extern void counter_init(BlogItem *counter, const CountedItem *item);
 
-/*
- * post_fold.c: folding deltas into the counter, and making the counter of a
- * new post
- */
+/* post_fold.c: folding deltas into the counter, and making a post's counter */
 extern ItemResult post_fold(const CountedItem *item, int64 limit, bool merge,
 							int64 *taken, bool *left);
 extern void post_counter_clear(const pg_uuid_t *post_id);

@@ -1,14 +1,11 @@
 /*
  * post_deletion.c
- *		Deleting a post with its comments and likes, deleting what hangs on a
- *		comment, and the lock of a post or comment in exclusive mode.
+ *		Deleting a post with its comments and likes, deleting a comment's likes
+ *		and deltas, and taking the lock of a post or comment in exclusive mode.
  *
- * A transaction that writes a comment or like holds the post lock in share
- * mode until it has written a delta (count_delta.c). The deleting transaction
- * takes the post lock in exclusive mode, waits for the transactions that have
- * inserted deltas, and deletes the post item. After that, no comment or like
- * can be written on the post, and a new snapshot shows all that exist. The
- * head of post_count.c lists the steps of both transactions.
+ * The head of post_count.c lists the steps of a deletion. When the post item
+ * is deleted, no comment or like can be written on the post any more, and a
+ * new snapshot shows all that exist.
  *
  * The deletion of a user first finds the user's posts, and then deletes them
  * one by one with the functions of this file. Meanwhile, another transaction
@@ -36,8 +33,8 @@
 #define TRIES_TO_LOCK 10
 
 /*
- * Wait for the other transactions that have inserted deltas of the post to
- * end. Returns false if there were none.
+ * Wait until the other transactions that have inserted deltas of the post have
+ * ended. Returns false if there were none.
  */
 static bool
 await_counting(const CountedItem *item)
@@ -71,13 +68,13 @@ await_nobody_counting(const CountedItem *item)
 }
 
 /*
- * Take the post lock in exclusive mode, if no other transaction in progress
- * has added to the counts. Returns false, with nothing locked, if another
- * transaction has, or if the function would have to wait for the lock and
- * key_wait forbids it.
+ * Take the lock of a post or comment in exclusive mode, if no other
+ * transaction in progress has added to the counts. Returns false, with nothing
+ * locked, if one has. Also returns false if another process holds the lock and
+ * key_wait forbids to wait.
  *
- * count_wait: whether to wait for transactions that have added to the counts,
- *		while holding the lock.
+ * count_wait: whether to wait, with the lock, until all other transactions
+ *		that have added to the counts have ended
  */
 bool
 post_hold_exclusive(CountLock *lock, LockWaitPolicy key_wait,
@@ -277,8 +274,9 @@ delete_found(ItemQuery query, LockWaitPolicy wait, int64 limit, bool *busy,
 }
 
 /*
- * The types of items that hang on a post, and on a comment, in the order in
- * which a deletion deletes them: the likes of a comment before the comment.
+ * The types of items that are deleted with a post, and with a comment, in the
+ * order of their deletion. The likes of a comment are deleted before the
+ * comment.
  */
 static const ItemType on_post[] = {
 	ITEM_COMMENT_LIKE, ITEM_COMMENT, ITEM_LIKE
@@ -298,8 +296,8 @@ types_on(const CountedItem *item, int *n)
 }
 
 /*
- * Return a query that finds all items of a type that hang on a post or
- * comment.
+ * Return a query that finds the items of a type that are deleted with a post
+ * or comment.
  *
  * key: room for two values, which the query points to
  */
@@ -314,8 +312,9 @@ children_query(ItemType type, const CountedItem *item, Datum *key)
 }
 
 /*
- * Delete all deltas of an item; of a post, also those of the comments on it.
- * No other transaction can write any, because the caller has deleted the item.
+ * Delete all deltas of an item and, if it is a post, all deltas of the
+ * comments on it. No other transaction can write further ones, because the
+ * caller has deleted the item.
  */
 void
 deltas_delete(const CountedItem *item)
@@ -329,11 +328,11 @@ deltas_delete(const CountedItem *item)
 
 /*
  * Delete the deltas of a comment, for repair(), if the comment does not exist.
- * Returns whether there were any.
+ * Returns whether it deleted any.
  *
  * Locks: the comment's lock in share mode, until the deltas are deleted. A
- * transaction that makes a comment with this id meanwhile waits for the lock
- * before it counts (comment_recount.c).
+ * transaction that inserts a comment with this id meanwhile waits for the lock
+ * before it counts on the comment (comment_recount.c).
  */
 bool
 lost_deltas_delete(const CountedItem *comment)
@@ -357,14 +356,17 @@ lost_deltas_delete(const CountedItem *comment)
 	return lost;
 }
 
-/* What a step of a deletion has deleted, for the counts. */
+/* What a step of a deletion has to subtract from counts. */
 typedef struct Deleted
 {
-	ItemType	type;			/* of the items that are being deleted */
-	const CountedItem *from;	/* the post or comment on which they hang */
-	ItemCounts	counts;			/* what they have added to its counts */
-	CountedItem other;			/* the comment on which the last one counted */
-	ItemCounts	other_counts;	/* what they have added to its counts */
+	ItemType	type;			/* the type of the deleted items */
+	const CountedItem *from;	/* the post or comment that is being deleted */
+	ItemCounts	counts;			/* what deleted items had added to the counts
+								 * of "from" */
+	CountedItem other;			/* the other comment on which the last deleted
+								 * item counted */
+	ItemCounts	other_counts;	/* what deleted items had added to the counts
+								 * of "other" */
 } Deleted;
 
 /*
@@ -385,10 +387,10 @@ subtract_from_other(Deleted *deleted)
 }
 
 /*
- * Called for a comment or like that a step of a deletion has deleted: note
- * what to subtract from counts, and delete the deltas of a comment. Likes are
- * deleted in the order of the liked comments. So they are subtracted from a
- * comment's counts once.
+ * Called for each comment or like that a step of a deletion has deleted: note
+ * what to subtract from counts, and delete the deltas of a comment. Likes of
+ * comments are deleted in the order of the comments, so the likes of a comment
+ * are subtracted from its counts all at once.
  */
 static void
 child_deleted(const BlogItem *child, void *arg)
@@ -444,8 +446,9 @@ delete_post_item(const pg_uuid_t *post_id, LockWaitPolicy wait)
 }
 
 /*
- * Delete all items that hang on a post or comment: comments, likes and deltas.
- * The caller has deleted the post or comment, and released its lock.
+ * Delete all comments, likes and deltas of a post, or all likes and deltas of
+ * a comment. The caller has deleted the post or comment, and released its
+ * lock.
  */
 void
 children_delete(const CountedItem *item)
@@ -499,10 +502,12 @@ post_delete(const pg_uuid_t *post_id, const pg_uuid_t *author,
 }
 
 /*
- * Delete items that hang on a post or comment, and subtract them from the
- * counts of the items on which they count. The caller holds the lock of the
- * post or comment in exclusive mode, and has locked its row. Returns the
- * number of deleted items. Other arguments are those of delete_found().
+ * Delete some comments and likes on a post, or some likes of a comment, and
+ * subtract them from the counts of the items on which they count. The caller
+ * holds the lock of the post or comment in exclusive mode, and has locked its
+ * row. Returns the number of deleted items.
+ *
+ * wait, limit, busy: as in delete_found()
  *
  * A comment is deleted only when all its likes have been deleted.
  */

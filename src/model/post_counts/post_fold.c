@@ -3,8 +3,7 @@
  *		Folding a post's deltas into its counter, and making the counter.
  *
  * Folding deletes all deltas of a post except the counter, and adds their
- * amounts to the counter, in one transaction (count_delta.c). So snapshots
- * from before and after the folding show the same sum. While another
+ * amounts to the counter, in one transaction (count_delta.c). While another
  * transaction is using the counter, the other deltas stay, or are merged into
  * one.
  *
@@ -136,7 +135,9 @@ post_fold(const CountedItem *item, int64 limit, bool merge, int64 *taken,
 
 	*taken = 0;
 	*left = false;
-	/* The deletion of a post deletes comments without taking their locks. */
+	/*
+	 * Lock the post, too: its deletion deletes comments without their locks.
+	 */
 	post_lock_init(&post_lock, &post);
 	post_lock.aside = true;
 	if (counted_type(item) == ITEM_COMMENT)

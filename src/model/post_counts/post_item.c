@@ -77,7 +77,7 @@ add_deltas(ItemScan *scan, const CountedItem *item, Snapshot snapshot)
  * SERIALIZABLE.
  *
  * scan: *scan is NULL before the first call; later calls restart the same
- *		scan. The caller ends it.
+ *		scan. The caller ends the scan.
  */
 ItemCounts
 post_deltas(ItemScan **scan, const CountedItem *item, Snapshot snapshot)
@@ -156,8 +156,8 @@ post_shown_by(const CountedItem *item, const pg_uuid_t *author)
 /*
  * Lock the row of a post item, comment, like or delta until the end of the
  * transaction. The query contains the row's key. After locking the row, call
- * "act" with the item, unless "act" is NULL. Only the fields of
- * item_identity() are sure to be not null in this item.
+ * "act" with the item, unless "act" is NULL. In this item, only the fields
+ * that identify it (item_identity()) are sure to be not null.
  *
  * Returns the result of "act", or ITEM_OK if "act" is NULL. Returns
  * ITEM_NOT_FOUND if no row has the key. Returns ITEM_LOCKED if "wait" is

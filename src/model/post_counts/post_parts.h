@@ -11,7 +11,8 @@
 
 /*
  * Return a query that finds a post item by its id. In the item that it finds,
- * any field can be null, except the ids, the author and the creation date.
+ * the ids, the author and the creation date are not null. Other fields can be
+ * null.
  */
 static inline ItemQuery
 post_query(const Datum *post_id)
@@ -41,9 +42,7 @@ delta_query(const CountedItem *item, Datum *key)
 
 #define DELTA_KEYS 3			/* number of columns of a delta's key */
 
-/*
- * Fill in the key of a delta, which points to item and id.
- */
+/* Fill in the key of a delta. The values in "key" point to *item and *id. */
 static inline void
 delta_key(const CountedItem *item, const pg_uuid_t *id, Datum *key)
 {
@@ -68,8 +67,9 @@ one_delta_query(const CountedItem *item, const pg_uuid_t *id, Datum *key)
 }
 
 /*
- * Return a query that finds the deltas for which a deletion of the item waits:
- * those of the item, and for a post also those of all comments on it.
+ * Return a query that finds all deltas of an item and, if it is a post, of the
+ * comments on it. A deletion of the item waits for transactions that have
+ * inserted one of these deltas, and deletes the deltas.
  */
 static inline ItemQuery
 all_deltas_query(const CountedItem *item, Datum *key)
@@ -97,10 +97,10 @@ likes_query(const CountedItem *item, Datum *key)
 }
 
 /*
- * Return a query that finds the replies to a comment, with and without hidden
- * ones. If the owner has dropped the index of replies, for example for an
- * import, the query finds all comments on the post; is_reply_to() tells which
- * of them are replies.
+ * Return a query that finds the replies to a comment, including hidden ones.
+ * If the owner has dropped the index of replies, for example for an import,
+ * the query finds all comments on the post. The caller checks each with
+ * is_reply_to().
  *
  * key: room for two values, which the query points to
  */
@@ -208,14 +208,14 @@ extern void delta_insert(const CountedItem *item, ItemCounts counts);
 extern bool delta_counter_pending(const CountedItem *item);
 extern bool delta_insert_counter(const CountedItem *item, ItemCounts counts);
 
-/* These two functions ignore the counter. */
+/* delta_any() and delta_take() ignore the counter. */
 extern bool delta_any(const CountedItem *item);
 extern int64 delta_take(const CountedItem *item, int64 limit,
 						ItemCounts *counts, bool *left);
 
 /*
- * post_deletion.c: the lock in exclusive mode, for deleting a comment, and
- * deleting what hangs on a post or comment
+ * post_deletion.c: taking the lock of a post or comment in exclusive mode, and
+ * deleting its children and deltas
  */
 extern bool post_hold_exclusive(CountLock *lock, LockWaitPolicy key_wait,
 								LockWaitPolicy count_wait);

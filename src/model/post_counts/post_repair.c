@@ -19,7 +19,7 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return how many of the items that the query finds the active snapshot shows.
+ * Return the number of items that the query finds with the active snapshot.
  * Hidden comments are not counted.
  *
  * parent: count only the replies to this comment; NULL: all items
@@ -41,7 +41,10 @@ count_shown(ItemQuery query, const CountedItem *parent)
 	return n;
 }
 
-/* Return how many shown replies to a comment the active snapshot shows. */
+/*
+ * Return the number of replies to a comment that the active snapshot shows.
+ * Hidden comments are not counted.
+ */
 int64
 count_replies(const CountedItem *comment)
 {
@@ -51,8 +54,8 @@ count_replies(const CountedItem *comment)
 }
 
 /*
- * Return the numbers of shown comments and likes on a post, or of shown
- * replies to a comment and its likes, that the active snapshot shows.
+ * Count, with the active snapshot, the comments and likes on a post, or the
+ * replies to a comment and its likes. Hidden comments are not counted.
  */
 static ItemCounts
 count_children(const CountedItem *item)
@@ -72,7 +75,7 @@ count_children(const CountedItem *item)
  * Return whether the counts of an item add up to the actual numbers of
  * comments and likes.
  *
- * post: the item's row. That of a comment has no counts.
+ * post: the item's row, which has no counts if the item is a comment.
  * rest: the sum of the item's deltas other than the counter.
  * actual: the numbers of comments and likes that exist.
  */
@@ -112,8 +115,8 @@ count_deltas(const CountedItem *item)
  * caller has locked the post item, which the transaction may need.
  *
  * found: the result of lock_counter().
- * counts: what the other deltas lack to make the post's counts right. If the
- *		counter is in use, it is one of the other deltas.
+ * counts: the amounts that the sum of the other deltas lacks. If another
+ *		transaction is using the counter, it is one of the other deltas.
  */
 static void
 repair_counter(ItemWriter *writer, const CountedItem *item, BlogItem *counter,
@@ -134,8 +137,8 @@ repair_counter(ItemWriter *writer, const CountedItem *item, BlogItem *counter,
 
 /*
  * Lock the row of a post's counter without waiting, and read it into *counter.
- * Returns ITEM_LOCKED if another transaction is using the counter. Unless the
- * result is ITEM_OK, the amounts in *counter are zero.
+ * Returns ITEM_LOCKED if another transaction is using the counter. If the
+ * result is not ITEM_OK, the amounts in *counter are zero.
  *
  * lock: the post lock, after post_try_lock_counter().
  */
@@ -184,7 +187,7 @@ count_post(const CountedItem *item, const BlogItem *counter,
  * add up to the right counts. The caller must then set the counts in a post
  * item to zero.
  *
- * The caller has locked the row of the post item.
+ * The caller has locked the row of the post or comment.
  */
 static bool
 correct_beside_post(const CountedItem *item, const BlogItem *post)

@@ -12,9 +12,9 @@
  * Then each run of white space becomes one blank, and white space at both ends
  * is removed.
  *
- * Step 1 puts combining marks into canonical order. This must come before case
- * folding, which turns the mark U+0345 into a letter: normalization does not
- * move marks past a letter.
+ * Step 1 puts combining marks into canonical order. It must come before case
+ * folding, which turns the mark U+0345 into a letter, because normalization
+ * does not move marks past a letter.
  *
  * Case folding and the set of ignorable code points come from unicode_table.h.
  * The server computes NFKC. For the code points in unicode_table.h, all
@@ -22,8 +22,8 @@
  * the locale nor on ICU.
  *
  * If the database's encoding is not UTF-8, the name is converted to UTF-8, and
- * the key is converted back. If the name cannot be converted, only its ASCII
- * letters are folded. An example is a name in SQL_ASCII that is not ASCII.
+ * the key is converted back. If that is impossible, as for non-ASCII
+ * characters in SQL_ASCII, only the ASCII letters of the name are folded.
  *
  * A username has at most 64 characters. In any encoding, the character with
  * the longest key is U+FDFA: its key has 18 code points in 33 bytes. A
@@ -100,8 +100,8 @@ nfkc_casefold(const pg_wchar *text)
 
 /*
  * Replace each run of white space in a text by one blank, and remove white
- * space at both ends. A text that consists only of white space and U+2800,
- * which looks like a blank, becomes empty. Returns the new length.
+ * space at both ends. A text of only white space and U+2800 (which looks like
+ * a blank) becomes empty. Returns the new length.
  */
 static int
 squeeze(pg_wchar *text)
@@ -148,8 +148,8 @@ ascii_key(const char *text, int length)
 }
 
 /*
- * Return whether a text is short enough to have a key. If the text is stored
- * out of line, it is not fetched.
+ * Return whether a text is short enough to have a key. Does not detoast the
+ * text.
  */
 bool
 has_name_key(Datum text)

@@ -47,10 +47,9 @@ user_find_now(const pg_uuid_t *user_id, BlogItem *user)
 }
 
 /*
- * Raise 40001 if, according to the transaction's snapshot, an earlier user
- * with the same id is being deleted. Requests of this transaction then show no
- * items with this user id. The transaction could therefore not see what it
- * writes for the new user. The error occurs only under REPEATABLE READ and
+ * Raise 40001 if the transaction's snapshot shows that an earlier user with
+ * the same id is being deleted. Requests of this transaction would then not
+ * show what it writes for the new user. Occurs only under REPEATABLE READ and
  * SERIALIZABLE.
  *
  * user: the new user's item, read with a newer snapshot.

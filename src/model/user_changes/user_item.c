@@ -18,9 +18,9 @@
 #include "utils/snapmgr.h"
 
 /*
- * Return whether an earlier user with this id is being deleted, according to a
- * new snapshot or to the transaction's snapshot. Under READ COMMITTED, only a
- * new snapshot is used.
+ * Return whether an earlier user with this id is being deleted, as a new
+ * snapshot shows it. Under REPEATABLE READ and SERIALIZABLE, return true also
+ * if the transaction's snapshot shows it.
  */
 static bool
 is_being_deleted(const pg_uuid_t *user_id)
@@ -53,9 +53,9 @@ is_being_deleted(const pg_uuid_t *user_id)
  *		generated cannot have belonged to an earlier user.
  *
  * If an earlier user with this id is being deleted, the function also deletes
- * the earlier user's remaining items. It does so after the insert, which may
- * wait for the transaction that deletes the earlier user. It does so before
- * AFTER triggers fire, which may write items of the new user.
+ * the earlier user's remaining items. This happens after the insert, which may
+ * wait for the transaction that deletes the earlier user, and before AFTER
+ * triggers, which may write items of the new user.
  *
  * Errors: 40001, 55000, and those of triggers. Locks: RowExclusiveLock on the
  * leaf of users; for an earlier user, see deletion_revive().
@@ -109,9 +109,9 @@ user_writer_lock(UserWriter *writer, const pg_uuid_t *user_id, UserChange change
 }
 
 /*
- * Write the name and properties of a user, if they differ from writer->user.
- * The writer has locked the user's row, and the caller has registered a new
- * name. A new name also queues the job that writes the name on the user's
+ * Write the name and "properties" of a user, if they differ from writer->user.
+ * The writer has locked the user's row. If the name is new, the caller has
+ * registered it, and the function queues the job that writes it on the user's
  * items. Errors: 55000.
  */
 void
@@ -127,8 +127,8 @@ user_writer_update(UserWriter *writer, const BlogItem *user)
 		return;
 	}
 	/*
-	 * Insert the job before updating the name. When output_plugin.c decodes
-	 * the update from the WAL, it then knows of the job.
+	 * Insert the job before updating the name, so that output_plugin.c decodes
+	 * the job first.
 	 */
 	if (renamed)
 		job_queue(JOB_RENAME, item_uuid(user, PROP_ID));

@@ -78,8 +78,8 @@
 
 /*
  * After a pause of at least this length (in ms), a step changes only one item,
- * and waits if the item is locked. A post that many users like might otherwise
- * be locked in every pass.
+ * and waits if the item is locked. Otherwise a post that is locked in every
+ * pass, because many users like it, would never change.
  */
 #define PATIENT_PAUSE 400
 
@@ -162,8 +162,7 @@ note_writers_of(Sweep *sweep, Container container, ItemType type, int partition)
 
 /*
  * Return, without waiting, whether all transactions in sweep->writers have
- * ended. Removes transactions that have ended from the array, but not always
- * all of them.
+ * ended. Removes from the array some or all transactions that have ended.
  */
 static bool
 writers_ended(Sweep *sweep)
@@ -329,9 +328,9 @@ sweep_has_begun(const Job *job)
 }
 
 /*
- * Resume a sweep that an earlier worker process has begun. The phase stays
- * FIRST; any later phase becomes WAIT. Assume that the earlier process has
- * skipped locked items.
+ * Resume a sweep that an earlier worker process has begun. A sweep in phase
+ * FIRST continues; a sweep in a later phase goes back to WAIT. Assume that the
+ * earlier process has skipped locked items.
  */
 static Sweep *
 sweep_resume(Job *job)
@@ -360,8 +359,8 @@ sweep_ready(const Job *job)
 /*
  * Do one step of a job's sweep, in any phase before VIEWS. The transaction has
  * locked the job's row. After the last pass, the result is SWEEP_IS_OVER. The
- * caller then finishes the job, or sets the phase to VIEWS and finishes the
- * job later. The caller that finishes the job also calls sweep_end().
+ * caller then finishes the job and calls sweep_end(), at once or after the
+ * phase VIEWS.
  *
  * chunk: a callback that changes a limited number of items.
  */

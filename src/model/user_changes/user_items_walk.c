@@ -173,7 +173,8 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 
 /*
  * Visitor callback: delete an item of a deleted user. If the item is a post,
- * delete the comments and likes on it first; if it is a comment, its likes.
+ * delete the comments and likes on it first; if the item is a comment, delete
+ * its likes first.
  */
 static VisitOutcome
 delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -210,8 +211,8 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 /*
  * Visitor callback: delete an item whose author does not exist. Skip the item
  * if another transaction is creating a user with the author's id
- * (deletion_claim()). The new user may like a post on which the item is a
- * like. create_like() then inserts no other like, so the item must stay.
+ * (deletion_claim()). The item may then be a like that the new user wants to
+ * write: create_like() finds the like, and inserts no second one.
  */
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -306,8 +307,8 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
 
 /*
  * Do one step of deleting a user's items in a leaf. If an item is a post, all
- * comments and likes on it are deleted too. If it is a comment, its likes are.
- * Returns whether the end of the leaf was reached.
+ * comments and likes on it are deleted too. If an item is a comment, its likes
+ * are deleted too. Returns whether the end of the leaf was reached.
  */
 bool
 delete_items(const pg_uuid_t *user_id, ItemType type, int partition,

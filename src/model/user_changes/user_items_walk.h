@@ -43,9 +43,9 @@ extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
- * user_items_sweep.c: sweeping over all leaves of posts for a job. A Sweep has
- * the data of a sweep that are only in the worker's memory. Other data are in
- * the job's row in blogstore.jobs.
+ * user_items_sweep.c: sweeping over all leaves of posts for a job. A Sweep is
+ * the part of a sweep's state that is only in the worker's memory. The rest is
+ * in the job's row in blogstore.jobs.
  */
 typedef struct Sweep
 {

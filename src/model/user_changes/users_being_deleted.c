@@ -50,20 +50,20 @@ struct DeletedUsers
 };
 
 /*
- * The cached list of users who are being deleted, and the snapshot with which
- * it was read.
+ * A cached list of users who are being deleted, and fields of the snapshot
+ * with which it was read.
  */
 typedef struct Seen
 {
-	uint64		stamp;			/* number of changes of the list, when the list
-								 * was read (worker_hooks.user_deletions()) */
+	uint64		stamp;			/* how often the list had changed when it was
+								 * read (worker_hooks.user_deletions()) */
 	TransactionId xmax;
 	uint32		running;
 	bool		standby;
 	DeletedUsers *users;
 } Seen;
 
-/* The cached list is in "remembered", and valid if memory.valid is true. */
+/* The cached list, "remembered", is valid if memory.valid is true. */
 static Remembered memory;
 static Seen remembered;			/* remembered.users is in TopMemoryContext */
 
@@ -94,9 +94,8 @@ read_users(void)
 }
 
 /*
- * Return the number of running transactions in a snapshot. If two snapshots
- * have the same xmax, the newer snapshot has the same number or a smaller
- * number.
+ * Return the number of running transactions in a snapshot. Of two snapshots
+ * with the same xmax, the newer one has at most as many.
  */
 static uint32
 count_running(Snapshot snapshot)
@@ -310,8 +309,8 @@ deleted_has_author_of_post(const DeletedUsers *deleted, const pg_uuid_t *post_id
 }
 
 /*
- * The items of which count_hidden() counts those by users being deleted: the
- * items of a type that count on a post or comment.
+ * The children of one type that a post or comment has. For example, "type" is
+ * ITEM_LIKE and "on" is a post: all likes of the post.
  */
 typedef struct CountedChildren
 {
@@ -333,12 +332,11 @@ is_child(const CountedChildren *of, const BlogItem *item)
 }
 
 /*
- * Return how many of the items "of" are by users in the list "deleted". Hidden
- * comments are not counted. Reads with the active snapshot.
+ * Return how many of the children "of" are by users in the list "deleted".
+ * Hidden comments are not counted. Reads with the active snapshot.
  *
- * path, key, nkeys: the index to scan, and the values of its first columns. By
- *		user_id, the scan also reads the user's items that count elsewhere, but
- *		does not count them.
+ * path, key, nkeys: the index to scan, and the values of its first columns.
+ *		The scan may find other items, too, which are not counted.
  */
 static int64
 count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
@@ -360,9 +358,9 @@ count_deleted(const DeletedUsers *deleted, const CountedChildren *of,
 }
 
 /*
- * Return how many of the items "of" are by users in the list "deleted", by
- * reading all of these items. If the owner has dropped the index of replies,
- * all comments on the post are read for the replies to one.
+ * Return how many of the children "of" are by users in the list "deleted", by
+ * reading all these children. To find replies without the index of replies,
+ * which the owner may have dropped, reads all comments on the post.
  */
 static int64
 count_deleted_of_all(const DeletedUsers *deleted, const CountedChildren *of)
@@ -380,15 +378,12 @@ count_deleted_of_all(const DeletedUsers *deleted, const CountedChildren *of)
 }
 
 /*
- * If the post has at most FEW * n comments or likes, where n is the number of
- * users being deleted, count_hidden() scans all of them. Otherwise it scans
- * the items of each of these users.
+ * While n users are being deleted, count_hidden() reads all children of a post
+ * or comment if there are at most FEW * n. Otherwise it reads only the items
+ * of these users.
  */
 #define FEW 20
 
-/*
- * Return whether a user has liked a post or comment.
- */
 static bool
 has_liked(const pg_uuid_t *user_id, const CountedChildren *of)
 {
@@ -404,10 +399,10 @@ has_liked(const pg_uuid_t *user_id, const CountedChildren *of)
 }
 
 /*
- * Return how many of the items "of" are by users in the list "deleted". FEW
- * decides which items are scanned for that.
+ * Return how many of the children "of" are by users in the list "deleted".
  *
- * total: the number of all these items.
+ * total: the number of all these children, which decides how they are found
+ *		(FEW)
  */
 static int64
 count_hidden(const DeletedUsers *deleted, const CountedChildren *of,
@@ -430,10 +425,11 @@ count_hidden(const DeletedUsers *deleted, const CountedChildren *of,
 }
 
 /*
- * Return how many shown replies to a comment, or shown comments on a post, are
- * by users in the list "deleted". Reads with the active snapshot.
+ * Return how many of the comments on a post, or of the replies to a comment,
+ * are by users in the list "deleted". Hidden comments are not counted. Reads
+ * with the active snapshot.
  *
- * total: the number of all of them.
+ * total: the number of all these comments or replies.
  */
 int64
 deleted_comments(const DeletedUsers *deleted, const CountedItem *item,
@@ -448,7 +444,7 @@ deleted_comments(const DeletedUsers *deleted, const CountedItem *item,
  * Return how many likes of a post or comment are by users in the list
  * "deleted". Reads with the active snapshot.
  *
- * total: the number of all its likes.
+ * total: the number of all likes of the post or comment.
  */
 int64
 deleted_likes(const DeletedUsers *deleted, const CountedItem *item, int64 total)
