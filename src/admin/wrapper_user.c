@@ -3,7 +3,7 @@
  *		The user for whom a wrapper acts.
  *
  * A wrapper is an SQL function that clients of a site call in place of a
- * request. The request has an argument that names the acting user, and the
+ * request. The request has an argument that names the signed-in user, and the
  * wrapper does not. The wrapper passes the result of current_user_id() as this
  * argument.
  *

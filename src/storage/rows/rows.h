@@ -83,8 +83,6 @@ typedef enum ItemLife
 {
 	/*
 	 * The item does not exist, or another running transaction has inserted it.
-	 * Rarely, the item exists, but every scan has missed it because it was
-	 * being updated.
 	 */
 	ITEM_UNSEEN,
 	ITEM_LIVE,					/* the newest version is not deleted */
