@@ -167,6 +167,14 @@ SELECT call, kit.descents('SELECT ' || call) FROM (VALUES
 	('id, reply_count FROM blogstore.list_post_comments(kit.p(3), 20, top_level => true)'),
 	('count(*) FROM blogstore.list_post_comments(kit.p(3), NULL)')) AS v (call);
 
+-- A deep thread: each comment replies to the one before. Every third one is
+-- deleted, the last first.
+SELECT count(blogstore.create_comment(kit.p(3), kit.u(1 + n % 4), 'x', kit.c(4000 + n), kit.d(n), parent_id => CASE WHEN n > 1 THEN kit.c(3999 + n) END)) FROM generate_series(1, 500) n;
+SELECT reply_count, parent_deleted, count(*) FROM blogstore.list_post_comments(kit.p(3), NULL) WHERE id BETWEEN kit.c(4001) AND kit.c(4500) GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT count(blogstore.delete_comment(kit.p(3), kit.c(4501 - n))) FROM generate_series(1, 500, 3) n;
+SELECT reply_count, parent_deleted, count(*) FROM blogstore.list_post_comments(kit.p(3), NULL) WHERE id BETWEEN kit.c(4001) AND kit.c(4500) GROUP BY 1, 2 ORDER BY 1, 2;
+SELECT * FROM kit.wrong_replies();
+
 -- Import counts replies: on comments of the same import, and on ones that
 -- exist; export and import give the same documents
 CREATE TABLE kit.documents AS SELECT d FROM blogstore.export_documents() d;
