@@ -157,9 +157,10 @@ view_alone(const Creation *creation)
 }
 
 /*
- * Raise a NOTICE for each table or view that this call has created. If this
- * call has created the container users or posts, also raise a WARNING: items
- * in other containers may still refer to the lost users or posts.
+ * Raise a NOTICE for each table or view that this call has created. If users
+ * or posts had been dropped, and this call has created it again, also raise a
+ * WARNING: items in other containers may refer to users or posts that are
+ * lost.
  */
 static void
 tell_made(const Creation *creation)

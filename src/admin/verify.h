@@ -168,8 +168,9 @@ typedef struct ViewsLook
 	ViewsKnown	known;
 
 	/*
-	 * On a cluster: the number "applied" of the worker of each node, as the
-	 * text of a jsonb. NULL on a server that is not part of a cluster.
+	 * On a cluster: up to which iteration the worker of each node has
+	 * refreshed the views, as the text of a jsonb. NULL on a server that is
+	 * not part of a cluster.
 	 */
 	char	   *nodes;
 

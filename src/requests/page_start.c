@@ -162,12 +162,14 @@ page_may_be_cut(const ListPage *page, Cursor *end)
 }
 
 /*
- * Set page->before, whose microseconds may have been cut off, to the exact
- * position after which the page begins.
+ * The client has passed a row's date and id as before_date and before_id, and
+ * may have cut off the date's microseconds. If the row exists, set the date in
+ * page->before to the row's own date. If the row is gone, begin the page with
+ * the newest row of this millisecond.
  *
  * end: the end of the millisecond, from page_may_be_cut()
- * found: whether the row with the id in page->before exists
- * date: the creation date of this row, if "found" is true
+ * found: whether the row exists
+ * date: the row's creation date, if it exists
  */
 void
 page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)

@@ -353,7 +353,11 @@ check_sources(const Spread *spread)
 			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')'))");
 }
 
-/* Fill in spread->sources. Errors: 0A000. */
+/*
+ * List the tables whose rows distribute_containers() will copy to the nodes,
+ * with their keys, in spread->sources. Errors: 0A000 if the owner has attached
+ * a table that cannot be copied.
+ */
 void
 spread_plan_sources(Spread *spread)
 {

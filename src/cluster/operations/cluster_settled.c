@@ -103,10 +103,10 @@ cluster_views_look_begin(ViewsLook *look)
 }
 
 /*
- * look->nodes contains the number of an iteration of each node's worker. Of
- * the given posts, return those that have changed after that iteration, as a
- * sorted array of ids. The views may lack these changes, so findings about
- * these posts are not settled.
+ * look->nodes says up to which iteration the worker of each node has refreshed
+ * the views. Of the given posts, return those that have changed since then, as
+ * a sorted array of ids. The views may lack these changes, so verify() must
+ * not report these posts yet.
  *
  * The array also contains an id of zeros if a list (the feed or a user's
  * posts) may have changed: a post was added, removed or moved. Returns NULL if

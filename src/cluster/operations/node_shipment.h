@@ -38,7 +38,7 @@ typedef struct NodeCall
 	 */
 	const char *outdated;
 
-	/* the type of the returned items, unless flag is true */
+	/* If the function returns items: their type. */
 	ItemType	type;
 
 	int			rows;			/* the most rows that one call may pass */
@@ -52,7 +52,7 @@ typedef struct NodeCall
 	Oid			more_type;
 	Datum		more_value;
 
-	/* called for each returned item, unless flag is true */
+	/* If the function returns items: called for each of them. */
 	void		(*take) (void *arg, const BlogItem *item);
 
 	void	   *arg;

@@ -78,8 +78,9 @@ typedef struct Child
 								 * likes to delete */
 	int64		deleted;		/* for CHILD_STRIP: the number of deleted
 								 * likes */
-	bool		busy;			/* for CHILD_STRIP: whether a like was left,
-								 * because another transaction has locked it */
+	bool		busy;			/* for CHILD_STRIP: whether a like was not
+								 * deleted, because another transaction has
+								 * locked its row */
 } Child;
 
 /* Initialize a Child, which keeps the pointer "author". */
@@ -376,9 +377,10 @@ end_deletion(Child *child, ItemResult result)
  * author: user who must have written the item; NULL: any user.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if the item, one of its
- * likes or the post was changed after the snapshot. Locks, until the item is
- * deleted: the locks of the items on which it counts, in share mode; a
- * comment's own lock, in exclusive mode. Locks the item's row FOR UPDATE.
+ * likes or the post was changed after the snapshot. Locks: the item's
+ * row, FOR UPDATE. While the function runs, also the locks of the items on
+ * which the item counts, in share mode, and a comment's own lock, in exclusive
+ * mode.
  */
 DeleteResult
 child_delete(const ChildKey *key, const pg_uuid_t *author, LockWaitPolicy wait)

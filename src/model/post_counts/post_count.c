@@ -250,9 +250,9 @@ post_is_busy(const CountLock *lock)
  * transaction that is deleting or inserting the post item. Locks nothing. The
  * caller must not hold the post lock.
  *
- * If a deletion of the post has to wait for this transaction, the function
- * does not wait for the post lock. It still waits for the row, which the owner
- * may have deleted with SQL.
+ * If this transaction has already added to the counts, a deletion of the post
+ * waits for it. To avoid a deadlock, the function then does not wait for the
+ * post lock. It does wait for a transaction that has deleted the post by SQL.
  */
 void
 post_await(const CountLock *lock)

@@ -549,8 +549,8 @@ children_delete_some(CountLock *lock, LockWaitPolicy wait, int64 limit,
  * Returns DELETE_DONE if the post was deleted, DELETE_MORE if the limit was
  * reached, and DELETE_NOT_FOUND if there is no such post. Returns
  * DELETE_LOCKED if an item was left, because another transaction has locked
- * it. Errors and locks are those of post_delete(), but the post item's row is
- * locked FOR NO KEY UPDATE until the last step.
+ * it. Errors and locks are those of post_delete(). But all steps except the
+ * last lock the post item's row FOR NO KEY UPDATE only.
  */
 DeleteResult
 post_delete_in_steps(const pg_uuid_t *post_id, const pg_uuid_t *author,

@@ -16,8 +16,8 @@ typedef enum HtmlToken
 	HTML_END,
 	HTML_TEXT,					/* text from the source, including white
 								 * space */
-	HTML_REFERENCE,				/* the characters that a character reference
-								 * stands for, other than white space */
+	HTML_REFERENCE,				/* what a character reference such as &amp;
+								 * stands for, unless it is white space */
 	HTML_SPACE					/* white space from a character reference, or a
 								 * tag that separates words */
 } HtmlToken;

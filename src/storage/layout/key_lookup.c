@@ -105,9 +105,10 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
 }
 
 /*
- * Call find_place() if the layout is sparse. If the layout becomes invalid
- * meanwhile, set *cc to the new layout and try again. Returns UNPROVEN if the
- * layout is not sparse, or a hint is missing or wrong.
+ * Return the number of the partition that holds the items of a type with a
+ * given key, found by hints. Returns UNPROVEN if a hint is missing or wrong,
+ * or if the layout is not sparse and so has all partitions already. If the
+ * layout becomes invalid meanwhile, sets *cc to the new one and tries again.
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,

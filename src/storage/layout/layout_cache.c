@@ -347,8 +347,8 @@ expected_modulus(Container container, Oid root)
  *
  * Without this call, a descriptor could stay out of date.
  * RelationBuildPartitionDesc() reads the list of partitions, and then stores
- * the list in the relcache entry. If an invalidation arrives between the two
- * steps, the server rebuilds the entry. The old list is nevertheless stored.
+ * it in the relcache entry. If an invalidation arrives between the two steps,
+ * the server rebuilds the entry first, and then stores the old list in it.
  */
 static void
 forget_partitions(CachedContainer *cc)

@@ -35,8 +35,9 @@ typedef struct CachedLeaf
 {
 	Oid			relid;			/* InvalidOid if there is no such table */
 	/*
-	 * Why the leaf cannot be used: the leaf takes items of two types, or its
-	 * partition has another shape or owner. NULL otherwise.
+	 * Why the leaf cannot be used; NULL if it can. The owner may have attached
+	 * a leaf that takes items of two types, for example, or that belongs to
+	 * another owner.
 	 */
 	LayoutProblem *misplaced;
 	/* number of relcache invalidations of the leaf so far */
