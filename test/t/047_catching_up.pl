@@ -52,7 +52,7 @@ WHERE NOT EXISTS (SELECT FROM blogstore.get_post(blogstore.key_id('post', 'site:
 	WHERE (p.user_username, p.title, p.content, p.creation_date) = (username, s.title, s.content, s.creation_date))
 UNION ALL
 SELECT 'comment', s.comment_id FROM site.comments s LEFT JOIN site.users USING (user_id)
-LEFT JOIN blogstore.posts p ON p.type = 'comment' AND p.post_id = blogstore.key_id('post', 'site:' || s.post_id) AND p.id = blogstore.key_id('comment', 'site:' || comment_id)
+LEFT JOIN blogstore.posts p ON p.type = 'comment' AND p.post_id = blogstore.key_id('post', 'site:' || s.post_id) AND p.id = blogstore.key_id('comment', 'site:' || s.comment_id)
 WHERE (p.user_username, p.content, p.creation_date) IS DISTINCT FROM (coalesce(username, 'guest'), s.content, s.creation_date)
 UNION ALL
 SELECT 'like', s.post_id FROM site.likes s
