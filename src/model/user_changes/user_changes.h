@@ -8,30 +8,13 @@
 #ifndef BLOGSTORE_USER_CHANGES_H
 #define BLOGSTORE_USER_CHANGES_H
 
+#include "model/names/names.h"
 #include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/rows/rows.h"
 
 #include "tcop/dest.h"
-
-/* username.c: checking which texts can be usernames */
-#define MAX_USERNAME_LENGTH 64	/* in characters */
-
-extern bool username_fits(int64 bytes);
-extern Datum username_trim(Datum given);
-extern const char *username_problem(Datum username, const char **rule);
-extern bool is_username(Datum username);
-
-/*
- * name_key.c: the key of a username. Two usernames with equal keys are the
- * same name.
- */
-#define MAX_FOLDED_BYTES 4096	/* in bytes; a longer text has no key */
-
-extern bool has_name_key(Datum text);
-extern Datum name_key(Datum text);
-extern bool name_key_fits(Datum key);
 
 /*
  * keyed_names.c: makes an ephemeral named relation that SQL statements can

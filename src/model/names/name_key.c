@@ -38,8 +38,8 @@
 #include "postgres.h"
 
 #include "base/utf8_text.h"
-#include "model/user_changes/code_points.h"
-#include "model/user_changes/user_changes.h"
+#include "model/names/code_points.h"
+#include "model/names/names.h"
 
 #include "access/detoast.h"
 #include "common/unicode_norm.h"

@@ -1,6 +1,6 @@
 /*
  * username.c
- *		Checking which texts can be usernames.
+ *		Checking which texts can be usernames and topics.
  *
  * A name is checked character by character, in the database's encoding. If the
  * encoding has no conversion to UTF-8, only ASCII characters are checked.
@@ -9,9 +9,10 @@
  */
 #include "postgres.h"
 
+#include "base/error_fields.h"
 #include "base/utf8_text.h"
-#include "model/user_changes/code_points.h"
-#include "model/user_changes/user_changes.h"
+#include "model/names/code_points.h"
+#include "model/names/names.h"
 
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
@@ -22,6 +23,12 @@
  */
 #define UNKNOWN_POINT 0x110000
 
+static bool
+name_fits(int64 bytes, int longest)
+{
+	return bytes <= (int64) longest * pg_database_encoding_max_length();
+}
+
 /*
  * Return false if a name of this many bytes is too long for a username,
  * whatever characters it has. If the result is true, the caller must still
@@ -30,7 +37,7 @@
 bool
 username_fits(int64 bytes)
 {
-	return bytes <= MAX_USERNAME_LENGTH * pg_database_encoding_max_length();
+	return name_fits(bytes, MAX_USERNAME_LENGTH);
 }
 
 /* Return the code point of the character at *at, and move *at past it. */
@@ -104,16 +111,16 @@ character_problem(pg_wchar c)
 }
 
 /*
- * Return the reason why a text cannot be a username, or NULL if it can. The
- * caller has passed the text through username_trim(). The reason follows the
- * word "username" in an error message.
+ * Return the reason why a text cannot be a name of at most "longest"
+ * characters, or NULL if it can. The caller has passed the text through
+ * username_trim(). The reason follows the word "username" in an error message.
  *
  * rule: receives the name of the broken rule (base/error_fields.h).
  */
 const char *
-username_problem(Datum username, const char **rule)
+name_problem(Datum text, int longest, const char **rule)
 {
-	text	   *name = DatumGetTextPP(username);
+	struct varlena *name = PG_DETOAST_DATUM_PACKED(text);
 	const char *at = VARDATA_ANY(name);
 	int			bytes = VARSIZE_ANY_EXHDR(name);
 	const char *end = at + bytes;
@@ -123,16 +130,22 @@ username_problem(Datum username, const char **rule)
 	if (bytes == 0)
 		return "must not be empty";
 	*rule = RULE_MAX_LENGTH;
-	if (!username_fits(bytes) ||
-		pg_mbstrlen_with_len(at, bytes) > MAX_USERNAME_LENGTH)
+	if (!name_fits(bytes, longest) || pg_mbstrlen_with_len(at, bytes) > longest)
 		return "is too long";
 	*rule = RULE_CHARACTERS;
 	while (at < end && problem == NULL)
 		problem = character_problem(next_point(&at, end));
 	if (problem == NULL &&
-		VARSIZE_ANY_EXHDR(DatumGetPointer(name_key(username))) == 0)
+		VARSIZE_ANY_EXHDR(DatumGetPointer(name_key(text))) == 0)
 		return "must have a visible character";
 	return problem;
+}
+
+/* Do the same as name_problem() for a username. */
+const char *
+username_problem(Datum username, const char **rule)
+{
+	return name_problem(username, MAX_USERNAME_LENGTH, rule);
 }
 
 /*

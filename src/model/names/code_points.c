@@ -7,8 +7,8 @@
  */
 #include "postgres.h"
 
-#include "model/user_changes/code_points.h"
-#include "model/user_changes/unicode_table.h"
+#include "model/names/code_points.h"
+#include "model/names/unicode_table.h"
 
 StaticAssertDecl(lengthof(((Folding *) NULL)->to) == LONGEST_FOLDING,
 				 "LONGEST_FOLDING is not that of the table");
