@@ -58,11 +58,19 @@ int
 characters_clip(const char *text, int bytes, int characters)
 {
 	const char *at = text;
+	const char *end = text + bytes;
 
+	/*
+	 * In every encoding of a database, an ASCII character is one byte. Passing
+	 * ASCII characters here saves a tenth of the instructions that a list of
+	 * short forms takes.
+	 */
+	for (; at < end && characters > 0 && !IS_HIGHBIT_SET(*at); characters--)
+		at++;
 	if (!is_ascii_database())
-		return pg_mbcharcliplen(text, bytes, characters);
-	while (at < text + bytes && characters-- > 0)
-		at += character_bytes(at, text + bytes);
+		return at - text + pg_mbcharcliplen(at, end - at, characters);
+	while (at < end && characters-- > 0)
+		at += character_bytes(at, end);
 	return at - text;
 }
 
