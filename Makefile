@@ -30,7 +30,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 
 REGRESS = install users username_keys posts comments indexes \
 	properties hidden replies reply_counts comment_likes \
-	likes user_lists pages paging cursors feed \
+	likes user_lists pages paging cursors feed topics \
 	counts counters idempotency \
 	key_id documents import import_keys import_names import_properties import_texts import_comment_likes \
 	bad_input errors limits extremes read_only privileges \

@@ -121,6 +121,13 @@ CREATE TYPE blogstore.like_item AS (
 COMMENT ON TYPE blogstore.like_item IS
 'A user''s like of a post or comment.';
 
+CREATE TYPE blogstore.topic_item AS (
+	topic			text,
+	post_count		bigint
+);
+COMMENT ON TYPE blogstore.topic_item IS
+'A topic with the number of its posts.';
+
 /* ------------------------------------------------------------------------
  * Items as the article's JSON documents
  * ------------------------------------------------------------------------ */
@@ -444,6 +451,22 @@ LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
 REVOKE ALL ON FUNCTION blogstore.list_feed FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_feed IS
 'List the posts of all users in short form (Q6).';
+
+CREATE FUNCTION blogstore.list_topic_posts(topic text, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_list_topic_posts'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.list_topic_posts FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_topic_posts IS
+'List the posts of a topic in short form.';
+
+CREATE FUNCTION blogstore.list_topics(prefix text DEFAULT '', page_size integer DEFAULT 100, after_topic text DEFAULT NULL)
+RETURNS SETOF blogstore.topic_item
+AS 'MODULE_PATHNAME', 'blogstore_list_topics'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
+REVOKE ALL ON FUNCTION blogstore.list_topics FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_topics IS
+'List topics, and how many posts each has.';
 
 CREATE FUNCTION blogstore.list_user_comments(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF blogstore.comment_item
@@ -1163,11 +1186,11 @@ BEGIN
 			AND NOT (p.proowner = caller AND coalesce(obj_description(p.oid, 'pg_proc'), '') LIKE '%' || mark)
 		UNION ALL
 		SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) FROM pg_class AS c
-		WHERE c.relnamespace = space AND c.relname IN ('user_item', 'post_item', 'comment_item', 'like_item')
+		WHERE c.relnamespace = space AND c.relname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'topic_item')
 			AND NOT (c.relowner = caller AND c.relkind = 'v' AND coalesce(obj_description(c.oid, 'pg_class'), '') LIKE '%' || mark)
 		UNION ALL
 		SELECT pg_describe_object('pg_type'::regclass, t.oid, 0) FROM pg_type AS t
-		WHERE t.typnamespace = space AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item') AND t.typrelid = 0
+		WHERE t.typnamespace = space AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'topic_item') AND t.typrelid = 0
 	) AS d (description) ORDER BY d.description COLLATE "C" LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42710', MESSAGE = format('%s was not made by create_api()', found_one),
@@ -1208,7 +1231,7 @@ BEGIN
 	FOR wanted IN SELECT t.typname, obj_description(t.oid, 'pg_type') AS comment,
 			string_agg(format('NULL::%s AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ' ORDER BY a.attnum) AS columns
 		FROM pg_type AS t JOIN pg_attribute AS a ON a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
-		WHERE t.typnamespace = 'blogstore'::regnamespace AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item')
+		WHERE t.typnamespace = 'blogstore'::regnamespace AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'topic_item')
 		GROUP BY t.oid, t.typname
 	LOOP
 		EXECUTE format('CREATE OR REPLACE VIEW %I.%I AS SELECT %s WHERE false', schema, wanted.typname, wanted.columns);

@@ -381,7 +381,7 @@ warn_of_obstacle(void)
 	if (obstacle != NULL)
 		ereport(WARNING,
 				(errmsg("the views will not be kept up to date: %s", obstacle),
-				 errdetail("Requests work, but list_user_posts() and list_feed() read the posts container, which is slower, and renames and deletions of users stay queued."),
+				 errdetail("Requests work, but list_user_posts() and list_feed() read the posts container, which is slower, and renames and deletions of users stay queued. Lists of topics fail."),
 				 errhint("%s", hint)));
 }
 

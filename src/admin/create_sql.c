@@ -52,10 +52,20 @@ static const char *const feed_sql[] = {
 	 "'Container: the newest posts in short form.'")
 };
 
+static const char *const topics_sql[] = {
+	"CREATE TABLE " TOPICS_SQL " ("
+	"creation_date timestamptz, post_count bigint, id uuid, user_id uuid, "
+	"type text NOT NULL, topic text COLLATE \"C\" NOT NULL"
+	") PARTITION BY HASH (topic)",
+	"COMMENT ON TABLE " TOPICS_SQL " IS "
+	"'Container: topics, and which posts have them.'"
+};
+
 const Statements create_container_sql[N_CONTAINERS] = {
 	[CONTAINER_USERS] = STATEMENTS(users_sql),
 	[CONTAINER_POSTS] = STATEMENTS(posts_sql),
-	[CONTAINER_FEED] = STATEMENTS(feed_sql)
+	[CONTAINER_FEED] = STATEMENTS(feed_sql),
+	[CONTAINER_TOPICS] = STATEMENTS(topics_sql)
 };
 
 /*
@@ -148,9 +158,25 @@ static const char *const posts_partition_sql[] = {
 	"autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0)"
 };
 
+static const char *const topics_partition_sql[] = {
+	"CREATE TABLE " TOPICS_SQL "_p%1$02d PARTITION OF " TOPICS_SQL " "
+	"FOR VALUES WITH (MODULUS %2$d, REMAINDER %1$d) PARTITION BY LIST (type)",
+
+	/* The counts are often updated: leave room for HOT updates. */
+	"CREATE TABLE " TOPICS_SQL "_p%1$02d_topic "
+	"PARTITION OF " TOPICS_SQL "_p%1$02d (post_count NOT NULL, "
+	"PRIMARY KEY (topic)) FOR VALUES IN ('topic') WITH (fillfactor = 50, "
+	"autovacuum_vacuum_scale_factor = 0.1)",
+	"CREATE TABLE " TOPICS_SQL "_p%1$02d_topic_post "
+	"PARTITION OF " TOPICS_SQL "_p%1$02d (creation_date NOT NULL, id NOT NULL, "
+	"user_id NOT NULL, PRIMARY KEY (topic, creation_date, id)) "
+	"FOR VALUES IN ('topic_post') WITH (autovacuum_vacuum_scale_factor = 0.1)"
+};
+
 const Statements create_partition_sql[N_CONTAINERS] = {
 	[CONTAINER_USERS] = STATEMENTS(users_partition_sql),
-	[CONTAINER_POSTS] = STATEMENTS(posts_partition_sql)
+	[CONTAINER_POSTS] = STATEMENTS(posts_partition_sql),
+	[CONTAINER_TOPICS] = STATEMENTS(topics_partition_sql)
 };
 
 static const char *const usernames_sql[] = {

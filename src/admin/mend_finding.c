@@ -201,7 +201,7 @@ mend_all(KeptPlan *plan)
 static bool
 in_view(const Finding *f)
 {
-	return strcmp(f->container, "feed") == 0 ||
+	return strcmp(f->container, "feed") == 0 || finding_is_of_topics(f) ||
 		(strcmp(f->container, "users") == 0 && strcmp(f->type, "post") == 0);
 }
 

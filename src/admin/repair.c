@@ -84,15 +84,17 @@ mend(const Finding *f)
 	if (finding_is(f, "username"))
 		return mend_username(f);
 	/*
-	 * The finding is about a copy of a post or a row of the feed. mend_views()
-	 * will repair it.
+	 * The finding is about a copy of a post, a row of the feed, or topics.
+	 * mend_views() will repair it.
 	 */
 	return true;
 }
 
 /*
- * Refresh the copies that the findings are about, and the whole feed. All
- * values are read from the posts.
+ * Refresh the copies and topics that the findings are about, and the whole
+ * feed. All values are read from the posts. Do nothing if the settings were
+ * changed since, and this process has not read them yet: the worker rebuilds
+ * the views, or has done so.
  */
 static void
 mend_views(const Finding *findings, uint64 n)
@@ -102,6 +104,11 @@ mend_views(const Finding *findings, uint64 n)
 
 	views_lock();
 	PushActiveSnapshot(GetTransactionSnapshot());
+	if (!views_fit_settings())
+	{
+		PopActiveSnapshot();
+		return;
+	}
 	for (uint64 i = 0; i < n; i++)
 		/*
 		 * A finding of type "post" is about a post, its copy, or its row of
@@ -115,6 +122,7 @@ mend_views(const Finding *findings, uint64 n)
 		}
 	copies_refresh(keys, used);
 	feed_make();
+	mend_topics(findings, n);
 	PopActiveSnapshot();
 }
 
@@ -185,7 +193,7 @@ repair(PG_FUNCTION_ARGS)
 	container_lock_all(true);
 	(void) containers_check();
 	owner_begin(&scope);
-	with_views = views_ready(GetActiveSnapshot());
+	with_views = views_ready(GetActiveSnapshot()) && views_fit_settings();
 	cluster = cluster_calls();
 	mended = cluster != NULL ? cluster->repair(with_views) : repair_here(with_views);
 	owner_end(&scope);

@@ -76,6 +76,11 @@ extern void mend_missing_count(const Finding *f);
 extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
 
+/* verify_topics.c */
+extern bool finding_is_of_topics(const Finding *f);
+extern bool finding_is_of_topic_post(const Finding *f);
+extern void mend_topics(const Finding *findings, uint64 n);
+
 /* mend_registry.c */
 extern int64 mend_registry(const Finding *findings, uint64 n);
 

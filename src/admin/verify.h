@@ -196,6 +196,9 @@ extern bool views_are_sent(const ViewsLook *look);
 /* verify_tally.c */
 extern const char verify_tally_sql[];
 
+/* verify_topics.c */
+extern SPITupleTable *topics_compare(void);
+
 /* verify.c */
 extern List *verify_run(bool with_views);
 

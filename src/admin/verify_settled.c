@@ -313,8 +313,9 @@ told_of_list(const ViewsLook *look)
 static bool
 is_of_views(const Finding *f)
 {
-	return strcmp(f->type, "post") == 0 &&
-		(strcmp(f->container, "users") == 0 || strcmp(f->container, "feed") == 0);
+	return finding_is_of_topic_post(f) ||
+		(strcmp(f->type, "post") == 0 &&
+		 (strcmp(f->container, "users") == 0 || strcmp(f->container, "feed") == 0));
 }
 
 /*

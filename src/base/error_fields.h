@@ -71,6 +71,7 @@
 #define RULE_TRIGGERS "triggers"
 /* a worker must be able to run for this database */
 #define RULE_WORKER "worker"
+#define RULE_TOPICS "topics"	/* topics must be kept, and be ready */
 /* the nodes of a cluster must have the right settings and tables */
 #define RULE_CLUSTER "cluster"
 

@@ -21,6 +21,7 @@ int			blogstore_feed_size = 100;
 int			blogstore_short_form_length = 200;
 int			blogstore_short_form_format = SHORT_FORM_RAW;
 static char *short_form_properties = NULL;
+char	   *blogstore_topic_property = "";
 int			blogstore_view_refresh_delay = 10;
 int			blogstore_count_refresh_interval = 3000;
 bool		blogstore_track_requests = true;
@@ -123,8 +124,19 @@ short_form_keeps_all(void)
 }
 
 /*
+ * Return whether the worker keeps the container "topics". This is so if
+ * blogstore.topic_property names a property.
+ */
+bool
+topics_are_kept(void)
+{
+	return blogstore_topic_property[0] != '\0';
+}
+
+/*
  * Return whether a post's short form keeps the given key of the JSON column
- * "properties".
+ * "properties". It always keeps the property that has the post's topics: when
+ * the post changes, the worker reads the old topics from the post's copy.
  *
  * length: the length of the key in bytes
  */
@@ -134,6 +146,9 @@ short_form_keeps(const char *key, int length)
 	const char *one;
 
 	if (short_form_keeps_all())
+		return true;
+	if (topics_are_kept() && strlen(blogstore_topic_property) == length &&
+		memcmp(blogstore_topic_property, key, length) == 0)
 		return true;
 	one = keys->key;
 	for (int i = 0; i < keys->n; i++)
@@ -146,14 +161,17 @@ short_form_keeps(const char *key, int length)
 }
 
 /*
- * Return key number n of the list blogstore.short_form_properties. The first
- * key has the number 0. Returns NULL if the list has n keys or fewer.
+ * Return key number n of the keys that the short form keeps: the list
+ * blogstore.short_form_properties, and the property that has the topics. The
+ * first key has the number 0. Returns NULL if there are n keys or fewer.
  */
 const char *
 short_form_key(int n)
 {
 	const char *one;
 
+	if (keys != NULL && n == keys->n && topics_are_kept())
+		return blogstore_topic_property;
 	if (keys == NULL || n >= keys->n)
 		return NULL;
 	one = keys->key;
@@ -163,11 +181,11 @@ short_form_key(int n)
 }
 
 /*
- * Return a hash of blogstore.short_form_properties and
- * blogstore.short_form_format; 0 if both have their defaults. The worker
- * stores the hash with the state of the views. If the stored hash differs from
- * this function's result, the settings were changed, and the worker rebuilds
- * the views.
+ * Return a hash of blogstore.short_form_properties,
+ * blogstore.short_form_format and blogstore.topic_property; 0 if all have
+ * their defaults. The worker stores the hash with the state of the views. If
+ * the stored hash differs from this function's result, the settings were
+ * changed, and the worker rebuilds the views.
  */
 int64
 short_form_stamp(void)
@@ -175,11 +193,15 @@ short_form_stamp(void)
 	const char *list = short_form_keeps_all() ? "" : short_form_properties;
 	uint64		stamp;
 
-	if (short_form_keeps_all() && blogstore_short_form_format == SHORT_FORM_RAW)
+	if (short_form_keeps_all() &&
+		blogstore_short_form_format == SHORT_FORM_RAW && !topics_are_kept())
 		return 0;
 	stamp = hash_bytes_extended((const unsigned char *) list, strlen(list),
 								blogstore_short_form_format +
 								2 * short_form_keeps_all());
+	if (topics_are_kept())
+		stamp = hash_bytes_extended((const unsigned char *) blogstore_topic_property,
+									strlen(blogstore_topic_property), stamp);
 	return (int64) (stamp >> 1) + 1;
 }
 
@@ -210,6 +232,12 @@ settings_init(void)
 							   &short_form_properties,
 							   "*",
 							   PGC_SIGHUP, GUC_LIST_INPUT, check_keys, assign_keys, NULL);
+	DefineCustomStringVariable("blogstore.topic_property",
+							   "Sets which property of a post holds its topics.",
+							   "A top-level key, whose value is a string or an array of strings. Empty for no topics. A change has the worker rebuild the views.",
+							   &blogstore_topic_property,
+							   "",
+							   PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomIntVariable("blogstore.view_refresh_delay",
 							"Sets how long the worker gathers commits before it refreshes the views.",
 							"The worker does not wait while there are fewer than 200 commits a second, or while a session waits for the views.",

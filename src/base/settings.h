@@ -22,12 +22,14 @@ typedef enum ShortFormFormat
 extern int	blogstore_feed_size;
 extern int	blogstore_short_form_length;
 extern int	blogstore_short_form_format;	/* a ShortFormFormat */
+extern char *blogstore_topic_property;
 extern int	blogstore_view_refresh_delay;
 extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
 extern bool blogstore_enable_custom_scan;
 extern char *blogstore_current_user;
 
+extern bool topics_are_kept(void);
 extern bool short_form_keeps_all(void);
 extern bool short_form_keeps(const char *key, int length);
 extern const char *short_form_key(int n);

@@ -256,6 +256,24 @@ set_modified(BlogItem *item)
 }
 
 /*
+ * Return the argument page_size: the maximum number of rows, or -1 for no
+ * limit. Errors: 22023 if it is below 1.
+ */
+int64
+get_page_size(FunctionCallInfo fcinfo, int arg)
+{
+	if (PG_ARGISNULL(arg))
+		return -1;
+	if (PG_GETARG_INT32(arg) < 1)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("page_size must be at least 1"),
+				 errhint("Pass NULL for all items."),
+				 err_fields(NULL, "page_size", RULE_RANGE)));
+	return PG_GETARG_INT32(arg);
+}
+
+/*
  * Read the arguments page_size, before_date, before_id and oldest_first into
  * *page.
  *
@@ -267,13 +285,7 @@ set_modified(BlogItem *item)
 void
 get_page(FunctionCallInfo fcinfo, int arg, ListPage *page)
 {
-	page->size = PG_ARGISNULL(arg) ? -1 : PG_GETARG_INT32(arg);
-	if (!PG_ARGISNULL(arg) && page->size < 1)
-		ereport(ERROR,
-				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-				 errmsg("page_size must be at least 1"),
-				 errhint("Pass NULL for all items."),
-				 err_fields(NULL, "page_size", RULE_RANGE)));
+	page->size = get_page_size(fcinfo, arg);
 	if (PG_ARGISNULL(arg + 1) != PG_ARGISNULL(arg + 2))
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),

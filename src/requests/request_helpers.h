@@ -124,6 +124,7 @@ extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
 extern bool get_flag(FunctionCallInfo fcinfo, int arg, const char *name);
 extern void set_modified(BlogItem *item);
+extern int64 get_page_size(FunctionCallInfo fcinfo, int arg);
 extern void get_page(FunctionCallInfo fcinfo, int arg, ListPage *page);
 extern bool find_conflicting(ItemType type, const pg_uuid_t *post_id,
 							 const Datum *key, int nkeys, BlogItem *out);
@@ -202,6 +203,10 @@ extern void query_posts(RequestScan *scan, const pg_uuid_t *user_id,
 /* source_feed.c */
 extern void query_feed(RequestScan *scan);
 extern void query_feed_alone(RequestScan *scan);
+
+/* source_topics.c, source_topic_posts.c */
+extern void query_topics(RequestScan *scan, Datum prefix, Datum after);
+extern void query_topic_posts(RequestScan *scan, Datum topic);
 
 /* source_user_items.c */
 extern void query_user_items_by_date(RequestScan *scan,

@@ -16,18 +16,19 @@
 #include "utils/fmgrprotos.h"
 
 static const char *const container_name[N_CONTAINERS] = {
-	"users", "posts", "feed"
+	"users", "posts", "feed", "topics"
 };
 
 static const char *const type_name[N_ITEM_TYPES] = {
-	"user", "post", "comment", "like", "comment_like", "delta"
+	"user", "post", "comment", "like", "comment_like", "delta", "topic",
+	"topic_post"
 };
 
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
 	"content", "comment_count", "like_count", "creation_date", "hidden",
 	"parent_id", "item_id", "comment_id", "modification_date", "properties",
-	"parent_deleted", "reply_count"
+	"topic", "post_count", "parent_deleted", "reply_count"
 };
 
 typedef struct TypeProperties
@@ -56,7 +57,10 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_COMMENT_LIKE] = {7, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 	PROP_USER_USERNAME, PROP_CREATION_DATE, PROP_COMMENT_ID}},
 	[ITEM_DELTA] = {6, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_COMMENT_COUNT,
-	PROP_LIKE_COUNT, PROP_ITEM_ID}}
+	PROP_LIKE_COUNT, PROP_ITEM_ID}},
+	[ITEM_TOPIC] = {2, {PROP_TOPIC, PROP_POST_COUNT}},
+	[ITEM_TOPIC_POST] = {5, {PROP_ID, PROP_TYPE, PROP_USER_ID,
+	PROP_CREATION_DATE, PROP_TOPIC}}
 };
 
 /* Return the length of a field's values in bytes; -1 if the length varies. */
@@ -75,6 +79,7 @@ property_length(Property prop)
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
 		case PROP_REPLY_COUNT:
+		case PROP_POST_COUNT:
 		case PROP_CREATION_DATE:
 		case PROP_MODIFICATION_DATE:
 			return sizeof(int64);
@@ -101,6 +106,7 @@ property_type(Property prop)
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
 		case PROP_REPLY_COUNT:
+		case PROP_POST_COUNT:
 			return INT8OID;
 		case PROP_CREATION_DATE:
 		case PROP_MODIFICATION_DATE:
@@ -122,7 +128,7 @@ property_by_value(Property prop)
 		(property_length(prop) == sizeof(int64) && FLOAT8PASSBYVAL);
 }
 
-/* Return the name of a container's table: "users", "posts" or "feed". */
+/* Return the name of a container's table, for example "users". */
 const char *
 container_table(Container container)
 {
@@ -130,8 +136,9 @@ container_table(Container container)
 }
 
 /*
- * Return the field by whose hash a container is partitioned: PROP_USER_ID or
- * PROP_POST_ID. The feed is partitioned by "type" alone: return PROP_TYPE.
+ * Return the field by whose hash a container is partitioned: PROP_USER_ID,
+ * PROP_POST_ID or PROP_TOPIC. The feed is partitioned by "type" alone: return
+ * PROP_TYPE.
  */
 Property
 container_key(Container container)
@@ -142,6 +149,8 @@ container_key(Container container)
 			return PROP_USER_ID;
 		case CONTAINER_POSTS:
 			return PROP_POST_ID;
+		case CONTAINER_TOPICS:
+			return PROP_TOPIC;
 		case CONTAINER_FEED:
 			break;
 	}

@@ -18,10 +18,11 @@ typedef enum Container
 {
 	CONTAINER_USERS,
 	CONTAINER_POSTS,
-	CONTAINER_FEED
+	CONTAINER_FEED,
+	CONTAINER_TOPICS
 } Container;
 
-#define N_CONTAINERS (CONTAINER_FEED + 1)
+#define N_CONTAINERS (CONTAINER_TOPICS + 1)
 
 typedef enum ItemType
 {
@@ -35,10 +36,12 @@ typedef enum ItemType
 	 * or comment. Concurrent transactions write deltas so that they need not
 	 * all update one row.
 	 */
-	ITEM_DELTA
+	ITEM_DELTA,
+	ITEM_TOPIC,					/* a topic, with the number of its posts */
+	ITEM_TOPIC_POST				/* a post of a topic */
 } ItemType;
 
-#define N_ITEM_TYPES (ITEM_DELTA + 1)
+#define N_ITEM_TYPES (ITEM_TOPIC_POST + 1)
 
 /*
  * The fields of items, in the order of the columns in the containers' tables.
@@ -68,6 +71,9 @@ typedef enum Property
 	PROP_COMMENT_ID,			/* of a like of a comment: the comment */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
+	PROP_TOPIC,					/* a topic's name_key(), by which topics are
+								 * compared */
+	PROP_POST_COUNT,			/* of a topic: the number of its posts */
 	/*
 	 * The tables have no columns for the following fields. Their values are
 	 * computed when a comment is read.
@@ -104,11 +110,13 @@ typedef struct BlogItem
  *					delta			(post_id, item_id, id)
  *					like			(user_id, post_id)
  *					comment like	(user_id, post_id, comment_id)
+ *					topic			(topic)
  *		PATH_LIST	copy of a post	(user_id, creation_date, id)
  *					like			(post_id, creation_date, id)
  *					comment like	(post_id, comment_id, creation_date, id)
  *					comment			(post_id, creation_date, id), WHERE
  *									parent_id IS NULL
+ *					post of a topic	(topic, creation_date, id)
  *		PATH_USER	post, comment	(user_id, creation_date, id)
  *					like			(user_id, post_id)
  *					comment like	(user_id, post_id, comment_id)

@@ -39,6 +39,7 @@ my %regress_left_out = (
 	cursors => 'descents of indexes, which this server counts',
 	counters => 'where counts are written: versions of rows (xmin, ctid), and updates counted by this server',
 	views => 'the tables feed and users, which a cluster has each node its part of',
+	topics => 'the container topics, which a cluster does not keep',
 	feed => 'the table feed, which each node has for its own posts',
 	hidden => 'the table feed, which each node has for its own posts',
 	renames => 'the table feed, and users in the table users, who are in user_items',

@@ -66,6 +66,8 @@ my %calls = (
 	q{create_like(H, kit.u(2))} => '23514|posts|post_id|post_shown',
 	q{create_like(M, kit.u(2))} => '23503|posts|post_id|post_exists',
 	q{edit_comment(S, kit.c(99), 'x')} => '23503|posts|comment_id|comment_exists',
+	q{list_topics()} => '0A000|||topics',
+	q{list_topic_posts('a')} => '0A000|||topics',
 	q{list_post_comments(S, 0)} => '22023||page_size|range',
 	q{list_user_posts(kit.u(1), before_date => kit.d(1))} => '22023||before_id|together',
 	q{list_user_likes(kit.u(1), after_post_id => S, by_date => true)} => '22023||after_post_id|order',

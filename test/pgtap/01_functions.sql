@@ -34,6 +34,8 @@ INSERT INTO request VALUES
 	('list_post_likes', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_comment_likes', '{uuid,uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('list_feed', '{int4,timestamptz,uuid,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('list_topic_posts', '{text,int4,timestamptz,uuid,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('list_topics', '{text,int4,text}', 'setof blogstore.topic_item', 'stable', true, 's'),
 	('get_like', '{uuid,uuid,uuid}', 'setof blogstore.like_item', 'stable', true, 's'),
 	('get_posts', '{uuid[]}', 'setof blogstore.post_item', 'stable', true, 's'),
 	('get_comment', '{uuid,uuid}', 'setof blogstore.comment_item', 'stable', true, 's'),
@@ -89,7 +91,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 29);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 31);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -123,6 +125,8 @@ FROM resolved JOIN (VALUES
 	('list_post_likes', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('get_like', 'post_id uuid, user_id uuid, comment_id uuid DEFAULT NULL::uuid'),
+	('list_topic_posts', 'topic text, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
+	('list_topics', 'prefix text DEFAULT ''''::text, page_size integer DEFAULT 100, after_topic text DEFAULT NULL::text'),
 	('get_posts', 'post_ids uuid[]'),
 	('get_comment', 'post_id uuid, comment_id uuid'),
 	('get_users', 'user_ids uuid[]'),

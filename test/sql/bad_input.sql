@@ -127,6 +127,7 @@ SELECT call, page, kit.try(format('blogstore.' || call, page)) FROM (VALUES
 	('list_comment_replies(kit.p(1), kit.c(1), %s)'),
 	('list_user_comments(kit.u(1), %s)'),
 	('list_post_likes(kit.p(1), %s)'),
+	('list_topic_posts(''a'', %s)'),
 	('list_feed(%s)')) AS v (call),
 	(VALUES ('0'), ('-1'), ('-2147483648'),
 	('10, kit.d(1)'), ('10, before_id => kit.p(1)'),

@@ -47,6 +47,8 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('list_user_comments(kit.u(1))'),
 	('list_user_likes(kit.u(1))'),
 	('list_feed()'),
+	('list_topic_posts(''a'')'),
+	('list_topics()'),
 	('get_like(kit.p(1), kit.u(1))'),
 	('get_posts(ARRAY[kit.p(1)])'),
 	('get_comment(kit.p(1), kit.c(1))'),
@@ -118,6 +120,8 @@ SET ROLE regress_blogstore_reader;
 SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('get_post(kit.p(1))'),
 	('list_feed()'),
+	('list_topic_posts(''a'')'),
+	('list_topics()'),
 	('list_user_posts(kit.u(1))'),
 	('list_post_likes(kit.p(1))'),
 	('create_like(kit.p(1), kit.u(1))')) AS v (call);

@@ -256,6 +256,7 @@ my %calls = (
 	q{create_like(kit.p(2), kit.u(1))} => '23514|posts|post_id|post_shown',
 	q{create_like(kit.p(1), kit.u(1), comment_id => kit.c(99))} => '23503|posts|comment_id|comment_exists',
 	q{list_user_likes(kit.u(1), after_comment_id => kit.c(1))} => '22023||after_post_id|together',
+	q{list_topics()} => '55000|||topics',
 	q{list_feed(0)} => '22023||page_size|range');
 foreach my $call (sort keys %calls)
 {

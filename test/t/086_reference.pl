@@ -18,6 +18,8 @@ my $docs = "$FindBin::RealBin/../../docs";
 my $page = slurp_file("$docs/REFERENCE.md");
 
 my $node = new_server('reference');
+# the setting of the examples of topics
+$node->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'");
 $node->start;
 $node->safe_psql('postgres', q{
 CREATE EXTENSION blogstore;

@@ -66,7 +66,7 @@ create_stopped('dropped');
 create_stopped('stays');
 $node->safe_psql('owned', 'DROP OWNED BY blog');
 # Before the commit, no worker finds the containers dropped.
-like($node->safe_psql('dropped', 'BEGIN; DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE; SELECT state, hint FROM blogstore.stat_worker; COMMIT'),
+like($node->safe_psql('dropped', 'BEGIN; DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.topics CASCADE; SELECT state, hint FROM blogstore.stat_worker; COMMIT'),
 	qr/^no containers\|.*stop_worker\(drop_slot => true\) to drop the slot/, 'stat_worker says that a slot was left behind');
 slot_goes('owned', 'DROP OWNED');
 slot_goes('dropped', 'DROP TABLE');
@@ -74,7 +74,7 @@ slot_goes('dropped', 'DROP TABLE');
 # entries. So when the slot of a later database is gone, a worker has been
 # started in this one.
 create_stopped('later');
-$node->safe_psql('later', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+$node->safe_psql('later', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.topics CASCADE');
 slot_goes('later', 'a later one');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 is(slots("database = 'stays'"), 1, 'a stopped worker with containers keeps its slot');
@@ -122,7 +122,7 @@ pass('the launcher warns of a slot in the place of one that it has warned of');
 # ---- stop_worker() and drop_slots() in odd states
 
 create_stopped('bare');
-$node->safe_psql('bare', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+$node->safe_psql('bare', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.topics CASCADE');
 like(($node->psql('bare', 'SELECT blogstore.stop_worker()'))[2], qr/containers/, 'without containers there is nothing to stop');
 $node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
 is(slots("database = 'bare'"), 0, '... but the slot can be dropped');

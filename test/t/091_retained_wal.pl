@@ -138,7 +138,7 @@ $node->safe_psql('second', 'SELECT blogstore.stop_worker(drop_slot => true)');
 like(check_second('stopped', 0, 'stopped without a slot'), qr/^Call blogstore.start_worker\(\)[^;]*$/, 'stopped without a slot: the hint says how to start it');
 $node->safe_psql('second', 'SELECT blogstore.start_worker()');
 check_store($node, 'second', 'started again');
-$node->safe_psql('second', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed CASCADE');
+$node->safe_psql('second', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.topics CASCADE');
 wait_until($node, 'postgres', q{SELECT count(*) = 0 FROM blogstore.stat_workers WHERE database <> 'postgres'});
 is($node->safe_psql('postgres', $all), $node->safe_psql('postgres', $own), 'containers dropped: the other row is left');
 is($node->safe_psql('second', $all), $node->safe_psql('postgres', $own), '... in each database');

@@ -9,8 +9,9 @@
  *									user					created here
  *		user_items, usernames		reference tables		Citus, from tables
  *															created here
- *		feed, jobs, view_state,		one on each node		create_node_tables
- *		change_feed, unsent									on each node
+ *		feed, topics, jobs,			one on each node		create_node_tables
+ *		view_state, change_feed,							on each node
+ *		unsent
  *
  * Runs in a backend.
  */
@@ -35,6 +36,9 @@
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
+
+/* how many partitions topics has on each node; it stays empty */
+#define TOPIC_PARTITIONS 1
 
 SQL_FUNCTION(create_node_tables);
 SQL_FUNCTION(node_of);
@@ -169,14 +173,17 @@ make_unsent(const Creation *creation)
 
 /*
  * Create the tables that each node has for itself, unless they exist: feed,
- * jobs, view_state, change_feed and unsent. Also create "usernames", unless it
- * exists. Later, cluster_spread_tables() makes "usernames" a reference table.
+ * topics, jobs, view_state, change_feed and unsent. Also create "usernames",
+ * unless it exists. Later, cluster_spread_tables() makes "usernames" a
+ * reference table.
  */
 static void
 make_own_tables(const Creation *creation)
 {
 	if (creation->container[CONTAINER_FEED])
 		create_container(creation, CONTAINER_FEED);
+	if (creation->container[CONTAINER_TOPICS])
+		create_container(creation, CONTAINER_TOPICS);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (creation->table[t] && t != BOOK_UNSENT)
 			create_table_of_bookkeeping(creation, t);
@@ -350,11 +357,13 @@ create_node_tables(PG_FUNCTION_ARGS)
 					   "create_containers() on the coordinator calls this function.");
 	memset(&creation, 0, sizeof(creation));
 	creation.owner = PG_GETARG_OID(0);
+	creation.partitions = TOPIC_PARTITIONS;
 	(void) GetUserNameFromId(creation.owner, false);
 	for (int t = 0; t < N_BOOKKEEPING; t++)
 		if (t != BOOK_USERNAMES)
 			create_look_at_table(&creation, t);
 	create_look_at_container(&creation, CONTAINER_FEED);
+	create_look_at_container(&creation, CONTAINER_TOPICS);
 	/*
 	 * Mark "posts" and "users" as missing. make_own_tables() does not create
 	 * them, because the coordinator does.

@@ -166,7 +166,10 @@ remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)
 	bool		feed = strcmp(name, "list_feed") == 0;
 
 	remote_renew_snapshot(scan);
-	if (feed && !request_is_part)
+	/* topics are not kept on a cluster: the query raises the error */
+	if (strcmp(name, "list_topic_posts") == 0 || type == ITEM_TOPIC)
+		scan->query->begin(scan, fcinfo);
+	else if (feed && !request_is_part)
 		remote_begin_feed(scan, fcinfo);
 	else if (feed || type == ITEM_USER || container_is_held_by_caller() ||
 			 !may_be_asked(name, fcinfo))

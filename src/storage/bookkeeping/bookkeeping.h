@@ -54,6 +54,7 @@ typedef enum RebuildPhase
 {
 	REBUILD_QUEUED = JOB_QUEUED,
 	REBUILD_COPIES,
+	REBUILD_TOPICS,
 	REBUILD_FEED
 } RebuildPhase;
 
@@ -176,6 +177,7 @@ typedef struct ViewState
 } ViewState;
 
 extern bool views_ready(Snapshot snapshot);
+extern bool topics_ready(Snapshot snapshot);
 extern void views_abandon(void);
 extern void views_lock(void);
 extern void view_state_read(ViewState *state);

@@ -47,6 +47,7 @@ static const struct
 	[JOB_REBUILD] = {REBUILD, {
 			[REBUILD_QUEUED] = "waiting",
 			[REBUILD_COPIES] = "copies",
+			[REBUILD_TOPICS] = "topics",
 			[REBUILD_FEED] = "feed"
 	}},
 	[JOB_RENAME] = {RENAME, {

@@ -20,8 +20,9 @@
  * - by guard_enter(), before code of the owner runs, such as a trigger. Such
  *   code can have subtransactions.
  *
- * Runs in the worker. On a cluster, also runs in backends that write changes
- * for the worker of another node to this node's views.
+ * Runs in the worker, and in backends that write topics. On a cluster, also
+ * runs in backends that write changes for the worker of another node to this
+ * node's views.
  */
 #include "postgres.h"
 
@@ -48,8 +49,8 @@ static CompatOrigin own_origin = COMPAT_NO_ORIGIN;
 /*
  * Look up the replication origin of the worker's changes. The worker calls
  * this in a transaction, before it decodes changes. If a superuser has dropped
- * the origin, the worker also decodes its own changes. That costs time, but
- * does no harm.
+ * the origin, the worker also decodes its own changes. That costs time, and a
+ * rebuild if topics were written (ROLE_TOPICS), but does no harm.
  */
 void
 own_writes_look(void)
@@ -99,12 +100,14 @@ unmark_at_exit(void)
  *
  * make: create the replication origin if it does not exist
  *
- * Errors: those of write. Locks: ExclusiveLock on pg_replication_origin, if
- * the origin is created.
+ * The callback of a call may call the function again. Errors: those of write.
+ * Locks: ExclusiveLock on pg_replication_origin, if the origin is created.
  */
 void
 own_writes_run(bool make, void (*write) (void *arg), void *arg)
 {
+	CompatOrigin before = compat_write_origin;
+
 	unmark_at_exit();
 	own_writes_look();
 	if (own_origin == COMPAT_NO_ORIGIN && make)
@@ -116,7 +119,7 @@ own_writes_run(bool make, void (*write) (void *arg), void *arg)
 	}
 	PG_FINALLY();
 	{
-		unmark(0, (Datum) 0);
+		compat_write_origin = before;
 	}
 	PG_END_TRY();
 }

@@ -14,6 +14,7 @@
 #include "postgres.h"
 
 #include "base/remembered_table.h"
+#include "base/settings.h"
 #include "base/worker_hooks.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
@@ -50,6 +51,8 @@ static KeptPlan write_whole_plan = {
  */
 static Remembered memory;
 static bool remembered_ready;
+/* ViewState.short_form in the row version that was cached */
+static int64 remembered_short_form;
 /* the xmin of the row version of blogstore.view_state that was cached */
 static TransactionId remembered_xmin;
 
@@ -180,11 +183,11 @@ is_newest(TransactionId xmin)
 
 /*
  * Read the row of blogstore.view_state with the active snapshot, and return
- * whether queries may read the views. Caches the result if the snapshot sees
- * the newest version of the row.
+ * whether queries may read the views. Sets *short_form to the row's column.
+ * Caches the result if the snapshot sees the newest version of the row.
  */
 static bool
-reread_row(void)
+reread_row(int64 *short_form)
 {
 	ViewState	state;
 	TransactionId xmin;
@@ -192,6 +195,7 @@ reread_row(void)
 
 	read_row(&state, &xmin);
 	remembered_ready = state.enabled && state.ready;
+	remembered_short_form = *short_form = state.short_form;
 	remembered_xmin = xmin;
 	if (!IsInParallelMode() && is_newest(xmin))
 		remembered_end(&memory, began);
@@ -214,6 +218,22 @@ served_to(Snapshot snapshot)
 }
 
 /*
+ * Do the same as views_ready(). If the result is true, set *short_form to the
+ * short_form_stamp() with which the views were built.
+ */
+static bool
+look_at_views(Snapshot snapshot, int64 *short_form)
+{
+	if (!RecoveryInProgress() && !served_to(snapshot))
+		return false;
+	*short_form = remembered_short_form;
+	if (memory.valid && remembered_ready &&
+		TransactionIdPrecedes(remembered_xmin, snapshot->xmin))
+		return true;
+	return reread_row(short_form);
+}
+
+/*
  * Return whether a query may read the views. The views must be complete in the
  * query's snapshot, which is the active one. On a primary, a worker must also
  * keep the views up to date. Errors: 55000.
@@ -221,12 +241,22 @@ served_to(Snapshot snapshot)
 bool
 views_ready(Snapshot snapshot)
 {
-	if (!RecoveryInProgress() && !served_to(snapshot))
-		return false;
-	if (memory.valid && remembered_ready &&
-		TransactionIdPrecedes(remembered_xmin, snapshot->xmin))
-		return true;
-	return reread_row();
+	int64		short_form;
+
+	return look_at_views(snapshot, &short_form);
+}
+
+/*
+ * Return whether a query may read the topics: the views are ready, and were
+ * built with the settings that this process has. Errors: 55000.
+ */
+bool
+topics_ready(Snapshot snapshot)
+{
+	int64		short_form;
+
+	return look_at_views(snapshot, &short_form) &&
+		short_form == short_form_stamp();
 }
 
 /*
@@ -251,9 +281,9 @@ views_abandon(void)
 
 /*
  * Lock the views in exclusive mode, until the transaction ends. Called by each
- * transaction that writes to the copies of posts or to the feed. The lock is a
- * heavyweight lock on sub-object number 1 of the table posts. The server
- * itself does not lock this sub-object.
+ * transaction that writes to the copies of posts, the feed or the topics. The
+ * lock is a heavyweight lock on sub-object number 1 of the table posts. The
+ * server itself does not lock this sub-object.
  */
 void
 views_lock(void)

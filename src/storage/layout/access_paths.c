@@ -16,6 +16,7 @@
 #include "access/htup_details.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_index.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -77,6 +78,14 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_KEY] = {1, {PROP_POST_ID}},
 			[PATH_DATE] = {2, {PROP_CREATION_DATE, PROP_ID}}
 		}
+	},
+	[CONTAINER_TOPICS] = {
+		[ITEM_TOPIC] = {
+			[PATH_KEY] = {1, {PROP_TOPIC}}
+		},
+		[ITEM_TOPIC_POST] = {
+			[PATH_LIST] = {3, {PROP_TOPIC, PROP_CREATION_DATE, PROP_ID}}
+		}
 	}
 };
 
@@ -113,7 +122,7 @@ index_has_rows(Relation index, ItemType type, AccessPath path,
 
 /*
  * Return whether an index has exactly the given key columns, in ascending
- * order and with the default comparison.
+ * order and with the default comparison. The collation of a topic must be "C".
  *
  * unique: the index must also be unique, and not deferrable
  * attno: the column number of each field
@@ -137,6 +146,8 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 			index->rd_opfamily[i] != shape_usual_opfamily(property_type(prop),
 															false) ||
 			index->rd_opcintype[i] != property_type(prop) ||
+			(prop == PROP_TOPIC &&
+			 index->rd_indcollation[i] != C_COLLATION_OID) ||
 			index->rd_indoption[i] != 0)
 			return false;
 	}
@@ -145,7 +156,8 @@ index_serves(Relation index, const PathColumns *path, bool unique,
 
 /*
  * Return the kind of index (AccessPath) whose key columns identify an item:
- * PATH_LIST for copies of posts, and PATH_KEY for all other items.
+ * PATH_LIST for copies of posts and the posts of topics, and PATH_KEY for all
+ * other items.
  */
 AccessPath
 leaf_identity_path(Container container, ItemType type)
@@ -399,7 +411,7 @@ leaf_describe(CachedLeaf *leaf, Relation rel, Oid owner,
 	if (found.problem == NULL)
 		found.problem = shape_columns(&found, rel, container, type);
 	if (found.problem == NULL && shape_is_view(container, type))
-		found.unwritable = shape_view_problem(rel, container);
+		found.unwritable = shape_view_problem(rel, container, type);
 	found.attached = code_is_attached(rel);
 	found.changes = leaf->changes;
 	found.known = found.changes == before;

@@ -28,7 +28,8 @@ static const uint32 types[N_CONTAINERS] = {
 	[CONTAINER_USERS] = BIT(ITEM_USER) | BIT(ITEM_POST),
 	[CONTAINER_POSTS] = BIT(ITEM_POST) | BIT(ITEM_COMMENT) | BIT(ITEM_LIKE) |
 	BIT(ITEM_COMMENT_LIKE) | BIT(ITEM_DELTA),
-	[CONTAINER_FEED] = BIT(ITEM_POST)
+	[CONTAINER_FEED] = BIT(ITEM_POST),
+	[CONTAINER_TOPICS] = BIT(ITEM_TOPIC) | BIT(ITEM_TOPIC_POST)
 };
 
 /*
@@ -154,8 +155,8 @@ check_container(Container container)
  * Raise an error (55000) if any table of the containers cannot be used.
  * Returns false if a table could not be checked: the table's lock was not
  * available, or the layout has changed. The caller must then call this
- * function again. Waits for locks on the tables users, posts and feed, but not
- * for locks on their partitions.
+ * function again. Waits for locks on the root tables of the containers, but
+ * not for locks on their partitions.
  */
 bool
 containers_check(void)

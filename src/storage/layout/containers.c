@@ -1,8 +1,8 @@
 /*
  * containers.c
- *		Tells which of the tables users, posts and feed exist, who owns them,
- *		and which partitions they have. Uses the layout that the process has
- *		cached (layout_cache.c).
+ *		Tells which of the containers' tables exist, who owns them, and which
+ *		partitions they have. Uses the layout that the process has cached
+ *		(layout_cache.c).
  *
  * Runs in any process.
  */
@@ -18,14 +18,15 @@
 #include "utils/rel.h"
 
 /*
- * Return whether the tables users and posts exist. Also reads the layout of
- * the table feed. From then on, layout_stamp() also changes when a leaf of the
- * feed is attached or detached.
+ * Return whether the tables users and posts exist. Also reads the layouts of
+ * the tables feed and topics. From then on, layout_stamp() also changes when
+ * one of their leaves is attached or detached.
  */
 bool
 container_exists(void)
 {
 	(void) layout_find(CONTAINER_FEED, true);
+	(void) layout_find(CONTAINER_TOPICS, true);
 	return layout_find(CONTAINER_POSTS, true) != NULL &&
 		layout_find(CONTAINER_USERS, true) != NULL;
 }
@@ -49,7 +50,7 @@ container_usable(Container container)
 
 /*
  * Raise an error (55000) if the table users or posts is missing or cannot be
- * used. Does not check the table feed, nor any partition.
+ * used. Does not check the tables feed and topics, nor any partition.
  */
 void
 container_require(void)
@@ -122,6 +123,7 @@ container_lock_all(bool write)
 	container_lock(CONTAINER_USERS, write);
 	container_lock(CONTAINER_POSTS, write);
 	container_lock(CONTAINER_FEED, write);
+	container_lock(CONTAINER_TOPICS, write);
 }
 
 /*
@@ -154,7 +156,7 @@ container_require_columns(Container container)
  * partition is on another node of a cluster. Errors: 55000.
  */
 int
-partition_of(Container container, ItemType type, const pg_uuid_t *key)
+partition_of(Container container, ItemType type, const void *key)
 {
 	return partitions_of_key(&layout_get(container)->partitions, type, key);
 }
@@ -193,7 +195,7 @@ partition_after(Container container, ItemType type, int partition)
  * cluster. Errors: 55000.
  */
 int
-partition_taking(Container container, ItemType type, const pg_uuid_t *key)
+partition_taking(Container container, ItemType type, const void *key)
 {
 	return partitions_taking(&layout_get(container)->partitions, type, key);
 }

@@ -34,7 +34,7 @@
  * partition's number in the layout; UNPROVEN if the hint is missing or wrong.
  */
 static int
-find_partition(CachedContainer *cc, const pg_uuid_t *key)
+find_partition(CachedContainer *cc, const void *key)
 {
 	Partitions *partitions = &cc->partitions;
 	uint64		hash = partitions_hash(partitions, key);
@@ -88,7 +88,7 @@ find_leaf(CachedContainer *cc, ItemType type, int partition)
  * shared memory. Returns UNPROVEN if a hint is missing or wrong.
  */
 static int
-find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
+find_place(CachedContainer *cc, ItemType type, const void *key)
 {
 	int			partition = partitions_of_key(&cc->partitions, type, key);
 	const CachedLeaf *leaf;
@@ -112,7 +112,7 @@ find_place(CachedContainer *cc, ItemType type, const pg_uuid_t *key)
  */
 static int
 place_by_hints(CachedContainer **cc, Container container, ItemType type,
-			   const pg_uuid_t *key)
+			   const void *key)
 {
 	for (int tries = 0; (*cc)->partitions.sparse && tries < 10; tries++)
 	{
@@ -136,7 +136,7 @@ place_by_hints(CachedContainer **cc, Container container, ItemType type,
  */
 int
 layout_place(CachedContainer **cc, Container container, ItemType type,
-			 const pg_uuid_t *key, int partition)
+			 const void *key, int partition)
 {
 	*cc = layout_root(container);
 	if ((*cc)->partitions.sparse)

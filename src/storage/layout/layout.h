@@ -1,9 +1,10 @@
 /*
  * layout.h
- *		The layout of the containers: which of the tables users, posts and feed
- *		exist, and which partitions and leaves they have.
+ *		The layout of the containers: which of the tables users, posts, feed
+ *		and topics exist, and which partitions and leaves they have.
  *
- * The table users is hash-partitioned by user id, the table posts by post id.
+ * The table users is hash-partitioned by user id, the table posts by post id,
+ * the table topics by topic.
  * Each hash partition is list-partitioned by the column "type", so that every
  * item type has a table of its own, a leaf. The feed is list-partitioned only.
  * Code outside of storage/layout/ and storage/rows/ does not use leaves. Such
@@ -48,6 +49,7 @@ layout_stamp(void)
 #define COPIES_SQL BLOGSTORE_SCHEMA ".users"
 #define POSTS_SQL BLOGSTORE_SCHEMA ".posts"
 #define FEED_SQL BLOGSTORE_SCHEMA ".feed"
+#define TOPICS_SQL BLOGSTORE_SCHEMA ".topics"
 
 /* table_shape.c */
 extern Oid	shape_table_owner(Oid relid);
@@ -92,10 +94,10 @@ extern int64 container_layout(void);
 #define FEED_PARTITION 0
 
 extern int	partition_of(Container container, ItemType type,
-						 const pg_uuid_t *key);
+						 const void *key);
 extern int	partition_first(Container container, ItemType type);
 extern int	partition_taking(Container container, ItemType type,
-							 const pg_uuid_t *key);
+							 const void *key);
 extern Oid	partition_table(Container container, int partition);
 extern int	partition_with_table(Container container, Oid table);
 extern int	partition_after(Container container, ItemType type, int partition);
@@ -106,11 +108,11 @@ extern const void *container_map(Container container);
 /* leaf.c */
 extern Oid	partition_leaf(Container container, ItemType type, int partition);
 extern int	partition_of_items(Container container, ItemType type,
-							   const pg_uuid_t *key);
+							   const void *key);
 extern bool partition_has_path(Container container, ItemType type,
 							   int partition, AccessPath path);
 extern bool partition_exists_for(Container container, ItemType type,
-								 const pg_uuid_t *key);
+								 const void *key);
 extern VirtualTransactionId *partition_writers(Container container,
 											   ItemType type, int partition);
 extern int64 item_estimate(Container container, ItemType type);

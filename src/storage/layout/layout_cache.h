@@ -110,6 +110,8 @@ typedef struct Partitions
 	bool		whole;
 	/* whether the container is hash-partitioned; false for the feed */
 	bool		hashed;
+	bool		by_text;		/* whether keys are texts, as in topics, and
+								 * not uuids */
 	FmgrInfo	hash_proc;
 	Oid			hash_collation;
 	/*
@@ -209,7 +211,8 @@ extern LayoutProblem *shape_missing_problem(char *message);
 extern LayoutProblem *shape_columns(CachedLeaf *leaf, Relation rel,
 									Container container, ItemType type);
 extern LayoutProblem *shape_root_columns(Relation root, Container container);
-extern LayoutProblem *shape_view_problem(Relation rel, Container container);
+extern LayoutProblem *shape_view_problem(Relation rel, Container container,
+										 ItemType type);
 extern LayoutProblem *shape_addition_problem(Relation rel, Container container,
 											 const char *addition);
 
@@ -231,11 +234,11 @@ extern LayoutProblem *partitions_gap_problem(const Partitions *partitions,
 											 Container container);
 extern int	partitions_count(const Partitions *partitions);
 extern int	partitions_taking(Partitions *partitions, ItemType type,
-							  const pg_uuid_t *key);
+							  const void *key);
 extern int	partitions_of_key(Partitions *partitions, ItemType type,
-							  const pg_uuid_t *key);
+							  const void *key);
 extern bool partitions_hold(const Partitions *partitions, int number);
-extern uint64 partitions_hash(Partitions *partitions, const pg_uuid_t *key);
+extern uint64 partitions_hash(Partitions *partitions, const void *key);
 extern void partitions_expect(Partitions *partitions, Container container,
 							  Oid root, int modulus);
 extern int	partitions_add(Partitions *partitions, uint64 hash, Oid table,
@@ -270,7 +273,7 @@ extern void layout_watch(CachedContainer *cc, Oid relid, int partition);
 
 /* key_lookup.c */
 extern int	layout_place(CachedContainer **cc, Container container,
-						 ItemType type, const pg_uuid_t *key, int partition);
+						 ItemType type, const void *key, int partition);
 
 /* leaf.c */
 extern CachedLeaf *leaf_find(CachedContainer *cc, Container container,

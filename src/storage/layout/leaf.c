@@ -76,7 +76,7 @@ partition_leaf(Container container, ItemType type, int partition)
  * layout_stamp() does not change. Errors: 55000.
  */
 int
-partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
+partition_of_items(Container container, ItemType type, const void *key)
 {
 	CachedContainer *cc;
 
@@ -88,7 +88,7 @@ partition_of_items(Container container, ItemType type, const pg_uuid_t *key)
  * given key. Errors: 55000.
  */
 bool
-partition_exists_for(Container container, ItemType type, const pg_uuid_t *key)
+partition_exists_for(Container container, ItemType type, const void *key)
 {
 	return partition_of_items(container, type, key) != NO_PARTITION;
 }
@@ -113,7 +113,7 @@ partition_writers(Container container, ItemType type, int partition)
  * there is none.
  */
 Oid
-leaf_of_key(Container container, ItemType type, const pg_uuid_t *key)
+leaf_of_key(Container container, ItemType type, const void *key)
 {
 	CachedContainer *cc;
 	LayoutProblem *problem = NULL;

@@ -50,10 +50,10 @@ typedef struct LeafWanted
 	Container	container;
 	ItemType	type;
 	/*
-	 * A key of the wanted partition. NULL if "partition" gives the partition's
-	 * number instead.
+	 * A key of the wanted partition: a pg_uuid_t, in topics a text. NULL if
+	 * "partition" gives the partition's number instead.
 	 */
-	const pg_uuid_t *key;
+	const void *key;
 	int			partition;
 	/*
 	 * The kind of index that leaf_open() looks up; N_PATHS to look up all
@@ -107,7 +107,7 @@ extern void leaf_open(OpenLeaf *leaf, const LeafWanted *wanted,
 					  LOCKMODE lockmode);
 extern void leaf_close(OpenLeaf *leaf, bool keep_lock);
 extern Oid	leaf_of_key(Container container, ItemType type,
-						const pg_uuid_t *key);
+						const void *key);
 extern LayoutProblem *leaf_index_problem(Relation rel, Container container,
 										 ItemType type, AccessPath path);
 extern Relation leaf_open_index(const OpenLeaf *leaf, Container container,

@@ -3,9 +3,9 @@
  *		The partitions of a container on this server, and which of them holds
  *		the items with a given key.
  *
- * On one machine, users and posts are partitioned BY HASH of a key. The feed
- * has no key, and is treated as a single partition. On a cluster, src/cluster/
- * finds the partitions and their nodes.
+ * On one machine, users, posts and topics are partitioned BY HASH of a key.
+ * The feed has no key, and is treated as a single partition. On a cluster,
+ * src/cluster/ finds the partitions and their nodes.
  *
  * Other files name a partition by a number, which is valid as long as the
  * cached layout is valid. On a cluster the numbers have gaps, because some
@@ -21,6 +21,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "common/hashfn.h"
 #include "lib/stringinfo.h"
@@ -110,6 +111,7 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 	int			n = hashed ? desc->nparts : FEED_PARTITION + 1;
 
 	partitions->hashed = hashed;
+	partitions->by_text = container_key(container) == PROP_TOPIC;
 	partitions->whole = true;
 	if (hashed && RelationGetPartitionKey(root)->strategy !=
 		PARTITION_STRATEGY_HASH)
@@ -144,6 +146,7 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 
 	partitions->sparse = true;
 	partitions->hashed = hashed;
+	partitions->by_text = container_key(container) == PROP_TOPIC;
 	partitions->modulus = modulus;
 	partitions->n = n;
 	partitions->table = palloc0(sizeof(Oid) * n);
@@ -153,11 +156,13 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 		return;
 	}
 	/*
-	 * Use the default hash function of uuid. layout_root_problem() has checked
-	 * that the container uses this function, too.
+	 * Use the default hash function of the key's type. layout_root_problem()
+	 * has checked that the container uses this function, too.
 	 */
-	fmgr_info(F_UUID_HASH_EXTENDED, &partitions->hash_proc);
-	partitions->hash_collation = InvalidOid;
+	fmgr_info(partitions->by_text ? F_HASHTEXTEXTENDED : F_UUID_HASH_EXTENDED,
+			  &partitions->hash_proc);
+	partitions->hash_collation = partitions->by_text ? C_COLLATION_OID :
+		InvalidOid;
 	partitions->of_remainder = palloc(sizeof(int) * n);
 	for (int i = 0; i < n; i++)
 		partitions->of_remainder[i] = UNPROVEN;
@@ -263,25 +268,35 @@ partitions_count(const Partitions *partitions)
 	return partitions->n;
 }
 
+static uint64
+hash_of(Partitions *partitions, const void *key)
+{
+	Datum		value = PointerGetDatum(key);
+	bool		isnull = false;
+
+	return compute_partition_hash_value(1, &partitions->hash_proc,
+										&partitions->hash_collation, &value,
+										&isnull);
+}
+
 /*
  * Return the hash of a key, as the server computes it to choose a partition.
  * Caches recent results, because a request uses the same keys several times.
  */
 uint64
-partitions_hash(Partitions *partitions, const pg_uuid_t *key)
+partitions_hash(Partitions *partitions, const void *key)
 {
-	KeptHash   *kept = &partitions->kept[key->data[UUID_LEN - 1] % KEPT_HASHES];
-	Datum		value = UUIDPGetDatum(key);
-	bool		isnull = false;
+	const pg_uuid_t *id = key;
+	KeptHash   *kept;
 
-	if (kept->known && memcmp(&kept->key, key, sizeof(pg_uuid_t)) == 0)
+	if (partitions->by_text)
+		return hash_of(partitions, key);
+	kept = &partitions->kept[id->data[UUID_LEN - 1] % KEPT_HASHES];
+	if (kept->known && memcmp(&kept->key, id, sizeof(pg_uuid_t)) == 0)
 		return kept->hash;
 	kept->known = false;
-	kept->hash =
-		compute_partition_hash_value(1, &partitions->hash_proc,
-									 &partitions->hash_collation, &value,
-									 &isnull);
-	kept->key = *key;
+	kept->hash = hash_of(partitions, key);
+	kept->key = *id;
 	kept->known = true;
 	return kept->hash;
 }
@@ -303,7 +318,7 @@ is_everywhere(const Partitions *partitions, ItemType type)
  * been used so far.
  */
 int
-partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
+partitions_taking(Partitions *partitions, ItemType type, const void *key)
 {
 	uint64		hash;
 
@@ -324,7 +339,7 @@ partitions_taking(Partitions *partitions, ItemType type, const pg_uuid_t *key)
  * UNPROVEN if the partition may exist, but has not been used so far.
  */
 int
-partitions_of_key(Partitions *partitions, ItemType type, const pg_uuid_t *key)
+partitions_of_key(Partitions *partitions, ItemType type, const void *key)
 {
 	int			number = partitions_taking(partitions, type, key);
 

@@ -174,8 +174,10 @@ is_column(Oid relid, AttrNumber attno, Property prop)
 }
 
 /*
- * Return whether a table is partitioned by HASH of a uuid column, or by LIST
- * of the text column "type", with the default operator class and collation.
+ * Return whether a table is partitioned by HASH of a uuid column or of the
+ * text column "topic", which has the collation "C", or by LIST of the text
+ * column "type". The operator class, and the collation of "type", must be the
+ * default.
  *
  * strategy: HASH or LIST (PARTITION_STRATEGY_...)
  * column: the field whose column must be the partition key
@@ -185,6 +187,8 @@ key_is(Oid relid, char strategy, Property column)
 {
 	HeapTuple	tuple = SearchSysCache1(PARTRELID, ObjectIdGetDatum(relid));
 	bool		hash = strategy == PARTITION_STRATEGY_HASH;
+	Oid			collation = column == PROP_TOPIC ? C_COLLATION_OID :
+		hash ? InvalidOid : DEFAULT_COLLATION_OID;
 	Form_pg_partitioned_table form;
 	bool		is;
 
@@ -196,8 +200,7 @@ key_is(Oid relid, char strategy, Property column)
 		is_column(relid, form->partattrs.values[0], column) &&
 		is_usual_opclass(first_oid(tuple, Anum_pg_partitioned_table_partclass),
 						 property_type(column), hash) &&
-		first_oid(tuple, Anum_pg_partitioned_table_partcollation) ==
-		(hash ? InvalidOid : DEFAULT_COLLATION_OID);
+		first_oid(tuple, Anum_pg_partitioned_table_partcollation) == collation;
 	ReleaseSysCache(tuple);
 	return is;
 }
@@ -264,6 +267,10 @@ shape_column(Relation rel, const char *name)
 bool
 container_has_property(Container container, Property prop)
 {
+	if (container == CONTAINER_TOPICS)
+		return prop == PROP_ID || prop == PROP_TYPE || prop == PROP_USER_ID ||
+			prop == PROP_CREATION_DATE || prop == PROP_TOPIC ||
+			prop == PROP_POST_COUNT;
 	switch (prop)
 	{
 		case PROP_USERNAME:
@@ -274,6 +281,8 @@ container_has_property(Container container, Property prop)
 		case PROP_ITEM_ID:
 		case PROP_COMMENT_ID:
 			return container == CONTAINER_POSTS;
+		case PROP_TOPIC:
+		case PROP_POST_COUNT:
 		case PROP_PARENT_DELETED:
 		case PROP_REPLY_COUNT:
 			return false;
@@ -325,6 +334,11 @@ shape_columns(CachedLeaf *leaf, Relation rel, Container container,
 	{
 		LayoutProblem *other = NULL;
 
+		/* The owner may have added a column with such a name. */
+		leaf->attno[prop] = InvalidAttrNumber;
+		if (!container_has_property(container, prop))
+			continue;
+
 		/*
 		 * Ignore a column that has a wrong data type. The loop below reports
 		 * the column if items of the leaf's type need it.
@@ -370,21 +384,21 @@ shape_root_columns(Relation root, Container container)
 /* ------------------------------------------------------------------------
  * Tables to which only blogstore writes
  *
- * These are the leaves of the views (the copies of posts in users, and the
- * feed) and the bookkeeping tables. A trigger, constraint or index that the
- * owner adds to such a table could reject the worker's rows, and would do so
- * at each retry. So the worker does not write to a table that has such an
- * addition. Only the catalogs are read.
+ * These are the leaves of the views (the copies of posts in users, the feed,
+ * and the topics) and the bookkeeping tables. A trigger, constraint or index
+ * that the owner adds to such a table could reject the worker's rows, and
+ * would do so at each retry. So the worker does not write to a table that has
+ * such an addition. Only the catalogs are read.
  * ------------------------------------------------------------------------ */
 
 /*
  * Return whether a container's items of a type belong to the views: the feed,
- * and the copies of posts in users. Only the worker writes them.
+ * the topics, and the copies of posts in users. Only the worker writes them.
  */
 bool
 shape_is_view(Container container, ItemType type)
 {
-	return container == CONTAINER_FEED ||
+	return container == CONTAINER_FEED || container == CONTAINER_TOPICS ||
 		(container == CONTAINER_USERS && type == ITEM_POST);
 }
 
@@ -458,9 +472,9 @@ shape_addition(Relation rel, const char *own_check)
  * row.
  */
 static bool
-view_fills(const char *column)
+view_fills(ItemType type, const char *column)
 {
-	uint32		required = item_required(ITEM_POST) | BIT(PROP_TYPE);
+	uint32		required = item_required(type) | BIT(PROP_TYPE);
 
 	for (Property prop = 0; prop < N_PROPERTIES; prop++)
 		if ((required & BIT(prop)) && strcmp(property_column(prop), column) == 0)
@@ -490,7 +504,7 @@ shape_addition_problem(Relation rel, Container container, const char *addition)
  * result is in the current memory context.
  */
 LayoutProblem *
-shape_view_problem(Relation rel, Container container)
+shape_view_problem(Relation rel, Container container, ItemType type)
 {
 	TupleDesc	desc = RelationGetDescr(rel);
 	char	   *addition = shape_addition(rel, NULL);
@@ -500,7 +514,7 @@ shape_view_problem(Relation rel, Container container)
 		Form_pg_attribute att = TupleDescAttr(desc, i);
 
 		if (!att->attisdropped && att->attnotnull &&
-			!view_fills(NameStr(att->attname)))
+			!view_fills(type, NameStr(att->attname)))
 			addition = psprintf("a column that is NOT NULL, \"%s\"",
 								NameStr(att->attname));
 	}

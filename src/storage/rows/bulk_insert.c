@@ -192,7 +192,7 @@ void
 bulk_insert_item(BulkInsert *bulk, const BlogItem *item)
 {
 	MemoryContext old = MemoryContextSwitchTo(bulk->context);
-	const pg_uuid_t *key = item_uuid(item, container_key(bulk->container));
+	const void *key = DatumGetPointer(item->value[container_key(bulk->container)]);
 
 	if (bulk->writer == NULL || !item_writer_takes(bulk->writer, key))
 	{

@@ -32,8 +32,8 @@
 
 /*
  * Set the scan keys of the first nkeys index columns: each column must equal
- * the given value. The creation date is a timestamptz, and every other column
- * a uuid. Returns the number of scan keys.
+ * the given value. The creation date is a timestamptz, a topic a text, and
+ * every other column a uuid. Returns the number of scan keys.
  */
 static int
 scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
@@ -43,9 +43,12 @@ scan_equal_keys(ItemScan *scan, const Datum *key, int nkeys)
 	{
 		AttrNumber	att = scan->index->rd_index->indkey.values[i];
 		bool		date = att == scan->leaf.attno[PROP_CREATION_DATE];
+		bool		topic = att == scan->leaf.attno[PROP_TOPIC];
 
+		/* ScanKeyInit() sets the collation "C", which topics have */
 		ScanKeyInit(&scan->keys[i], i + 1, BTEqualStrategyNumber,
-					date ? F_TIMESTAMPTZ_EQ : F_UUID_EQ, key[i]);
+					topic ? F_TEXTEQ : date ? F_TIMESTAMPTZ_EQ : F_UUID_EQ,
+					key[i]);
 	}
 	return nkeys;
 }
@@ -189,6 +192,18 @@ scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 					 &value[n]);
 }
 
+/*
+ * Set scan->keys[n] to the condition that the topic is not less than "from",
+ * or, if "beyond" is true, that it is greater.
+ */
+static void
+scan_topic_key(ItemScan *scan, int n, const text *from, bool beyond)
+{
+	ScanKeyInit(&scan->keys[n], 1,
+				beyond ? BTGreaterStrategyNumber : BTGreaterEqualStrategyNumber,
+				beyond ? F_TEXT_GT : F_TEXT_GE, PointerGetDatum(from));
+}
+
 static ItemScan *
 scan_start(ItemScan *scan, const ItemQuery *query)
 {
@@ -200,6 +215,8 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 		scan_cursor_key(scan, n++, query->cursor);
 	if (query->after != NULL && query->after->valid)
 		scan_after_key(scan, n++, query->after);
+	if (query->from_topic != NULL)
+		scan_topic_key(scan, n++, query->from_topic, query->beyond_topic);
 	if (query->no_predicate_locks)
 		snapshot = scan_without_locks(scan, snapshot);
 	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,

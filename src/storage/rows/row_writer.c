@@ -124,7 +124,7 @@ writer_open_indexes_for(ItemWriter *writer, TupleTableSlot *slot)
  */
 static ItemWriter *
 writer_open(Container container, ItemType type,
-			const pg_uuid_t *partition_key, int partition)
+			const void *partition_key, int partition)
 {
 	MemoryContext context = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore item writer",
@@ -186,7 +186,7 @@ item_writer_open_partition(Container container, ItemType type, int partition)
  */
 ItemWriter *
 item_writer_open(Container container, ItemType type,
-				 const pg_uuid_t *partition_key)
+				 const void *partition_key)
 {
 	return writer_open(container, type, partition_key, NO_PARTITION);
 }
@@ -213,7 +213,7 @@ item_writer_relation(ItemWriter *writer)
  * Errors: 55000 if there is no table for them.
  */
 bool
-item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key)
+item_writer_takes(const ItemWriter *writer, const void *key)
 {
 	return RelationGetRelid(writer->leaf.rel) ==
 		leaf_of_key(writer->container, writer->type, key);

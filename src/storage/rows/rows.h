@@ -3,9 +3,9 @@
  *		The functions by which all other code reads and writes items in the
  *		containers.
  *
- * A caller names items by container, type and partition key (a user id or post
- * id), or by the number of the partition. Callers do not know tables, indexes
- * and tuples.
+ * A caller names items by container, type and partition key (a user id, post
+ * id or topic), or by the number of the partition. Callers do not know tables,
+ * indexes and tuples.
  *
  * Runs in backends, in the worker and in parallel workers, which only read.
  */
@@ -124,10 +124,10 @@ typedef struct ItemQuery
 	Container	container;
 	ItemType	type;
 	/*
-	 * A key of the partition to read. NULL if "partition" gives the
-	 * partition's number instead.
+	 * A key of the partition to read: a pg_uuid_t, in topics a text. NULL if
+	 * "partition" gives the partition's number instead.
 	 */
-	const pg_uuid_t *partition_key;
+	const void *partition_key;
 	int			partition;		/* for the feed: FEED_PARTITION */
 	AccessPath	path;
 	const Datum *key;			/* values of the first key columns */
@@ -143,6 +143,12 @@ typedef struct ItemQuery
 	 * place in the index.
 	 */
 	const ItemPlace *after;
+	/*
+	 * For topics. If not NULL, the scan returns only topics that are not less
+	 * than this one; if beyond_topic is true, only greater ones.
+	 */
+	const text *from_topic;
+	bool		beyond_topic;
 	bool		backward;
 	/*
 	 * If false, NULL in a required field of an item is an error (22004). If
@@ -237,10 +243,10 @@ extern void many_items_scan(ManyItems *many, const ItemQuery *query,
  * constraints and triggers.
  */
 extern ItemWriter *item_writer_open(Container container, ItemType type,
-									const pg_uuid_t *partition_key);
+									const void *partition_key);
 extern ItemWriter *item_writer_open_partition(Container container,
 											  ItemType type, int partition);
-extern bool item_writer_takes(const ItemWriter *writer, const pg_uuid_t *key);
+extern bool item_writer_takes(const ItemWriter *writer, const void *key);
 extern bool item_writer_has_scan(const ItemWriter *writer, ItemScan *scan);
 extern void item_writer_identity(ItemWriter *writer);
 extern bool item_writer_insert(ItemWriter *writer, const BlogItem *item);

@@ -97,6 +97,13 @@ typedef enum RelationRole
 	ROLE_SHARED_USERS,			/* on a cluster: the table of users that every
 								 * node has in full */
 	ROLE_FEED_VIEW,
+
+	/*
+	 * The topics. All writes of blogstore to them have the worker's origin. If
+	 * a session has written to them otherwise, the worker rebuilds the views:
+	 * it cannot know which rows are wrong.
+	 */
+	ROLE_TOPICS,
 	ROLE_JOBS
 } RelationRole;
 

@@ -95,6 +95,8 @@ partition_role(Oid relid)
 			return table_takes(relid, ITEM_USER) ? ROLE_USERS : ROLE_NONE;
 		case CONTAINER_FEED:
 			return ROLE_FEED_VIEW;
+		case CONTAINER_TOPICS:
+			return ROLE_TOPICS;
 	}
 	return ROLE_NONE;
 }

@@ -72,8 +72,8 @@ send_kind(LogicalDecodingContext *ctx, ChangeKind kind, bool later)
 /*
  * Report that any copy and any row of the feed may be out of date. Called if
  * WAL does not tell which item was changed. If the changed table is not a
- * table of deltas, also reports that any post may have been deleted or moved
- * to another node.
+ * table of deltas or topics, also reports that any post may have been deleted
+ * or moved to another node.
  *
  * role: the role of the changed table
  */
@@ -84,8 +84,8 @@ send_anything(LogicalDecodingContext *ctx, RelationRole role)
 
 	memset(&change, 0, sizeof(change));
 	change.kind = CHANGE_ANYTHING;
-	change.later = role == ROLE_COPIES;
-	change.gone = role != ROLE_DELTAS;
+	change.later = role == ROLE_COPIES || role == ROLE_TOPICS;
+	change.gone = role != ROLE_DELTAS && role != ROLE_TOPICS;
 	send_change(ctx, &change);
 }
 
@@ -445,6 +445,9 @@ plugin_change(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 		case ROLE_FEED_VIEW:
 			send_kind(ctx, CHANGE_FEED_VIEW, true);
 			break;
+		case ROLE_TOPICS:
+			send_anything(ctx, role->role);
+			break;
 		case ROLE_JOBS:
 			if (change->action == REORDER_BUFFER_CHANGE_INSERT && after != NULL)
 				job_queued(ctx, role, desc, after);
@@ -463,7 +466,8 @@ plugin_truncate(LogicalDecodingContext *ctx, ReorderBufferTXN *txn,
 	{
 		RelationRole role = role_of(relations[i])->role;
 
-		if (role == ROLE_POSTS || role == ROLE_DELTAS || role == ROLE_COPIES)
+		if (role == ROLE_POSTS || role == ROLE_DELTAS ||
+			role == ROLE_COPIES || role == ROLE_TOPICS)
 			send_anything(ctx, role);
 		else if (role == ROLE_FEED_VIEW)
 			send_kind(ctx, CHANGE_FEED_VIEW, true);

@@ -1,7 +1,8 @@
 /*
  * copies_build.c
  *		Rebuilds the copies of posts in the container users: makes every copy
- *		equal to its post. Each transaction handles one chunk of keys.
+ *		equal to its post. Also inserts the posts' topics that are missing in
+ *		the container topics. Each transaction handles one chunk of keys.
  *
  * A chunk scans posts and copies with one snapshot, both in the order
  * (user_id, creation_date, id). Most copies equal their posts and are skipped.
@@ -18,6 +19,7 @@
 
 #include "model/post_counts/post_counts.h"
 #include "model/short_form/short_form.h"
+#include "model/topics/topics.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/merged_scan.h"
@@ -54,6 +56,7 @@ typedef struct CopiesBuild
 	MergedScan *posts;
 	MergedScan *copies;
 	ManyPosts  *many;
+	TopicChanges *topics;		/* NULL if the container topics is not kept */
 	MemoryContext gathered;		/* memory context of the items in "item" */
 	BlogItem   *item;			/* the missing copies, in key order */
 	MissingCopy *missing;		/* the partitions of the copies in "item";
@@ -128,6 +131,7 @@ build_begin(CopiesBuild *build, const ItemPlace *place, int limit)
 {
 	memset(build, 0, sizeof(*build));
 	build->many = many_posts_begin(GetActiveSnapshot());
+	build->topics = topic_changes_begin();
 	build->gathered = AllocSetContextCreate(CurrentMemoryContext,
 											"blogstore missing copies",
 											ALLOCSET_DEFAULT_SIZES);
@@ -201,6 +205,16 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 		add_differing(build, copy);
 }
 
+/* The post's topics must be in topics, even if the post's copy is right. */
+static void
+add_topics(CopiesBuild *build, const BlogItem *post)
+{
+	if (build->topics != NULL && !item_hidden(post) &&
+		memcmp(item_uuid(post, PROP_ID), item_uuid(post, PROP_POST_ID),
+			   UUID_LEN) == 0)
+		topic_changes_post(build->topics, post, true);
+}
+
 /*
  * Compare the post and the copy with the next key, and move *place past this
  * key. Returns false if no key is left. If the key has a post, adds 2 items to
@@ -218,6 +232,8 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 		return false;
 	place_of(place, order <= 0 ? post : copy);
 	*done += order <= 0 ? 2 : 1;
+	if (order <= 0)
+		add_topics(build, post);
 	if (order > 0)
 		key_of(&build->alone[build->n_alone++], copy);
 
@@ -280,6 +296,8 @@ build_write(CopiesBuild *build, RefreshCopies differing, RefreshCopies alone)
 	if (build->n_alone > 0)
 		alone(build->alone, build->n_alone);
 	write_missing(build);
+	if (build->topics != NULL)
+		topic_changes_end(build->topics);
 }
 
 static void
@@ -290,6 +308,14 @@ build_end(CopiesBuild *build)
 	pfree(build->differing);
 	pfree(build->alone);
 	MemoryContextDelete(build->gathered);
+}
+
+/* Return whether the chunk should end before it has handled all its keys. */
+static bool
+build_full(const CopiesBuild *build)
+{
+	return build->text >= MAX_TEXT ||
+		(build->topics != NULL && topic_changes_full(build->topics));
 }
 
 /*
@@ -312,7 +338,7 @@ copies_build_by(ItemPlace *place, int64 *done, RefreshCopies differing,
 	bool		more = true;
 
 	build_begin(&build, place, limit);
-	for (int i = 0; i < limit && build.text < MAX_TEXT && more; i++)
+	for (int i = 0; i < limit && !build_full(&build) && more; i++)
 	{
 		MemoryContext old = MemoryContextSwitchTo(per_key);
 

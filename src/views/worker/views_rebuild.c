@@ -3,17 +3,20 @@
  *		The steps of a rebuild. A rebuild is the job that makes the views agree
  *		with the posts, whatever rows the views have.
  *
- * A rebuild first compares all copies with their posts, in key order, and then
- * the feed with the newest posts. Each chunk is one transaction with its own
- * snapshot. Between chunks, the worker decodes and applies changes as usual.
- * These changes do not conflict with the rebuild, because both write the
- * current state of the posts.
+ * A rebuild first compares all copies with their posts, in key order, and
+ * inserts the topics that the posts lack. Then it deletes topics that no post
+ * has, and compares the feed with the newest posts. Each chunk is one
+ * transaction with its own snapshot. Between chunks, the worker decodes and
+ * applies changes as usual. These changes do not conflict with the rebuild,
+ * because both write the current state of the posts.
  *
  * Runs in the worker; rebuild_estimate() in any backend, too.
  */
 #include "postgres.h"
 
 #include "base/clock.h"
+#include "base/settings.h"
+#include "model/topics/topics.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
@@ -23,8 +26,12 @@ int64
 rebuild_estimate(void)
 {
 	int64		posts = item_estimate(CONTAINER_POSTS, ITEM_POST);
+	int64		topics = topics_are_kept() && container_usable(CONTAINER_TOPICS) ?
+		item_estimate(CONTAINER_TOPICS, ITEM_TOPIC) +
+		item_estimate(CONTAINER_TOPICS, ITEM_TOPIC_POST) : 0;
 
-	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST));
+	return posts + Max(posts, item_estimate(CONTAINER_USERS, ITEM_POST)) +
+		topics;
 }
 
 static LogRate rate;
@@ -82,6 +89,13 @@ rebuild_chunk(Job *job)
 			break;
 		case REBUILD_COPIES:
 			if (copies_build(&job->place, &job->done))
+			{
+				topics_sweep_begin();
+				job_enter_phase(job, REBUILD_TOPICS);
+			}
+			break;
+		case REBUILD_TOPICS:
+			if (topics_sweep(&job->partition, &job->done))
 				job_enter_phase(job, REBUILD_FEED);
 			break;
 		default:

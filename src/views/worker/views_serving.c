@@ -99,7 +99,8 @@ write_feed_size(int size)
 
 /*
  * Compare the current settings with those for which the views were built. If
- * the short form of posts has changed, rebuild the views. If
+ * the short form of posts or the property that has their topics has changed,
+ * rebuild the views. If
  * blogstore.feed_size has changed, set feed_size in view_state to 0.
  * worker_fit_feed() will rewrite the feed and set the new size. If the worker
  * crashes before that, the next worker sees the 0 and rewrites the feed.
@@ -113,7 +114,7 @@ worker_follow_settings(Worker *worker)
 	if (state.short_form_length != blogstore_short_form_length ||
 		state.short_form != short_form_stamp())
 	{
-		worker_invalidate_views(worker, "The short form settings have changed.");
+		worker_invalidate_views(worker, "The settings of short forms or topics have changed.");
 	}
 	else if (state.feed_size != blogstore_feed_size)
 	{

@@ -188,7 +188,7 @@ apply_dirty(Worker *worker)
 	worker->must_retry = true;
 	worker->jobs |= dirty_jobs(worker->dirty);
 	if (dirty_anything(worker->dirty))
-		worker_invalidate_views(worker, "A table was truncated, or too many posts were changed at once.");
+		worker_invalidate_views(worker, "A table was truncated, topics were written, or too many posts were changed at once.");
 	if (dirty_writes(worker->dirty) && !batch_apply(worker->dirty))
 		return false;
 	fold_later(worker->dirty);

@@ -1,0 +1,145 @@
+/*
+ * post_topics.c
+ *		Reading a post's topics from its properties.
+ *
+ * Runs in backends and in the worker.
+ */
+#include "postgres.h"
+
+#include "base/settings.h"
+#include "model/names/names.h"
+#include "model/topics/topics.h"
+
+#include "mb/pg_wchar.h"
+#include "utils/builtins.h"
+#include "utils/jsonb.h"
+
+/*
+ * Set *topic to the topic that a text names, which is the text's name_key().
+ * Returns false if the text cannot be a topic: the rules for usernames refuse
+ * it, or it or its key is too long.
+ */
+bool
+topic_of_text(Datum text, Datum *topic)
+{
+	const char *rule;
+	struct varlena *key;
+
+	if (!has_name_key(text))
+		return false;
+	text = username_trim(text);
+	if (name_problem(text, MAX_TOPIC_LENGTH, &rule) != NULL)
+		return false;
+	*topic = name_key(text);
+	key = (struct varlena *) DatumGetPointer(*topic);
+	return pg_mbstrlen_with_len(VARDATA_ANY(key), VARSIZE_ANY_EXHDR(key)) <=
+		MAX_TOPIC_LENGTH;
+}
+
+/*
+ * Compare two topics by the collation "C". A topic that the owner has written
+ * to the container may be so long that it is compressed or toasted.
+ */
+int
+topic_compare(Datum a, Datum b)
+{
+	struct varlena *va = PG_DETOAST_DATUM_PACKED(a);
+	struct varlena *vb = PG_DETOAST_DATUM_PACKED(b);
+	int			la = VARSIZE_ANY_EXHDR(va);
+	int			lb = VARSIZE_ANY_EXHDR(vb);
+	int			order = memcmp(VARDATA_ANY(va), VARDATA_ANY(vb), Min(la, lb));
+
+	return order != 0 ? order : la - lb;
+}
+
+bool
+topic_begins_with(Datum topic, Datum prefix)
+{
+	struct varlena *t = PG_DETOAST_DATUM_PACKED(topic);
+	struct varlena *p = PG_DETOAST_DATUM_PACKED(prefix);
+	int			length = VARSIZE_ANY_EXHDR(p);
+
+	return VARSIZE_ANY_EXHDR(t) >= length &&
+		memcmp(VARDATA_ANY(t), VARDATA_ANY(p), length) == 0;
+}
+
+bool
+topics_have(const TopicList *topics, Datum topic)
+{
+	for (int i = 0; i < topics->n; i++)
+		if (topic_compare(topics->topic[i], topic) == 0)
+			return true;
+	return false;
+}
+
+/* Return whether two lists have the same topics, in whatever order. */
+bool
+topics_same(const TopicList *a, const TopicList *b)
+{
+	bool		same = a->n == b->n;
+
+	for (int i = 0; i < a->n && same; i++)
+		same = topics_have(b, a->topic[i]);
+	return same;
+}
+
+static void
+add_value(TopicList *topics, const JsonbValue *value)
+{
+	Datum		topic;
+
+	if (value->type != jbvString || value->val.string.len > MAX_FOLDED_BYTES ||
+		!topic_of_text(PointerGetDatum(cstring_to_text_with_len(value->val.string.val,
+																value->val.string.len)),
+					   &topic) ||
+		topics_have(topics, topic))
+		return;
+	topics->topic[topics->n++] = topic;
+}
+
+static void
+add_array(TopicList *topics, JsonbContainer *array)
+{
+	JsonbIterator *it = JsonbIteratorInit(array);
+	JsonbIteratorToken token;
+	int			left = MAX_TOPIC_VALUES;
+	JsonbValue	value;
+
+	while (topics->n < MAX_TOPICS && left > 0 &&
+		   (token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
+		if (token == WJB_ELEM)
+		{
+			left--;
+			add_value(topics, &value);
+		}
+}
+
+/*
+ * Set *topics to the topics of a post, or of a post's copy, without
+ * duplicates. Whether the post is hidden does not matter. The topics are
+ * allocated in the current memory context.
+ */
+void
+topics_of_post(const BlogItem *post, TopicList *topics)
+{
+	Jsonb	   *object;
+	JsonbValue	found;
+	JsonbValue *value;
+
+	topics->n = 0;
+	if (!topics_are_kept() || post->isnull[PROP_PROPERTIES])
+		return;
+	object = DatumGetJsonbP(post->value[PROP_PROPERTIES]);
+	if (!JB_ROOT_IS_OBJECT(object))
+		return;
+	value = getKeyJsonValueFromContainer(&object->root,
+										 blogstore_topic_property,
+										 strlen(blogstore_topic_property),
+										 &found);
+	if (value == NULL)
+		return;
+	if (value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
+		add_array(topics, value->val.binary.data);
+	else
+		add_value(topics, value);
+}
