@@ -15,6 +15,7 @@ from lib.server import PATIENCE
 
 from . import hostile_caller, hostile_owner
 from .expected import Expected
+from .properties import TOPIC_PROPERTY
 from .reader import WRONG_COUNTS
 from .verdict import Divergence
 
@@ -121,9 +122,8 @@ class Checker:
 
 	def _short_form_stamp(self):
 		"""The value by which the worker stores the setting of the views."""
-		if self.server.short_form_keys is None:
-			return 0
-		number, = self._rows('SELECT hashtextextended(%s, 0)', self.server.short_form)[0]
+		kept = ('', 2) if self.server.short_form_keys is None else (self.server.short_form, 0)
+		number, = self._rows('SELECT hashtextextended(%s, hashtextextended(%s, %s))', TOPIC_PROPERTY, *kept)[0]
 		return (number % 2 ** 64 >> 1) + 1
 
 	def _views_follow(self):
@@ -180,6 +180,17 @@ class Checker:
 		yield 'posts in feed', differences(
 			[row[:HIDDEN] + row[HIDDEN + 1:] for row in expected.post_rows()[:self.server.feed_size]],
 			self._rows(f'SELECT {ARTICLE}, modification_date, properties FROM blogstore.feed {NEWEST_FIRST}'))
+		# verify() has compared the table with the posts.
+		rows = {row[0]: row for row in expected.post_rows()}
+		topics = self._rows("SELECT topic, id FROM blogstore.topics WHERE type = 'topic_post' ORDER BY topic, creation_date DESC, id DESC")
+		self.verdict.count('posts of topics', len(topics))
+		yield 'list_topics()', differences(
+			sorted(Counter(topic for topic, _ in topics).items(), key=lambda pair: pair[0].encode()),
+			self._rows('SELECT topic, post_count FROM blogstore.list_topics(page_size => NULL)'))
+		yield 'list_topic_posts()', differences(
+			[(topic, *rows[post]) for topic, post in topics if post in rows], self._rows(f"""
+			SELECT t.topic, {POST_COLUMNS} FROM blogstore.list_topics(page_size => NULL) WITH ORDINALITY t (topic, post_count, n),
+				LATERAL blogstore.list_topic_posts(t.topic, NULL) WITH ORDINALITY l ORDER BY t.n, l.ordinality"""))
 
 	def _users(self, expected):
 		users = expected.user_rows()

@@ -10,6 +10,9 @@ import json
 KEYS = ('slug', 'tags', 'n', 'pictures', 'Title', 'a b', 'é, "x"', '\\', '日本語')
 LETTERS = "abcdefghijklmnopqrstuvwxyz     ABC 0123456789 '\"\\\n%éßñ日本語😀"
 
+# The value of blogstore.topic_property; every short form keeps it
+TOPIC_PROPERTY = 'tags'
+
 # Values of blogstore.short_form_properties and the keys that they keep (None:
 # all)
 SHORT_FORMS = (
@@ -71,4 +74,4 @@ def shorten(text, keys):
 	if text is None or keys is None:
 		return text
 	value = json.loads(text, parse_int=Number, parse_float=Number)
-	return stored(print_json({key: value[key] for key in value if key in keys}))
+	return stored(print_json({key: value[key] for key in value if key in keys or key == TOPIC_PROPERTY}))

@@ -10,7 +10,7 @@ import psycopg2.extras
 from lib import server
 from lib.server import PATIENCE
 
-from .properties import SHORT_FORMS
+from .properties import SHORT_FORMS, TOPIC_PROPERTY
 from .verdict import Divergence
 
 DATABASE = 'torture'
@@ -41,6 +41,7 @@ log_line_prefix = '%m [%p] %b '
 log_checkpoints = off
 log_min_error_statement = panic
 blogstore.feed_size = {feed_size}
+blogstore.topic_property = '{topic_property}'
 """
 
 # The owner of the containers, an ordinary role, and another role
@@ -70,7 +71,7 @@ class Server(server.Server):
 	def __init__(self, installation, workplace, feed_size, name='data', settings=''):
 		self.feed_size = feed_size
 		self.short_form, self.short_form_keys = SHORT_FORMS[0]
-		super().__init__(installation, workplace, name, SETTINGS.format(feed_size=feed_size) + settings,
+		super().__init__(installation, workplace, name, SETTINGS.format(feed_size=feed_size, topic_property=TOPIC_PROPERTY) + settings,
 			('--no-sync', '--wal-segsize=4'))
 
 	def create(self):
