@@ -309,7 +309,7 @@ check_store($node, 'postgres', 'jobs logged again');
 
 # ---- A missing table
 
-for my $table ('feed', 'view_state', 'change_feed', 'usernames', 'jobs')
+for my $table ('feed', 'topics', 'view_state', 'change_feed', 'usernames', 'jobs')
 {
 	# posts_with_counts reads jobs, so CASCADE drops it too.
 	$node->safe_psql('postgres', "SET client_min_messages = error; DROP TABLE blogstore.$table CASCADE");

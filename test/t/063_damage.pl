@@ -35,7 +35,7 @@ my $status = 'SELECT state, slot, last_error, hint FROM blogstore.stat_worker';
 # Each has a name, the change, a pattern of the error in stat_worker, and the
 # statement that undoes the change. Some have, under "unread", what cannot be
 # read or written meanwhile: posts, or the state of the views.
-my $view = qr/"(users_p0\d_post|feed_post)", which holds a view, has /;
+my $view = qr/"(users_p0\d_post|feed_post|topics_p0\d_topic(_post)?)", which holds a view, has /;
 my @damages = (
 
 	# ---- additions of the owner to the views' tables
@@ -51,6 +51,10 @@ my @damages = (
 		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.users DROP CONSTRAINT odd' ],
 	[ 'a CHECK on the feed, of no row so far', q{ALTER TABLE blogstore.feed ADD CONSTRAINT odd CHECK (title <> 'x') NOT VALID},
 		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.feed DROP CONSTRAINT odd' ],
+	[ 'a CHECK on the topics', q{ALTER TABLE blogstore.topics ADD CONSTRAINT odd CHECK (topic <> 'x')},
+		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.topics DROP CONSTRAINT odd' ],
+	[ 'an index on the posts of topics', 'CREATE INDEX odd ON blogstore.topics_p00_topic_post (id)',
+		qr/${view}an index, "odd"/, 'DROP INDEX blogstore.odd' ],
 	[ 'a foreign key of the copies', 'ALTER TABLE blogstore.users_p02_post ADD CONSTRAINT odd FOREIGN KEY (user_id) REFERENCES kit.authors',
 		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.users_p02_post DROP CONSTRAINT odd' ],
 	[ 'a foreign key to the feed',
@@ -100,6 +104,12 @@ my @damages = (
 		q{ALTER TABLE blogstore.posts_p03 ATTACH PARTITION blogstore.posts_p03_comment FOR VALUES IN ('comment')} ],
 	[ "the feed's leaf away", 'ALTER TABLE blogstore.feed DETACH PARTITION blogstore.feed_post',
 		qr/container "feed" has no leaf for items of type "post"/, q{ALTER TABLE blogstore.feed ATTACH PARTITION blogstore.feed_post FOR VALUES IN ('post')} ],
+	[ 'a partition of topics away', 'ALTER TABLE blogstore.topics DETACH PARTITION blogstore.topics_p01',
+		qr/container "topics" has no partition WITH \(MODULUS 4, REMAINDER 1\)/,
+		'ALTER TABLE blogstore.topics ATTACH PARTITION blogstore.topics_p01 FOR VALUES WITH (MODULUS 4, REMAINDER 1)' ],
+	[ 'a leaf of topics away', 'ALTER TABLE blogstore.topics_p01 DETACH PARTITION blogstore.topics_p01_topic',
+		qr/partition \d of container "topics" has no leaf for items of type "topic"/,
+		q{ALTER TABLE blogstore.topics_p01 ATTACH PARTITION blogstore.topics_p01_topic FOR VALUES IN ('topic')} ],
 	[ 'the feed dropped', 'DROP TABLE blogstore.feed',
 		qr/container "feed" is missing/, q{SET client_min_messages = error; SELECT blogstore.create_containers()} ],
 	[ 'a partition of posts away', 'ALTER TABLE blogstore.posts DETACH PARTITION blogstore.posts_p02',

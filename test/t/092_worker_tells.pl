@@ -70,8 +70,8 @@ is(rebuilds_logged($log), "$begins\nblogstore.rebuild_views() was called.\n$ends
 $log = log_end($node);
 set_and_reload($node, 'blogstore.short_form_length', 150);
 wait_logged($node, $log, qr/has built the views/);
-is(worker($rebuilds), '3|The short form settings have changed.', 'another length: stat_worker counts the rebuild');
-is(rebuilds_logged($log), "$begins\nThe short form settings have changed.\n$ends", 'another length: the log too');
+is(worker($rebuilds), '3|The settings of short forms or topics have changed.', 'another length: stat_worker counts the rebuild');
+is(rebuilds_logged($log), "$begins\nThe settings of short forms or topics have changed.\n$ends", 'another length: the log too');
 set_and_reload($node, 'blogstore.short_form_length', 200);
 wait_until($node, 'postgres', 'SELECT rebuilds = 4 FROM blogstore.stat_worker');
 check_store($node, 'postgres', 'the length of before');
