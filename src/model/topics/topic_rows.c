@@ -71,7 +71,7 @@ topic_changes_make(void)
 }
 
 /*
- * Do the same if the container is kept. Return NULL if it is not, because
+ * Begin to gather changes if the container is kept. Return NULL if it is not:
  * blogstore.topic_property is empty, or this server is part of a cluster.
  */
 TopicChanges *
@@ -323,7 +323,8 @@ topic_changes_add(TopicChanges *changes, const pg_uuid_t *post_id,
 }
 
 /*
- * Do the same for all topics of a post, or of a post's copy.
+ * Note that a post should have rows for all its topics ("wanted"), or for none
+ * of them. The post may be given by its copy.
  */
 void
 topic_changes_post(TopicChanges *changes, const BlogItem *post, bool wanted)

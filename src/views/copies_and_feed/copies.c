@@ -212,7 +212,8 @@ note_topics(CopiesOfLeaf *copies, const PostKey *key, const BlogItem *copy,
  * Make the copy with the key "place" equal to "post", which is in short form.
  * If "post" is NULL, delete the copy.
  *
- * place: the same key, one Datum for each index column
+ * key: the post's key
+ * place: the values of this key, one Datum for each index column
  */
 static void
 put_copy(CopiesOfLeaf *copies, const PostKey *key, const Datum *place,

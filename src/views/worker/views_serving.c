@@ -100,10 +100,10 @@ write_feed_size(int size)
 /*
  * Compare the current settings with those for which the views were built. If
  * the short form of posts or the property that has their topics has changed,
- * rebuild the views. If
- * blogstore.feed_size has changed, set feed_size in view_state to 0.
- * worker_fit_feed() will rewrite the feed and set the new size. If the worker
- * crashes before that, the next worker sees the 0 and rewrites the feed.
+ * rebuild the views. If blogstore.feed_size has changed, set feed_size in
+ * view_state to 0. worker_fit_feed() will rewrite the feed and set the new
+ * size. If the worker crashes before that, the next worker sees the 0 and
+ * rewrites the feed.
  */
 void
 worker_follow_settings(Worker *worker)
