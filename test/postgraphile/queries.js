@@ -1,15 +1,18 @@
 // Asks PostGraphile what it is given: a schema of the database, and queries.
 //
-// Usage: node queries.js CONNECTION SCHEMA, with a JSON array of queries on
-// standard input: {"query", "variables", "settings", "role", "pages"}. Prints
-// a JSON object: "types", the fields of each type by name, and "results", one
-// for each query. Needs the package postgraphile (npm ci; NODE_PATH).
+// Usage: node queries.js CONNECTION SCHEMA. Each line of standard input is a
+// JSON array of queries: {"query", "variables", "settings", "role", "pages"}.
+// For each it prints a line, a JSON object whose "results" has one result for
+// each query. Needs the package postgraphile (npm ci; NODE_PATH).
 //
 // "pages" is a path of fields to a connection. The query is repeated with the
 // variable $after as long as hasNextPage is true, for 100 pages at most. Its
 // result is {"nodes": of all pages, "sizes": number of nodes of each page}.
+//
+// The result of {"types": true} is the fields of each type by name.
 'use strict';
 
+const { createInterface } = require('readline');
 const { createPostGraphileSchema, withPostGraphileContext } = require('postgraphile');
 const { graphql, isObjectType } = require('graphql');
 const { Pool } = require('pg');
@@ -47,33 +50,33 @@ async function allPages(ask, path, variables) {
   return { nodes, sizes };
 }
 
-async function main(connectionString, schemaName, requests) {
+async function answer(pgPool, schema, requests) {
+  const results = [];
+
+  for (const { query, variables, settings, role, pages, types } of requests) {
+    const options = { pgPool, pgSettings: settings || {}, pgDefaultRole: role };
+    const ask = (values) => withPostGraphileContext(options, (context) =>
+      graphql(schema, query, null, { ...context }, values));
+
+    if (types) results.push(fields(schema));
+    else results.push(pages ? await allPages(ask, pages, variables) : await ask(variables || {}));
+  }
+  return { results };
+}
+
+async function main(connectionString, schemaName) {
   const pgPool = new Pool({ connectionString });
   const schema = await createPostGraphileSchema(pgPool, schemaName, {
     ignoreRBAC: false,
     setofFunctionsContainNulls: false,
   });
-  const results = [];
 
-  for (const { query, variables, settings, role, pages } of requests) {
-    const options = { pgPool, pgSettings: settings || {}, pgDefaultRole: role };
-    const ask = (values) => withPostGraphileContext(options, (context) =>
-      graphql(schema, query, null, { ...context }, values));
-
-    results.push(pages ? await allPages(ask, pages, variables) : await ask(variables || {}));
-  }
+  for await (const line of createInterface({ input: process.stdin }))
+    console.log(JSON.stringify(await answer(pgPool, schema, JSON.parse(line))));
   await pgPool.end();
-  return { types: fields(schema), results };
 }
 
-let input = '';
-
-process.stdin.on('data', (chunk) => { input += chunk; });
-process.stdin.on('end', () => {
-  main(process.argv[2], process.argv[3], JSON.parse(input)).then(
-    (answer) => console.log(JSON.stringify(answer)),
-    (error) => {
-      console.error(error);
-      process.exit(1);
-    });
+main(process.argv[2], process.argv[3]).catch((error) => {
+  console.error(error);
+  process.exit(1);
 });

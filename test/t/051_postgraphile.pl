@@ -7,22 +7,14 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use BlogstoreNpm;
+use BlogstoreGraphql;
 use BlogstoreTest;
-use File::Copy;
-use IPC::Run;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-need_npm();
-
-# The packages, in the pinned versions, in a folder of their own
-my $source = "$FindBin::RealBin/../postgraphile";
-my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
-copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
-install_packages($folder);
+install_postgraphile();
 
 my $node = new_server('postgraphile');
 $node->start;
@@ -48,8 +40,8 @@ my %post = map { $_ => $node->safe_psql('postgres', "SELECT kit.p($_)") } 1 .. 3
 
 # ---- The schema
 
-my $answer = ask();
-my $types = $answer->{types};
+my $web = BlogstoreGraphql->new($node, 'web');
+my $types = $web->types;
 is($types->{User}{posts}{type}, 'PostsConnection!', 'a user has posts');
 is($types->{Post}{author}{type}, 'User', 'a post has an author');
 is($types->{Post}{comments}{type}, 'CommentsConnection!', '... comments');
@@ -81,7 +73,7 @@ is_deeply($types->{Post}{comments}{args}{pageSize}, 'Int', 'a page has a size');
 my $nested = q{query ($size: Int, $date: Datetime, $id: UUID) { getUserByName(username: "ANN") { nodes { username posts(pageSize: 2) { nodes {
 	title commentCount author { username } comments(pageSize: $size, first: 2, beforeDate: $date, beforeId: $id) {
 		nodes { id content creationDate author { username } } pageInfo { hasNextPage } } } } } } }};
-my $result = ask({ query => $nested, variables => { size => 3 } })->{results}[0];
+my $result = ask({ query => $nested, variables => { size => 3 } })->[0];
 is($result->{errors}, undef, 'no error') or diag explain $result;
 my $ann = $result->{data}{getUserByName}{nodes}[0];
 is($ann->{username}, 'Ann', 'a user');
@@ -94,7 +86,7 @@ for (my $page = 1; $page <= 3; $page++)
 	push @seen, join '+', map { "$_->{content} by $_->{author}{username}" } @nodes;
 	is($comments->{pageInfo}{hasNextPage} ? 1 : 0, $page < 3 ? 1 : 0, "page $page: is there a next one?");
 	last if !$comments->{pageInfo}{hasNextPage};
-	$result = ask({ query => $nested, variables => { size => 3, date => $nodes[-1]{creationDate}, id => $nodes[-1]{id} } })->{results}[0];
+	$result = ask({ query => $nested, variables => { size => 3, date => $nodes[-1]{creationDate}, id => $nodes[-1]{id} } })->[0];
 	$comments = $result->{data}{getUserByName}{nodes}[0]{posts}{nodes}[0]{comments};
 }
 is(join(', ', @seen), 'comment 5 by Bob+comment 4 by Bob, comment 3 by Bob+comment 2 by Bob, comment 1 by Bob', 'with comments, page by page');
@@ -105,7 +97,7 @@ my ($after, $more) = (undef, 1);
 @seen = ();
 while ($more && @seen < 10)
 {
-	$result = ask({ query => $relay, variables => { post => $post{3}, after => $after } })->{results}[0];
+	$result = ask({ query => $relay, variables => { post => $post{3}, after => $after } })->[0];
 	$comments = $result->{data}{getPost}{nodes}[0]{comments};
 	push @seen, map { $_->{content} } @{ $comments->{nodes} };
 	($after, $more) = ($comments->{pageInfo}{endCursor}, $comments->{pageInfo}{hasNextPage});
@@ -123,7 +115,7 @@ my (@comments, @likes);
 my %cursor;
 for (my $page = 1; $page <= 5; $page++)
 {
-	$result = ask({ query => $written, variables => { user => $user{2}, size => 2, %cursor } })->{results}[0];
+	$result = ask({ query => $written, variables => { user => $user{2}, size => 2, %cursor } })->[0];
 	is($result->{errors}, undef, "page $page of a user's") or diag explain $result;
 	my ($c, $l) = map { $result->{data}{getUser}{nodes}[0]{$_}{nodes} } qw(comments likes);
 	push @comments, join '+', map { "$_->{content} < $_->{post}{title}" } @$c;
@@ -134,27 +126,27 @@ for (my $page = 1; $page <= 5; $page++)
 is(join(', ', @comments), 'on post 2 < post 2+on post 1 < post 1, comment 5 < post 3+comment 4 < post 3, comment 3 < post 3+comment 2 < post 3, comment 1 < post 3, ',
 	'comments, the newest first, page by page');
 is(join(', ', @likes), 'post 1 by Ann+post 2 by Ann, post 3 by Ann, , , ', 'likes, by their posts');
-$result = ask({ query => $written, variables => { user => $user{2}, size => 1, oldest => JSON::PP::true } })->{results}[0];
+$result = ask({ query => $written, variables => { user => $user{2}, size => 1, oldest => JSON::PP::true } })->[0];
 is($result->{data}{getUser}{nodes}[0]{comments}{nodes}[0]{content}, 'comment 1', 'the oldest first');
 # The same with PostGraphile's own cursors, and by the requests themselves
-$result = ask({ query => sprintf q{{ getUser(userId: "%s") { nodes { comments(pageSize: null, first: 3) { nodes { content } pageInfo { hasNextPage endCursor } } } } }}, $user{2} })->{results}[0];
+$result = ask({ query => sprintf q{{ getUser(userId: "%s") { nodes { comments(pageSize: null, first: 3) { nodes { content } pageInfo { hasNextPage endCursor } } } } }}, $user{2} })->[0];
 my $part = $result->{data}{getUser}{nodes}[0]{comments};
 is(join(', ', map { $_->{content} } @{ $part->{nodes} }), 'on post 2, on post 1, comment 5', 'a part of the comments');
 ok($part->{pageInfo}{hasNextPage}, '... of which there are more');
 $result = ask({ query => sprintf q{{ listUserComments(userId: "%s", pageSize: null, first: 9, after: "%s") { nodes { content } } listUserLikes(userId: "%s", pageSize: 1) { nodes { postId } } }},
-	$user{2}, $part->{pageInfo}{endCursor}, $user{2} })->{results}[0];
+	$user{2}, $part->{pageInfo}{endCursor}, $user{2} })->[0];
 is(join(', ', map { $_->{content} } @{ $result->{data}{listUserComments}{nodes} }), join(', ', map { "comment $_" } reverse 1 .. 4), 'behind a cursor');
 is_deeply($result->{data}{listUserLikes}{nodes}, [ { postId => $post{1} } ], 'a page of likes');
-$result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true) { nodes { postId } } }}, $user{2} })->{results}[0];
+$result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true) { nodes { postId } } }}, $user{2} })->[0];
 is($result->{errors}[0]{message}, 'likes have no index by user and date', 'likes by date, which the site has no index for');
 $node->safe_psql('postgres', "CREATE INDEX ON blogstore.posts (user_id, creation_date, id)");
-$result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true, pageSize: 2) { nodes { postId } } }}, $user{2} })->{results}[0];
+$result = ask({ query => sprintf q{{ listUserLikes(userId: "%s", byDate: true, pageSize: 2) { nodes { postId } } }}, $user{2} })->[0];
 is_deeply($result->{data}{listUserLikes}{nodes}, [ map { { postId => $post{$_} } } 1, 2 ], '... and where it has one');
 # Only the author of a hidden post sees comments and likes on it.
 $node->safe_psql('postgres', 'SELECT blogstore.hide_post(kit.p(1))');
 my %seen = map {
 	my ($name, @settings) = @$_;
-	my $of = ask({ query => $written, variables => { user => $user{2}, size => 2 }, @settings })->{results}[0]{data}{getUser}{nodes}[0];
+	my $of = ask({ query => $written, variables => { user => $user{2}, size => 2 }, @settings })->[0]{data}{getUser}{nodes}[0];
 	$name => join ' ', map { my $list = $_; map { $_->{post}{title} } @{ $of->{$list}{nodes} } } qw(comments likes)
 } [ 'nobody' ], [ 'ann', settings => { 'blogstore.current_user_id' => $user{1} } ], [ 'bob', settings => { 'blogstore.current_user_id' => $user{2} } ];
 is_deeply(\%seen, { nobody => 'post 2 post 3 post 2 post 3', ann => 'post 2 post 1 post 1 post 2', bob => 'post 2 post 3 post 2 post 3' }, 'of what is on hidden posts');
@@ -173,18 +165,18 @@ my $threads = q{query ($post: UUID!) { listPostComments(postId: $post, pageSize:
 my %to_one = (post => $post{3}, parent => $node->safe_psql('postgres', 'SELECT kit.c(1)'));
 @results = @{ ask({ query => $reply, variables => { %to_one, content => 'reply 1' }, @as_ann },
 		{ query => $reply, variables => { %to_one, content => 'reply 2' }, @as_bob }, { query => $reply, variables => { %to_one, content => 'nobody' } },
-		{ query => $reply, variables => { %to_one, post => $post{2}, content => 'elsewhere' }, @as_bob })->{results} };
+		{ query => $reply, variables => { %to_one, post => $post{2}, content => 'elsewhere' }, @as_bob }) };
 my $first = $results[0]{data}{createComment}{comment};
 is_deeply([ @$first{qw(content parentId parentDeleted)}, $first->{author}{username} ], [ 'reply 1', $to_one{parent}, JSON::PP::false, 'Ann' ], 'a reply');
 is($results[1]{data}{createComment}{comment}{author}{username}, 'Bob', 'another');
 is($results[2]{errors}[0]{message}, 'nobody is signed in', '... but not without a signed-in user');
 like($results[3]{errors}[0]{message}, qr/^comment .* on post .* does not exist$/, '... nor on another post');
-ok(!ask({ query => $reply, variables => { %to_one, parent => $first->{id}, content => 'reply to a reply' }, @as_bob })->{results}[0]{errors}, 'a reply to a reply');
-my $thread = ask({ query => $threads, variables => { post => $post{3} } })->{results}[0]{data}{listPostComments}{nodes};
+ok(!ask({ query => $reply, variables => { %to_one, parent => $first->{id}, content => 'reply to a reply' }, @as_bob })->[0]{errors}, 'a reply to a reply');
+my $thread = ask({ query => $threads, variables => { post => $post{3} } })->[0]{data}{listPostComments}{nodes};
 is(join(', ', map { "$_->{content} (" . join('+', map { "$_->{content} by $_->{author}{username}" . join('', map { " < $_->{content}" } @{ $_->{replies}{nodes} }) } @{ $_->{replies}{nodes} }) . ')' } @$thread),
 	'comment 1 (reply 1 by Ann < reply to a reply+reply 2 by Bob), comment 2 (), comment 3 ()', 'comments with replies with replies');
 $node->safe_psql('postgres', 'SELECT blogstore.delete_comment(kit.p(3), kit.c(1))');
-$result = ask({ query => sprintf q{{ listCommentReplies(postId: "%s", parentId: "%s") { nodes { content parentDeleted } } }}, @to_one{qw(post parent)} })->{results}[0];
+$result = ask({ query => sprintf q{{ listCommentReplies(postId: "%s", parentId: "%s") { nodes { content parentDeleted } } }}, @to_one{qw(post parent)} })->[0];
 is_deeply($result->{data}{listCommentReplies}{nodes}, [ map { { content => "reply $_", parentDeleted => JSON::PP::true } } 2, 1 ], 'replies to what is gone say so');
 
 # ---- Likes of comments
@@ -195,7 +187,7 @@ my $hearts = sprintf q{{ post(postId: "%s") { likeCount myLike { id } comments(o
 	getCommentLikes(userId: "%s", postId: "%s") { nodes { commentId } } comment(postId: "%s", commentId: "%s") { likeCount }
 	like(postId: "%s", userId: "%s", commentId: "%s") { comment { content } } user(userId: "%s") { likes { nodes { comment { content } } } } }},
   $post{3}, $user{2}, $post{3}, $post{3}, $comment, $post{3}, $user{2}, $comment, $user{2};
-@results = @{ ask({ query => $heart, @as_bob }, { query => $heart }, { query => $hearts, @as_bob }, { query => $hearts, @as_ann }, { query => $hearts })->{results} };
+@results = @{ ask({ query => $heart, @as_bob }, { query => $heart }, { query => $hearts, @as_bob }, { query => $hearts, @as_ann }, { query => $hearts }) };
 is_deeply($results[0]{data}{createLike}{like}{comment}, { content => 'comment 2', likeCount => '1', myLike => { author => { username => 'Bob' } } }, 'a comment is liked');
 is($results[1]{errors}[0]{message}, 'nobody is signed in', '... but not without a signed-in user');
 my %of_bob = (userUsername => 'Bob', comment => { content => 'comment 2' });
@@ -212,7 +204,7 @@ foreach my $asked ([ 2, 'Bob', \%of_bob ], [ 3, 'Ann', undef ], [ 4, 'nobody', u
 			like => { comment => { content => 'comment 2' } }, user => { likes => { nodes => [ { comment => { content => 'comment 2' } } ] } } },
 		"$who sees it") or diag explain $results[$n];
 }
-is(ask({ query => sprintf(q{mutation { deleteLike(input: { postId: "%s", commentId: "%s" }) { boolean } }}, $post{3}, $comment), @as_bob })->{results}[0]{data}{deleteLike}{boolean},
+is(ask({ query => sprintf(q{mutation { deleteLike(input: { postId: "%s", commentId: "%s" }) { boolean } }}, $post{3}, $comment), @as_bob })->[0]{data}{deleteLike}{boolean},
 	JSON::PP::true, 'and the like is taken back');
 
 # ---- Commands of the signed-in user
@@ -221,10 +213,9 @@ my $create = q{mutation { createPost(input: { title: "new", content: "content" }
 my $like = sprintf q{mutation { createLike(input: { postId: "%s" }) { like { post { likeCount likes { nodes { userUsername } } } } } }}, $post{3};
 my $edit = sprintf q{mutation { editPost(input: { postId: "%s", title: "edited" }) { post { title } } }}, $post{3};
 my $delete = sprintf q{mutation { deletePost(input: { postId: "%s" }) { boolean } }}, $post{3};
-$answer = ask(
+@results = @{ ask(
 	{ query => $create }, { query => $create, @as_bob }, { query => $like, @as_bob }, { query => $edit, @as_bob }, { query => $delete, @as_bob },
-	{ query => $edit, @as_ann }, { query => $delete, @as_ann }, { query => $create });
-@results = @{ $answer->{results} };
+	{ query => $edit, @as_ann }, { query => $delete, @as_ann }, { query => $create }) };
 is($results[$_]{errors}[0]{message}, 'nobody is signed in', 'commands need a signed-in user') foreach 0, 7;
 is($results[1]{data}{createPost}{post}{author}{username}, 'Bob', 'a post of who has signed in');
 is_deeply($results[2]{data}{createLike}{like}{post}, { likeCount => '1', likes => { nodes => [ { userUsername => 'Bob' } ] } }, 'a like, and the post as it is then');
@@ -234,20 +225,12 @@ is($results[5]{data}{editPost}{post}{title}, 'edited', 'the author edits it');
 ok($results[6]{data}{deletePost}{boolean}, '... and deletes it');
 is($node->safe_psql('postgres', q{SELECT string_agg(title, ', ' ORDER BY title) FROM blogstore.list_feed()}), 'new, post 1, post 2', 'the store has the remaining posts');
 check_store($node, 'postgres', 'at the end');
+$web->end;
 $node->stop;
 done_testing();
 
-# Returns PostGraphile's answers to queries. It connects as the role door and
-# switches to web.
+# Returns PostGraphile's answers to queries of the role web.
 sub ask
 {
-	my @requests = @_;
-	my $input = encode_json([ map { { role => 'web', %$_ } } @requests ]);
-	my ($answer, $error) = ('', '');
-	local $ENV{NODE_PATH} = "$folder/node_modules";
-
-	IPC::Run::run([ 'node', "$source/queries.js", 'postgresql:///postgres?user=door&host=' . $node->host . '&port=' . $node->port, 'web' ],
-		'<', \$input, '>', \$answer, '2>', \$error)
-	  or die "queries.js: $error";
-	return decode_json($answer);
+	return [ $web->ask(map { { role => 'web', %$_ } } @_) ];
 }

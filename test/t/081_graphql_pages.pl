@@ -8,22 +8,17 @@ use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
-use BlogstoreNpm;
+use BlogstoreGraphql;
 use BlogstoreTest;
-use File::Copy;
-use IPC::Run;
 use JSON::PP;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-need_npm();
+install_postgraphile();
 
-# The packages, in the pinned versions, in a folder of their own
-my $source = "$FindBin::RealBin/../postgraphile";
-my $folder = PostgreSQL::Test::Utils::tempdir('postgraphile');
-copy("$source/$_", "$folder/$_") or die "$_: $!" foreach qw(package.json package-lock.json);
-install_packages($folder);
+# PostGraphile, for each schema
+my %graphql;
 
 my $node = new_server('graphql_pages');
 $node->start;
@@ -146,6 +141,7 @@ is_deeply(\@late, [], 'a post is in the list that comes with the wait');
 my $both = ask('web', 'web', { query => qq{mutation { createPost(input: { title: "both", content: "content" }) { post { id } } waitForPosts(input: {}) { boolean } }}, @as_ann })->[0];
 like($both->{errors}[0]{message}, qr/^lists cannot show what this transaction has written/, 'not in the request that writes it');
 
+$_->end foreach values %graphql;
 $node->stop;
 done_testing();
 
@@ -153,13 +149,8 @@ done_testing();
 # member.
 sub ask
 {
-	my ($schema, $role, @requests) = @_;
-	my $input = encode_json([ map { { role => $role, %$_ } } @requests ]);
-	my ($answer, $error) = ('', '');
-	local $ENV{NODE_PATH} = "$folder/node_modules";
+	my ($schema, $role, @queries) = @_;
 
-	IPC::Run::run([ 'node', "$source/queries.js", 'postgresql:///postgres?user=door&host=' . $node->host . '&port=' . $node->port, $schema ],
-		'<', \$input, '>', \$answer, '2>', \$error)
-	  or die "queries.js: $error";
-	return decode_json($answer)->{results};
+	$graphql{$schema} //= BlogstoreGraphql->new($node, $schema);
+	return [ $graphql{$schema}->ask(map { { role => $role, %$_ } } @queries) ];
 }
