@@ -4,7 +4,7 @@ ARG PG_MAJOR=17
 FROM postgres:${PG_MAJOR} AS build
 COPY . /source
 RUN apt-get update && apt-get install -y --no-install-recommends make gcc libc6-dev libkrb5-dev postgresql-server-dev-$PG_MAJOR
-RUN make -C /source with_llvm=no && make -C /source with_llvm=no install DESTDIR=/installed
+RUN make -C /source -j"$(nproc)" with_llvm=no && make -C /source with_llvm=no install DESTDIR=/installed
 
 FROM postgres:${PG_MAJOR}
 COPY --from=build /installed /

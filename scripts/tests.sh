@@ -67,7 +67,7 @@ find_test_tools()
 	if [[ $PG_VERSION == 15 ]]; then
 		/usr/bin/python3 -c 'import django, sqlalchemy' 2>/dev/null || missing+=(python3-django python3-sqlalchemy)
 		have npm || missing+=(nodejs npm)
-		have chromium || missing+=(chromium)
+		have chromium-headless-shell || have chromium || missing+=(chromium-headless-shell)
 	fi
 	[[ $BINDIR != /usr/lib/postgresql/15/bin ]] || find_wordpress
 }

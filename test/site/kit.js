@@ -136,7 +136,11 @@ async function run(parts) {
     store = await database();
     site = await start();
     browser = await launch();
-    for (const part of parts) await part({ site, browser, store });
+    for (const part of parts) {
+      await part({ site, browser, store });
+      // What has been looked at would go on costing time.
+      for (const context of browser.contexts()) await context.close();
+    }
   } catch (error) {
     ok(false, 'to its end', error.stack);
   }

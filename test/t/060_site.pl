@@ -18,7 +18,7 @@ use Test::More;
 my $site = "$FindBin::RealBin/../../examples/site";
 my $out = '';
 need_npm();
-my $chromium = (grep { $_ } map { program_path($_) } qw(chromium chromium-browser google-chrome))[0]
+my $chromium = (grep { $_ } map { program_path($_) } qw(chromium-headless-shell chromium chromium-browser google-chrome))[0]
   or plan skip_all => 'there is no Chromium';
 IPC::Run::run([ 'node', '-p', 'process.versions.node' ], '<', \undef, '>', \$out);
 plan skip_all => "node is $out, and the site needs 18" if $out < 18;
