@@ -167,14 +167,23 @@ typedef enum KnownState
 extern int	child_key_compare(const ChildKey *a, const ChildKey *b);
 extern KnownItems *known_items_begin(ItemType type, bool update, ItemLookup *lookup);
 extern const char *known_items_problem(KnownItems *known, const BlogItem *row,
-									   KnownState *state);
+									   bool replaced, KnownState *state);
 extern void known_items_end(KnownItems *known);
 
 /* liked_comments.c */
 typedef struct LikedComments LikedComments;
 
+/* Whether the comment of a like exists. */
+typedef enum LikedState
+{
+	LIKED_UNKNOWN,				/* there is no such comment */
+	LIKED_THERE,				/* the comment exists */
+	LIKED_NEW					/* the import creates the comment */
+} LikedState;
+
 extern LikedComments *liked_comments_begin(const Import *import);
-extern bool liked_comments_have(LikedComments *comments, const BlogItem *like);
+extern LikedState liked_comments_find(LikedComments *comments,
+									  const BlogItem *like);
 extern void liked_comments_end(LikedComments *comments);
 
 /* import_check.c */

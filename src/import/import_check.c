@@ -247,13 +247,22 @@ count_item(CheckReceiver *receiver, const BlogItem *item, bool fresh)
 /*
  * Return the reason for rejecting a valid row; NULL if the row is accepted.
  * Sets *state to the result of comparing the row with the existing item.
+ *
+ * If the import creates a comment on an existing post, it deletes the likes
+ * that an earlier comment with the same id has left. All likes of the comment
+ * are then new.
  */
 static const char *
-row_refused(CheckReceiver *receiver, const BlogItem *item, KnownState *state)
+row_refused(CheckReceiver *receiver, const BlogItem *item, bool fresh,
+			KnownState *state)
 {
-	if (receiver->liked != NULL && !liked_comments_have(receiver->liked, item))
+	LikedState	liked = receiver->liked == NULL ? LIKED_THERE :
+		liked_comments_find(receiver->liked, item);
+
+	if (liked == LIKED_UNKNOWN)
 		return "unknown comment";
-	return known_items_problem(receiver->known, item, state);
+	return known_items_problem(receiver->known, item,
+							   liked == LIKED_NEW && !fresh, state);
 }
 
 /*
@@ -272,7 +281,7 @@ check_known(CheckReceiver *receiver, TupleTableSlot *slot)
 	BlogItem	item;
 
 	row_item(slot, receiver->prop, receiver->nprops, &item);
-	problem = row_refused(receiver, &item, &state);
+	problem = row_refused(receiver, &item, fresh, &state);
 	if (problem != NULL)
 		refuse(receiver, slot, problem);
 	else if (state == KNOWN_PRESENT)

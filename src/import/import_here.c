@@ -270,7 +270,7 @@ import_count_on_comment(const CountedItem *comment, ItemCounts counts,
 {
 	if (made)
 	{
-		comment_count_anew(comment);
+		comment_count_anew(comment, counts.likes > 0);
 		counts.comments = 0;
 	}
 	return no_counts(counts) || counts_add_written(comment, counts) ||

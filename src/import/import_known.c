@@ -143,9 +143,11 @@ taken(const KnownItems *known, const BlogItem *row)
 /*
  * Look up the existing item with a row's key. Does nothing if the last row had
  * the same key.
+ *
+ * replaced: the argument of known_items_problem()
  */
 static void
-look_up(KnownItems *known, const BlogItem *row)
+look_up(KnownItems *known, const BlogItem *row, bool replaced)
 {
 	const ChildKey key = child_key(known->type, row);
 	MemoryContext old;
@@ -155,6 +157,9 @@ look_up(KnownItems *known, const BlogItem *row)
 	known->key = key;
 	known->valid = true;
 	known->passed = false;
+	known->found = false;
+	if (replaced)
+		return;
 	old = MemoryContextSwitchTo(known->context);
 	known->found = known->lookup->find(known->lookup, &key, &known->there);
 	MemoryContextSwitchTo(old);
@@ -164,14 +169,19 @@ look_up(KnownItems *known, const BlogItem *row)
  * Return the reason for rejecting a row; NULL if the row is accepted. *state
  * is then set to the result of the comparison. The rows must be valid, and
  * must be passed in the order of their keys.
+ *
+ * replaced: true if the import deletes the existing item before it writes the
+ *	row. The item then counts as missing. The argument is the same for all rows
+ *	with one key.
  */
 const char *
-known_items_problem(KnownItems *known, const BlogItem *row, KnownState *state)
+known_items_problem(KnownItems *known, const BlogItem *row, bool replaced,
+					KnownState *state)
 {
 	const char *problem;
 	bool		like = is_like(known->type);
 
-	look_up(known, row);
+	look_up(known, row, replaced);
 	problem = taken(known, row);
 	if (problem != NULL)
 		return problem;

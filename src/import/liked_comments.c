@@ -36,7 +36,7 @@ struct LikedComments
 	/* the comment of the last like; valid if "valid" is true */
 	ChildKey	key;
 	bool		valid;
-	bool		have;
+	LikedState	state;
 };
 
 /* Read the next new comment. */
@@ -75,7 +75,8 @@ liked_comments_begin(const Import *import)
 	return comments;
 }
 
-static bool
+/* Return whether a comment with the key comments->key exists. */
+static LikedState
 look_up(LikedComments *comments)
 {
 	MemoryContext old = MemoryContextSwitchTo(comments->context);
@@ -84,12 +85,12 @@ look_up(LikedComments *comments)
 											   &comment);
 
 	MemoryContextSwitchTo(old);
-	return found;
+	return found ? LIKED_THERE : LIKED_UNKNOWN;
 }
 
 /* Return whether the comment of a like exists, or the import creates it. */
-bool
-liked_comments_have(LikedComments *comments, const BlogItem *like)
+LikedState
+liked_comments_find(LikedComments *comments, const BlogItem *like)
 {
 	const ChildKey key = {
 		.type = ITEM_COMMENT, .post_id = *item_uuid(like, PROP_POST_ID),
@@ -97,15 +98,15 @@ liked_comments_have(LikedComments *comments, const BlogItem *like)
 	};
 
 	if (comments->valid && child_key_compare(&key, &comments->key) == 0)
-		return comments->have;
+		return comments->state;
 	comments->key = key;
 	comments->valid = true;
 	while (comments->more && child_key_compare(&comments->next, &key) < 0)
 		read_next(comments);
-	comments->have = (comments->more &&
-					  child_key_compare(&comments->next, &key) == 0) ||
+	comments->state = comments->more &&
+		child_key_compare(&comments->next, &key) == 0 ? LIKED_NEW :
 		look_up(comments);
-	return comments->have;
+	return comments->state;
 }
 
 /* Free the object. The new comments can be read again from the first. */

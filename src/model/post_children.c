@@ -311,7 +311,7 @@ child_insert(BlogItem *child, ItemType type, bool id_is_new,
 		const CountedItem comment =
 			counted_comment(insert.post_id, item_uuid(child, PROP_ID));
 
-		comment_count_anew(&comment);
+		comment_count_anew(&comment, false);
 	}
 	return true;
 }

@@ -92,6 +92,18 @@ SELECT * FROM kit.all_wrong;
 SELECT type, imported, present FROM blogstore.import(comments => 'again', likes => 'again_likes', key_prefix => 's:') WHERE read > 0;
 SELECT like_count, reply_count FROM blogstore.get_comment(blogstore.key_id('post', 's:1'), blogstore.key_id('comment', 's:2'));
 SELECT * FROM kit.all_wrong;
+-- Imported at once with its likes, it has exactly these
+DELETE FROM blogstore.posts WHERE type = 'comment' AND id = blogstore.key_id('comment', 's:2');
+CREATE VIEW later_likes AS SELECT post_id, comment_id, user_id, CASE WHEN user_id = 3 THEN kit.d(90) ELSE creation_date END AS creation_date FROM again_likes
+UNION ALL SELECT post_id, comment_id, user_id, kit.d(99) FROM again_likes WHERE user_id = 3;
+SELECT type, imported, present, rejected FROM blogstore.import(comments => 'again', likes => 'later_likes', rejects => 'rejects', key_prefix => 's:') WHERE read > 0;
+SELECT user_username, CASE WHEN creation_date < kit.d(100) THEN creation_date END AS creation_date FROM blogstore.list_comment_likes(blogstore.key_id('post', 's:1'), blogstore.key_id('comment', 's:2')) ORDER BY 1;
+SELECT * FROM kit.all_wrong;
+-- also if SQL has deleted its counts, too
+DELETE FROM blogstore.posts WHERE blogstore.key_id('comment', 's:2') IN (id, item_id);
+SELECT type, imported, present FROM blogstore.import(comments => 'again', likes => 'again_likes', key_prefix => 's:') WHERE read > 0;
+SELECT user_username, CASE WHEN creation_date < kit.d(100) THEN creation_date END AS creation_date FROM blogstore.list_comment_likes(blogstore.key_id('post', 's:1'), blogstore.key_id('comment', 's:2')) ORDER BY 1;
+SELECT * FROM kit.all_wrong;
 SELECT blogstore.repair() > 0 AS repaired;
 SELECT * FROM blogstore.verify();
 

@@ -99,32 +99,48 @@ replies_now(const CountedItem *comment)
 }
 
 /*
+ * Return whether the comment's partition has an index of likes by comment. The
+ * owner may have dropped it for an import.
+ */
+static bool
+has_like_index(const CountedItem *comment)
+{
+	return partition_has_path(CONTAINER_POSTS, ITEM_COMMENT_LIKE,
+							  partition_of(CONTAINER_POSTS, ITEM_COMMENT_LIKE,
+										   &comment->post_id), PATH_LIST);
+}
+
+/*
  * Called after this transaction has inserted a comment: count the replies to
  * the comment that exist already. Delete the likes and deltas that an earlier
  * comment with the same id has left. Waits for transactions that have written,
  * hidden, shown or deleted a reply.
+ *
+ * liked: true if this transaction will write likes of the comment. The
+ *		function then deletes likes even if there are no deltas. If false, it
+ *		does not look for likes without deltas, which exist only if the owner
+ *		has deleted the deltas with SQL. They stay, uncounted, and verify()
+ *		reports them.
  *
  * Errors: 40001 under REPEATABLE READ and SERIALIZABLE if replies were written
  * after the snapshot. Locks: the comment's lock, in exclusive mode for a
  * moment, then in share mode.
  */
 void
-comment_count_anew(const CountedItem *comment)
+comment_count_anew(const CountedItem *comment, bool liked)
 {
 	Datum		key[2];
-	bool		counted;
+	bool		left;
 	int64		n = 0;
 	CountLock	lock;
 
 	await_uncounted(comment);
 	PushActiveSnapshot(GetLatestSnapshot());
-	counted = shows_any(delta_query(comment, key));
+	left = shows_any(delta_query(comment, key)) ||
+		(liked && has_like_index(comment) &&
+		 shows_any(likes_query(comment, key)));
 	PopActiveSnapshot();
-	/*
-	 * A comment with likes has deltas, unless the owner has deleted these with
-	 * SQL. The likes then stay, uncounted, and verify() reports them.
-	 */
-	if (counted)
+	if (left)
 		children_delete(comment);
 	n = replies_now(comment);
 	if (n == 0)

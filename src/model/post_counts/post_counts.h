@@ -295,7 +295,7 @@ extern bool counts_add_written(const CountedItem *item, ItemCounts counts);
 extern bool post_counter_repair(const CountedItem *item);
 
 /* comment_recount.c: counts of a new comment with a deleted comment's id */
-extern void comment_count_anew(const CountedItem *comment);
+extern void comment_count_anew(const CountedItem *comment, bool liked);
 
 /*
  * count_delta.c: deltas. The counter of a post or comment is the delta with
