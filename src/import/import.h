@@ -176,7 +176,8 @@ typedef struct LikedComments LikedComments;
 /* Whether the comment of a like exists. */
 typedef enum LikedState
 {
-	LIKED_UNKNOWN,				/* there is no such comment */
+	LIKED_UNKNOWN,				/* there is no such comment, or its author is
+								 * being deleted */
 	LIKED_THERE,				/* the comment exists */
 	LIKED_NEW					/* the import creates the comment */
 } LikedState;
@@ -235,6 +236,7 @@ extern const char *const import_write_names_sql;
 extern const char *const import_changed_users_sql;
 extern const char *const import_changed_posts_sql;
 extern const char *const import_deleting_sql;
+extern const char *const import_all_deleting_sql;
 extern const char *const import_new_sql[ITEM_POST + 1];
 extern const char *const import_count_sql;
 extern const char *const import_comment_counts_sql;

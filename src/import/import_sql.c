@@ -577,6 +577,10 @@ const char *const import_deleting_sql =
 "SELECT count(*) FROM @checked_user WHERE " NEW
 " AND user_id IN " BEING_DELETED;
 
+/* Selects the users who are being deleted. */
+const char *const import_all_deleting_sql =
+"SELECT user_id FROM #deleting ORDER BY user_id";
+
 /*
  * Selects the new users or posts, sorted by leaf. The columns are the fields
  * in the order of item_properties().

@@ -1,7 +1,8 @@
 /*
  * liked_comments.c
  *		Bulk import: finds out whether the comments that users like exist, or
- *		are created by this import.
+ *		are created by this import. A comment whose author is being deleted
+ *		counts as missing.
  *
  * The caller passes likes of comments in the order of their keys
  * (child_key_compare()). Existing comments are looked up in the containers.
@@ -15,6 +16,7 @@
 #include "import/import.h"
 #include "storage/blog_item.h"
 
+#include "executor/spi.h"
 #include "executor/tuptable.h"
 #include "utils/memutils.h"
 #include "utils/tuplestore.h"
@@ -25,6 +27,10 @@ struct LikedComments
 	MemoryContext context;
 
 	ItemLookup *lookup;			/* finds existing comments */
+
+	pg_uuid_t  *deleting;		/* the users who are being deleted, sorted */
+	int			ndeleting;
+
 	const Property *prop;		/* for each column of a new comment, its
 								 * field */
 	int			nprops;
@@ -53,6 +59,22 @@ read_next(LikedComments *comments)
 	comments->next = child_key(ITEM_COMMENT, &comment);
 }
 
+/* Read which users are being deleted. */
+static void
+read_deleting(LikedComments *comments, const Import *import)
+{
+	int			n = (int) import_run(import, import_all_deleting_sql);
+	bool		isnull;
+
+	comments->deleting = palloc(sizeof(pg_uuid_t) * n);
+	comments->ndeleting = n;
+	for (int i = 0; i < n; i++)
+		comments->deleting[i] =
+			*DatumGetUUIDP(SPI_getbinval(SPI_tuptable->vals[i],
+										 SPI_tuptable->tupdesc, 1, &isnull));
+	SPI_freetuptable(SPI_tuptable);
+}
+
 /*
  * Begin to look up the comments that users like. Called after the comments of
  * the import were checked. Allocates in the current memory context.
@@ -72,7 +94,22 @@ liked_comments_begin(const Import *import)
 			MakeSingleTupleTableSlot(import->passed_desc[ITEM_COMMENT],
 									 &TTSOpsMinimalTuple);
 	read_next(comments);
+	read_deleting(comments, import);
 	return comments;
+}
+
+static int
+compare_ids(const void *a, const void *b)
+{
+	return memcmp(a, b, UUID_LEN);
+}
+
+static bool
+author_is_leaving(const LikedComments *comments, const BlogItem *comment)
+{
+	return bsearch(item_uuid(comment, PROP_USER_ID), comments->deleting,
+				   comments->ndeleting, sizeof(pg_uuid_t),
+				   compare_ids) != NULL;
 }
 
 /* Return whether a comment with the key comments->key exists. */
@@ -85,7 +122,8 @@ look_up(LikedComments *comments)
 											   &comment);
 
 	MemoryContextSwitchTo(old);
-	return found ? LIKED_THERE : LIKED_UNKNOWN;
+	return found && !author_is_leaving(comments, &comment) ? LIKED_THERE :
+		LIKED_UNKNOWN;
 }
 
 /* Return whether the comment of a like exists, or the import creates it. */
@@ -119,5 +157,6 @@ liked_comments_end(LikedComments *comments)
 		ExecDropSingleTupleTableSlot(comments->slot);
 		tuplestore_rescan(comments->rows);
 	}
+	pfree(comments->deleting);
 	pfree(comments);
 }

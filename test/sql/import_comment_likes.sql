@@ -155,7 +155,27 @@ SELECT * FROM kit.all_wrong;
 SELECT blogstore.wait_for_views();
 SELECT * FROM blogstore.verify();
 
+-- Likes of a comment whose author is being deleted are rejected, as
+-- create_like() rejects them, and as those of a post are, also if they exist
+SELECT id IS NOT NULL AS posted FROM blogstore.create_post(blogstore.key_id('user', 's:5'), 'leaving', '', kit.p(1), kit.d(1));
+SELECT count(blogstore.create_comment(kit.p(1), blogstore.key_id('user', 's:1'), 'comment ' || n)) FROM generate_series(1, 300) n;
+SELECT content FROM blogstore.create_comment(blogstore.key_id('post', 's:2'), blogstore.key_id('user', 's:5'), 'leaving', kit.c(1));
+SELECT type FROM blogstore.create_like(blogstore.key_id('post', 's:2'), blogstore.key_id('user', 's:1'), kit.d(1), kit.c(1));
+CREATE TABLE late_likes AS SELECT p.post_id, p.comment_id, blogstore.key_id('user', 's:' || u) AS user_id, kit.d(1) AS creation_date
+FROM (VALUES (kit.p(1), NULL), (blogstore.key_id('post', 's:2'), kit.c(1)), (blogstore.key_id('post', 's:2'), blogstore.key_id('comment', 's:1'))) AS p (post_id, comment_id), generate_series(1, 2) u;
+TRUNCATE rejects;
+BEGIN;
+SELECT blogstore.delete_user(blogstore.key_id('user', 's:5'));
+SELECT count(*) AS left_to_delete FROM blogstore.posts WHERE id = kit.c(1);
+SELECT kit.try('blogstore.create_like(blogstore.key_id(''post'', ''s:2''), blogstore.key_id(''user'', ''s:2''), comment_id => kit.c(1))');
+SELECT type, imported, present, rejected FROM blogstore.import(likes => 'late_likes', rejects => 'rejects') WHERE read > 0;
+SELECT type, reason, item ->> 'commentId' = kit.c(1)::text AS of_comment, count(*) FROM rejects GROUP BY 1, 2, 3 ORDER BY 1, 2;
+COMMIT;
+SELECT blogstore.wait_for_views();
+SELECT * FROM kit.all_wrong;
+SELECT * FROM blogstore.verify();
+
 DROP VIEW kit.all_wrong, kit.wrong;
-DROP TABLE site_users, site_posts, site_comments, site_likes, bad_likes, bad_comments, rejects, documents, others, many_comments, many_likes CASCADE;
+DROP TABLE site_users, site_posts, site_comments, site_likes, bad_likes, bad_comments, rejects, documents, others, many_comments, many_likes, late_likes CASCADE;
 DROP VIEW more_likes;
 SELECT kit.clear();
