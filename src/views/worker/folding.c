@@ -48,11 +48,11 @@
 #define FOLD_AT_LAST 10000
 
 /*
- * Limits on one transaction that folds: FOLD_DELTAS deltas, FOLD_POSTS posts
+ * Limits on one transaction that folds: FOLD_DELTAS deltas, FOLD_ITEMS posts
  * and comments. After TIME_TO_FOLD ms, the worker decodes WAL again.
  */
 #define FOLD_DELTAS 2000
-#define FOLD_POSTS 200
+#define FOLD_ITEMS 200
 #define TIME_TO_FOLD 2
 
 /*
@@ -141,7 +141,7 @@ is_due(TimestampTz due, TimestampTz now)
 static PendingItem *
 remember_item(const CountedItem *item, int64 deltas)
 {
-	PendingItem *post;
+	PendingItem *entry;
 	bool		found;
 
 	if (pending == NULL)
@@ -152,17 +152,17 @@ remember_item(const CountedItem *item, int64 deltas)
 		pending = hash_create("blogstore items to fold", 256, &ctl,
 							  HASH_ELEM | HASH_BLOBS | HASH_CONTEXT);
 	}
-	post = hash_search(pending, item, HASH_ENTER, &found);
+	entry = hash_search(pending, item, HASH_ENTER, &found);
 	if (!found)
 	{
-		post->deltas = 0;
-		post->at_last = after(FOLD_AT_LAST);
+		entry->deltas = 0;
+		entry->at_last = after(FOLD_AT_LAST);
 	}
-	post->deltas += deltas;
-	post->due = post->deltas >= MANY_DELTAS ? GetCurrentTimestamp() :
-		Min(after(FOLD_AFTER), post->at_last);
-	next_due = Min(next_due, post->due);
-	return post;
+	entry->deltas += deltas;
+	entry->due = entry->deltas >= MANY_DELTAS ? GetCurrentTimestamp() :
+		Min(after(FOLD_AFTER), entry->at_last);
+	next_due = Min(next_due, entry->due);
+	return entry;
 }
 
 /*
@@ -277,22 +277,22 @@ find_deltas(void)
  * deltas were folded or merged.
  */
 static int64
-fold_post(PendingItem *post)
+fold_item(PendingItem *entry)
 {
-	bool		many = post->deltas >= MANY_DELTAS;
+	bool		many = entry->deltas >= MANY_DELTAS;
 	bool		left = false;
 	int64		taken = 0;
 	ItemResult	outcome = ITEM_NOT_FOUND;
 
 	/* The partition may have been detached, or moved to another node. */
-	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &post->item.post_id))
-		outcome = post_fold(&post->item, FOLD_DELTAS, many, &taken, &left);
+	if (partition_exists_for(CONTAINER_POSTS, ITEM_DELTA, &entry->item.post_id))
+		outcome = post_fold(&entry->item, FOLD_DELTAS, many, &taken, &left);
 	if (taken >= FOLD_DELTAS)
 		/*
 		 * More deltas may be left. So the item stays in the list, and the next
 		 * transaction folds again.
 		 */
-		post->deltas = MANY_DELTAS;
+		entry->deltas = MANY_DELTAS;
 	else if (outcome == ITEM_LOCKED || left)
 	{
 		/*
@@ -301,13 +301,13 @@ fold_post(PendingItem *post)
 		 * keep the item in the list, and try again later.
 		 */
 		if (taken > 0)
-			post->deltas = 0;	/* post_fold() has merged the other deltas into
+			entry->deltas = 0;	/* post_fold() has merged the other deltas into
 								 * one */
-		post->due = after(FOLD_AFTER);
-		post->at_last = after(FOLD_AT_LAST);
+		entry->due = after(FOLD_AFTER);
+		entry->at_last = after(FOLD_AT_LAST);
 	}
 	else
-		(void) hash_search(pending, &post->item, HASH_REMOVE, NULL);
+		(void) hash_search(pending, &entry->item, HASH_REMOVE, NULL);
 	return taken;
 }
 
@@ -317,9 +317,9 @@ fold_post(PendingItem *post)
  * at_once: limit on the number of these items; 1 after a failure, to find the
  *     item that fails
  */
-static CountedItem tried[FOLD_POSTS];
+static CountedItem tried[FOLD_ITEMS];
 static int	n_tried = 0;
-static int	at_once = FOLD_POSTS;
+static int	at_once = FOLD_ITEMS;
 
 /*
  * Do the work of one transaction: scan a part of the leaves of deltas, and
@@ -329,7 +329,7 @@ static void
 fold_chunk(void *arg)
 {
 	HASH_SEQ_STATUS seq;
-	PendingItem *post;
+	PendingItem *entry;
 	TimestampTz now = GetCurrentTimestamp();
 	int64		deltas = 0;
 
@@ -339,18 +339,18 @@ fold_chunk(void *arg)
 	if (pending == NULL)
 		return;
 	hash_seq_init(&seq, pending);
-	while ((post = hash_seq_search(&seq)) != NULL)
+	while ((entry = hash_seq_search(&seq)) != NULL)
 	{
-		if (is_due(post->due, now) && n_tried < at_once && deltas < FOLD_DELTAS)
+		if (is_due(entry->due, now) && n_tried < at_once && deltas < FOLD_DELTAS)
 		{
 			CountedItem *item = &tried[n_tried++];
 
-			*item = post->item;
-			deltas += fold_post(post);
-			post = hash_search(pending, item, HASH_FIND, NULL);
+			*item = entry->item;
+			deltas += fold_item(entry);
+			entry = hash_search(pending, item, HASH_FIND, NULL);
 		}
-		if (post != NULL)
-			next_due = Min(next_due, post->due);
+		if (entry != NULL)
+			next_due = Min(next_due, entry->due);
 	}
 }
 
@@ -408,7 +408,7 @@ try_chunk(void)
 	if (result == APPLY_DONE)
 	{
 		if (n_tried == 0)
-			at_once = FOLD_POSTS;
+			at_once = FOLD_ITEMS;
 		return true;
 	}
 
