@@ -265,4 +265,20 @@ BEGIN
 	FROM generate_series(1, posts) n;
 END $$;
 
+-- How many scans of the containers' indexes a query begins
+CREATE FUNCTION kit.descents(query text) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+	scans	text := 'SELECT sum(pg_stat_get_xact_numscans(i.indexrelid)) FROM pg_index i WHERE i.indrelid IN'
+		' (SELECT relid FROM unnest(ARRAY[''blogstore.users'', ''blogstore.posts'', ''blogstore.feed'']::regclass[]) c, pg_partition_tree(c))';
+	before	bigint;
+	behind	bigint;
+BEGIN
+	-- the first run fills the caches of the session
+	EXECUTE query;
+	EXECUTE scans INTO before;
+	EXECUTE query;
+	EXECUTE scans INTO behind;
+	RETURN behind - before;
+END $$;
+
 SELECT * FROM blogstore.verify();
