@@ -67,14 +67,15 @@ find_citus()
 # install_for_citus [BUILT]
 #
 # Install blogstore into CITUS_CONFIG's server, without bitcode. If BUILT holds
-# a build for the same version of PostgreSQL, that build is installed;
-# otherwise blogstore is built for the server's headers.
+# a build for the same major version of PostgreSQL, that build is installed:
+# all its minor versions run one library. Otherwise blogstore is built for the
+# server's headers.
 install_for_citus()
 {
 	local built=${1:-} version
 	version=$("$PG_CONFIG" --version)
 	local PG_CONFIG=$CITUS_CONFIG
-	if [[ -z $built || $("$PG_CONFIG" --version) != "$version" ]]; then
+	if [[ -z $built || $("$PG_CONFIG" --version) != "${version%%.*}."* ]]; then
 		built=$BUILD/for_citus
 		copy_tree "$built"
 		build "$built" "gcc, for the server with Citus" with_llvm=no COPT=-Werror ||
