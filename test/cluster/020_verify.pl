@@ -27,6 +27,22 @@ SELECT count(blogstore.create_comment(kit.p(n), kit.u(3), 'comment', kit.c(n), k
 ok(cluster_views_follow($cluster), 'the views follow');
 is($_->safe_psql('postgres', $found), '', $_->name . ': at rest') foreach members($cluster);
 
+# It uses the functions and operators of pg_catalog, not those in the caller's
+# search_path.
+$coordinator->safe_psql(
+	'postgres', q{
+SET citus.enable_ddl_propagation = off;
+CREATE ROLE watcher LOGIN;
+GRANT USAGE ON SCHEMA blogstore TO watcher;
+GRANT EXECUTE ON FUNCTION blogstore.verify TO watcher;
+CREATE SCHEMA trap AUTHORIZATION watcher;
+SET ROLE watcher;
+CREATE FUNCTION trap.differ(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
+CREATE OPERATOR trap.<> (FUNCTION = trap.differ, LEFTARG = text, RIGHTARG = text);
+CREATE FUNCTION trap.bool_and(boolean) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
+});
+is($coordinator->safe_psql('postgres', 'SET ROLE watcher; SET search_path = trap, pg_catalog; SELECT count(*) FROM blogstore.verify()'), '0', 'the caller has nothing run by the owner');
+
 # ---- A worker is held, with changes of posts on its node
 
 my $holder = hold_worker($two, 'postgres');

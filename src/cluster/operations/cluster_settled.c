@@ -25,6 +25,7 @@
 
 #include "admin/verify.h"
 #include "base/preload.h"
+#include "base/settings.h"
 #include "cluster/citus/citus.h"
 #include "cluster/operations/operations.h"
 #include "storage/bookkeeping/bookkeeping.h"
@@ -34,6 +35,7 @@
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
+#include "utils/guc.h"
 #include "utils/uuid.h"
 
 NODE_FUNCTION(views_look, "verify()");
@@ -65,15 +67,19 @@ NODE_FUNCTION(views_unsettled, "verify()");
 
 /*
  * Run a query that returns one value, by SPI. The value is allocated in the
- * memory context that was current before SPI_connect().
+ * memory context that was current before SPI_connect(). Names are looked up
+ * only in pg_catalog, since the query runs as the containers' owner.
  */
 static Datum
 one_value(const char *sql, bool *isnull)
 {
 	Datum		value;
+	int			nest = NewGUCNestLevel();
 
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (SPI_execute(sql, false, 0) != SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not ask all nodes about their workers");
+	AtEOXact_GUC(true, nest);
 	value = SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, isnull);
 	return *isnull ? (Datum) 0 : SPI_datumTransfer(value, false, -1);
 }

@@ -33,6 +33,7 @@
 #include "executor/spi.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/snapmgr.h"
 
 NODE_FUNCTION(views_served, "verify()");
@@ -111,10 +112,13 @@ read_feeds(void)
 	char	   *rows = psprintf(ROWS_SQL, blogstore_feed_size);
 	char	   *feeds;
 	char	   *failed;
+	int			nest = NewGUCNestLevel();
 
+	setting_change("search_path", SAFE_SEARCH_PATH);
 	if (SPI_execute(psprintf(NODES_SQL, quote_literal_cstr(rows)), false, 0) !=
 		SPI_OK_SELECT || SPI_processed != 1)
 		elog(ERROR, "could not read the feeds of all nodes");
+	AtEOXact_GUC(true, nest);
 	feeds = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	failed = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	if (failed != NULL)
