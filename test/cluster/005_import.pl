@@ -213,9 +213,9 @@ is($single->safe_psql('back', 'SELECT document FROM blogstore.export_documents()
 
 my $FINDINGS = 'SELECT container, problem, type, id, expected, actual FROM blogstore.verify() ORDER BY container, problem, type, id';
 
-# Break something with SQL. Check that verify() on the coordinator and on one
-# other member shows it, and that repair() there corrects that number of
-# findings. What all members then answer is checked after all kinds of damage.
+# Break something with SQL. Check that verify() shows it on the coordinator and
+# on the member $mender, and that repair() on $mender corrects that number of
+# findings. The callers check what all members answer after several repairs.
 sub mends
 {
 	my ($name, $break, $mender, @expected) = @_;

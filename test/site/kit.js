@@ -138,7 +138,7 @@ async function run(parts) {
     browser = await launch();
     for (const part of parts) {
       await part({ site, browser, store });
-      // What has been looked at would go on costing time.
+      // Open pages go on using the processor.
       for (const context of browser.contexts()) await context.close();
     }
   } catch (error) {
