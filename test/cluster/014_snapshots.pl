@@ -138,6 +138,8 @@ is($coordinator->safe_psql('postgres', sprintf $part, 0), 'f', 'a part of any is
 my $session = $coordinator->background_psql('postgres', on_error_stop => 0);
 
 is($session->query_safe("SELECT kit.try(\$\$blogstore.serve_post(kit.p($post), 'no_such_request', '{}', true, 0)\$\$)"), '42883, hint', 'a request that there is not');
+is($session->query_safe("SELECT kit.try(\$\$blogstore.serve_post(kit.p($post), 'delete_post', ARRAY[kit.p($post)::text], false, 0)\$\$)"), '42883, hint',
+	'a request with another result type');
 is($session->query_safe("SELECT count(*) FROM $call{get_post}"), 1, 'a post of another node is found after it');
 $session->quit;
 

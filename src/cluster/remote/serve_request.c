@@ -32,6 +32,7 @@
 #include "utils/guc.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 #include "utils/typcache.h"
@@ -108,14 +109,39 @@ add_set(ReturnSetInfo *out, ReturnSetInfo *in)
 }
 
 /*
- * Call the function of a request, and add its result to "out", the result rows
- * of serve_post() or a similar function.
+ * Throw an error unless the function of a request has the result type of the
+ * serving function. rebuild_views() returns void, which serve_flag() returns
+ * as a boolean. Errors: 42883.
  *
+ * server: serve_post() or a similar function
+ */
+static void
+require_result_type(Oid server, Oid request)
+{
+	Oid			wanted = get_func_rettype(server);
+	Oid			result = get_func_rettype(request);
+
+	if (result != wanted && !(result == VOIDOID && wanted == BOOLOID))
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_FUNCTION),
+				 errmsg("%s returns %s, but %s returns %s",
+						format_procedure(request), format_type_be(result),
+						format_procedure(server), format_type_be(wanted)),
+				 errhint("Call the function of the request itself."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
+}
+
+/*
+ * Call the function of a request, and add its result to "out", the result rows
+ * of a serving function.
+ *
+ * server: the serving function, serve_post() or a similar function
  * texts: the arguments, as text
  * part: whether this node runs only a part of the request (request_is_part)
  */
 static void
-call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
+call_request(ReturnSetInfo *out, Oid server, const char *name,
+			 ArrayType *texts, bool part)
 {
 	bool		before = request_is_part;
 	bool		held;
@@ -124,13 +150,16 @@ call_request(ReturnSetInfo *out, const char *name, ArrayType *texts, bool part)
 	int			nargs = ArrayGetNItems(ARR_NDIM(texts), ARR_DIMS(texts));
 	ReturnSetInfo rows = {.type = T_ReturnSetInfo,.econtext = out->econtext,
 		.allowedModes = SFRM_Materialize,.returnMode = SFRM_ValuePerCall};
+	Oid			request;
 	FmgrInfo	flinfo;
 	bool		anew;
 	volatile Datum result = (Datum) 0;
 
 	if (nargs > FUNC_MAX_ARGS)
 		elog(ERROR, "a request cannot have more than %d arguments", FUNC_MAX_ARGS);
-	fmgr_info(remote_find_function(name, nargs, types), &flinfo);
+	request = remote_find_function(name, nargs, types);
+	require_result_type(server, request);
+	fmgr_info(request, &flinfo);
 	InitFunctionCallInfoData(*call, &flinfo, nargs, InvalidOid, NULL,
 							 (Node *) &rows);
 	set_arguments(call, texts, types);
@@ -336,7 +365,8 @@ serve_call(FunctionCallInfo fcinfo)
 	if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
 		add_refusal(out, true);
 	else
-		call_request(out, name, PG_GETARG_ARRAYTYPE_P(2), part);
+		call_request(out, fcinfo->flinfo->fn_oid, name,
+					 PG_GETARG_ARRAYTYPE_P(2), part);
 }
 
 /*
