@@ -25,6 +25,7 @@ char	   *blogstore_topic_property = "";
 int			blogstore_view_refresh_delay = 10;
 int			blogstore_count_refresh_interval = 3000;
 bool		blogstore_track_requests = true;
+bool		blogstore_notify = false;
 bool		blogstore_enable_custom_scan = true;
 char	   *blogstore_current_user = NULL;
 
@@ -250,6 +251,12 @@ settings_init(void)
 							&blogstore_count_refresh_interval,
 							3000, 0, 60000,
 							PGC_SIGHUP, GUC_UNIT_MS, NULL, NULL, NULL);
+	DefineCustomBoolVariable("blogstore.notify",
+							 "Sends live hints: a NOTIFY after the views were refreshed.",
+							 "The channel is blogstore. The payload has the keys of what has changed, as JSON.",
+							 &blogstore_notify,
+							 false,
+							 PGC_SIGHUP, 0, NULL, NULL, NULL);
 	DefineCustomBoolVariable("blogstore.track_requests",
 							 "Collects what requests cost, for blogstore.stat_requests.",
 							 NULL,

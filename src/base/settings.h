@@ -26,6 +26,7 @@ extern char *blogstore_topic_property;
 extern int	blogstore_view_refresh_delay;
 extern int	blogstore_count_refresh_interval;
 extern bool blogstore_track_requests;
+extern bool blogstore_notify;
 extern bool blogstore_enable_custom_scan;
 extern char *blogstore_current_user;
 

@@ -1,7 +1,8 @@
 
 # A client writes a post on any node of a cluster, calls wait_for_posts() on
 # any node, and then finds the post in the lists of every node. While the
-# worker of a node is held, the wait ends after its timeout.
+# worker of a node is held, the wait ends after its timeout. A live hint of the
+# post comes from its node.
 
 use strict;
 use warnings;
@@ -63,6 +64,14 @@ is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('200 ms')"), 'f', $
 $holder->quit;
 is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('1 min')"), 't', $members[$_]->name . ': true afterwards') foreach 0 .. 2;
 is($session[$_]->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'late', $members[$_]->name . ': and it is listed') foreach 0 .. 2;
+
+# The hint of a post comes from the node that keeps the post.
+set_and_reload($_, 'blogstore.notify', 'on') foreach @members;
+$_->query_safe('LISTEN blogstore') foreach @session;
+$session[0]->query_safe("SELECT FROM blogstore.edit_post(kit.p($there), 'hinted')");
+$session[1]->query_safe("SELECT blogstore.wait_for_posts('1 min')") eq 't' or die 'the wait has timed out';
+my $id = $coordinator->safe_psql('postgres', "SELECT kit.p($there)");
+is(join(' ', map { $members[$_]->name } grep { $session[$_]->query_safe('SELECT 1') =~ /"feed": true, "posts": \["$id"\]/ } 0 .. 2), $two->name, 'which node has sent a hint');
 $_->quit foreach @session;
 
 # A role with the rights of grant_requests() on the node to which it connects

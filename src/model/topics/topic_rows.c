@@ -43,6 +43,9 @@ struct TopicChanges
 	TopicChange *change;
 	int			n;
 	int			room;
+
+	/* receives the topics that gain or lose posts; or NULL */
+	List	  **written;
 };
 
 /* What is open while the rows of one partition are written. */
@@ -79,6 +82,25 @@ topic_changes_begin(void)
 {
 	return topics_are_kept() && cluster_calls() == NULL ?
 		topic_changes_make() : NULL;
+}
+
+/*
+ * From now on, add each topic of which a row is inserted or deleted to the
+ * list *written, in the memory context of topic_changes_make().
+ */
+void
+topic_changes_list(TopicChanges *changes, List **written)
+{
+	changes->written = written;
+}
+
+static void
+list_topic(const TopicChanges *changes, Datum topic)
+{
+	MemoryContext old = MemoryContextSwitchTo(changes->context);
+
+	*changes->written = lappend(*changes->written, DatumGetTextPCopy(topic));
+	MemoryContextSwitchTo(old);
 }
 
 /*
@@ -217,6 +239,7 @@ write_topic(TopicWriters *writers, const TopicChanges *changes, int from)
 {
 	const TopicChange *first = &changes->change[from];
 	int64		more = 0;
+	bool		written = false;
 	int			i;
 
 	open_writers(writers, first->topic);
@@ -226,11 +249,16 @@ write_topic(TopicWriters *writers, const TopicChanges *changes, int from)
 
 		if (topic_compare(change->topic, first->topic) != 0)
 			break;
-		if (change->wanted)
-			more += put_row(writers->posts, change);
+		if (change->wanted && put_row(writers->posts, change))
+			more++;
+		else if (!change->wanted && delete_row(writers->posts, change))
+			more--;
 		else
-			more -= delete_row(writers->posts, change);
+			continue;
+		written = true;
 	}
+	if (written && changes->written != NULL)
+		list_topic(changes, first->topic);
 	if (more != 0)
 		write_count(writers->topics, first->topic, more, false);
 	return i;

@@ -45,6 +45,7 @@ typedef struct TopicChanges TopicChanges;
 
 extern TopicChanges *topic_changes_make(void);
 extern TopicChanges *topic_changes_begin(void);
+extern void topic_changes_list(TopicChanges *changes, List **written);
 extern void topic_changes_add(TopicChanges *changes, const pg_uuid_t *post_id,
 							  const pg_uuid_t *user_id, TimestampTz date,
 							  const TopicList *topics, bool wanted);

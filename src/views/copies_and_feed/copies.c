@@ -286,9 +286,10 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
  * Refresh the copies with n keys. The caller has sorted the keys by partition.
  *
  * per_key: memory context that is reset after each key
+ * topics: see copies_refresh_and_list()
  */
 static void
-refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
+refresh_placed(PlacedKey *keys, int n, MemoryContext per_key, List **topics)
 {
 	CopiesOfLeaf copies = {
 		.many = many_posts_begin(GetActiveSnapshot()),
@@ -296,6 +297,8 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 		.context = CurrentMemoryContext
 	};
 
+	if (copies.topics != NULL && topics != NULL)
+		topic_changes_list(copies.topics, topics);
 	for (int i = 0; i < n; i++)
 	{
 		const pg_uuid_t *user_id = &keys[i].key.user_id;
@@ -321,9 +324,12 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
  * posts with the active snapshot. Posts and copies must be on this node.
  * Locks: RowExclusiveLock on the leaves of copies; row locks on the changed
  * copies, as UPDATE or DELETE takes them; those of topic_changes_end().
+ *
+ * topics: the list to which the topics that gain or lose posts are added; or
+ *	NULL
  */
 void
-copies_refresh(const PostKey *keys, int n)
+copies_refresh_and_list(const PostKey *keys, int n, List **topics)
 {
 	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore copy",
@@ -338,7 +344,14 @@ copies_refresh(const PostKey *keys, int n)
 	}
 	if (n > 1)
 		qsort(placed, n, sizeof(PlacedKey), placed_compare);
-	refresh_placed(placed, n, per_key);
+	refresh_placed(placed, n, per_key, topics);
 	pfree(placed);
 	MemoryContextDelete(per_key);
+}
+
+/* Do the same without a list of topics. */
+void
+copies_refresh(const PostKey *keys, int n)
+{
+	copies_refresh_and_list(keys, n, NULL);
 }

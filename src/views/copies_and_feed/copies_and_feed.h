@@ -24,6 +24,7 @@
 extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
 					   PostKey *key);
 extern void copies_refresh(const PostKey *keys, int n);
+extern void copies_refresh_and_list(const PostKey *keys, int n, List **topics);
 
 /* copies_build.c */
 extern bool copies_build(ItemPlace *place, int64 *done);

@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "base/settings.h"
 #include "storage/layout/layout.h"
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
@@ -49,35 +50,41 @@ refresh_batch(void *arg)
 {
 	const ClusterCalls *cluster = cluster_calls();
 	const DirtySet *dirty = arg;
+	List	   *topics = NIL;
 	pg_uuid_t  *users;
+	int			nusers;
 	int			n;
 	PostKey    *posts = list_posts(dirty, &n);
 
 	if (cluster != NULL)
 	{
 		cluster->refresh_batch(dirty, posts, n);
+		hint_prepare(posts, n, NIL);
 		return;
 	}
-	copies_refresh(posts, n);
+	copies_refresh_and_list(posts, n, blogstore_notify ? &topics : NULL);
 	if (dirty_feed_view(dirty))
 		feed_make();
 	else
 		feed_refresh(posts, n);
-	users = dirty_users(dirty, &n);
-	jobs_request_renames(users, n, dirty_all_users(dirty));
+	users = dirty_users(dirty, &nusers);
+	jobs_request_renames(users, nusers, dirty_all_users(dirty));
+	hint_prepare(posts, n, topics);
 }
 
 /*
  * Apply a dirty set to the views, in one transaction. Locks: those of
  * APPLY_VIEWS (worker_transaction.c). Returns false if a concurrent
  * transaction prevents this. Nothing is written then, and the caller tries
- * again later.
+ * again later. After the commit, sends a live hint.
  */
 bool
 batch_apply(const DirtySet *dirty)
 {
-	return apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty,
-					 NULL) == APPLY_DONE;
+	if (apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty, NULL) != APPLY_DONE)
+		return false;
+	hint_send();
+	return true;
 }
 
 static void

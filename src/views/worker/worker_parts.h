@@ -265,6 +265,11 @@ extern const char *apply_in_the_way(void);
 extern bool batch_apply(const DirtySet *dirty);
 extern bool batch_make_feed(void);
 
+/* live_hints.c */
+extern void hint_prepare(const PostKey *posts, int n, List *topics);
+extern void hint_send(void);
+extern void hint_send_all(void);
+
 /* folding.c */
 extern void fold_later(const DirtySet *dirty);
 extern void fold_all_later(void);

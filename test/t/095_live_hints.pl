@@ -1,0 +1,154 @@
+
+# Live hints: after the views were refreshed, a client that listens gets the
+# keys of what has changed, and none of a hidden post. A hint that cannot be
+# sent is dropped, and the views are right all the same.
+
+use strict;
+use warnings;
+use FindBin;
+use lib $FindBin::RealBin;
+
+use BlogstoreTest;
+use BlogstoreWorker;
+use JSON::PP;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $node = new_server('hints');
+$node->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'");
+$node->append_conf('postgresql.conf', 'max_notify_queue_pages = 64') if $node->pg_version >= 17;
+$node->start;
+create_store($node, 'postgres');
+$node->safe_psql('postgres', q{
+SELECT blogstore.create_user('user ' || n, kit.u(n)) FROM generate_series(1, 3) AS n;
+CREATE ROLE listener LOGIN;
+});
+
+# Anybody may listen.
+my $listener = $node->background_psql('postgres', extra_params => ['-U', 'listener']);
+$listener->query_safe('LISTEN blogstore');
+
+# The payloads that have come until the views show all commits. psql prints
+# them behind the result of a query.
+sub hints
+{
+	$node->safe_psql('postgres', 'SELECT blogstore.wait_for_views()');
+	my ($out) = $listener->query('SELECT 1');
+
+	return $out =~ /^Asynchronous notification "blogstore" with payload "(.*)" received from/mg;
+}
+
+# Run SQL. Returns what the hints name: "feed", and the keys with their kinds.
+sub hinted
+{
+	my ($sql) = @_;
+	my ($feed, %keys);
+
+	hints();
+	$node->safe_psql('postgres', $sql);
+	foreach my $hint (map { decode_json($_) } hints())
+	{
+		return 'all' if $hint->{all};
+		$feed ||= $hint->{feed};
+		foreach my $kind (qw(posts users topics))
+		{
+			$keys{"$kind $_"} = 1 foreach @{ $hint->{$kind} };
+		}
+	}
+	return join ', ', ($feed ? 'feed' : ()), sort keys %keys;
+}
+
+sub p { return sprintf 'posts %s', $node->safe_psql('postgres', "SELECT kit.p($_[0])") }
+sub u { return sprintf 'users %s', $node->safe_psql('postgres', "SELECT kit.u($_[0])") }
+
+my $create = q{SELECT blogstore.create_post(kit.u(1), 'title', 'content', kit.p(1), properties => '{"tags": ["One", "a\\"b"]}')};
+
+is(hinted($create), '', 'no hint is sent by default');
+set_and_reload($node, 'blogstore.notify', 'on');
+
+# ---- What is named
+
+my ($p1, $u1, $u2) = (p(1), u(1), u(2));
+
+is(hinted($create =~ s/kit.p\(1\)/kit.p(2)/r), join(', ', 'feed', p(2), 'topics a"b', 'topics one', $u1), 'a new post: feed, post, topics, author');
+is(hinted('SELECT blogstore.create_like(kit.p(1), kit.u(2))'), join(', ', 'feed', $p1, 'topics a"b', 'topics one', $u1), 'a like: the post that has it');
+is(hinted(q{SELECT blogstore.edit_post(kit.p(1), properties => '{"tags": "two"}')}), join(', ', 'feed', $p1, 'topics a"b', 'topics one', 'topics two', $u1),
+	'other topics: the old ones and the new ones');
+is(hinted(q{SELECT blogstore.edit_user(kit.u(3), properties => '{"a": 1}')}), '', 'properties of a user: nothing');
+is(hinted('SELECT blogstore.create_post(kit.u(2), n::text, n::text, kit.p(1000 + n), kit.d(n)) FROM generate_series(1, 120) AS n'), 'feed, ' . join(', ', sort map { p(1000 + $_) } 1 .. 120) . ", $u2",
+	'120 posts of one transaction');
+is(hinted(q{SELECT blogstore.edit_post(kit.p(1001), 'older')}), join(', ', p(1001), $u2), 'a post that the feed does not reach');
+is(hinted('SELECT blogstore.create_post(kit.u(3), n::text, n::text, kit.p(2000 + n), kit.d(n)) FROM generate_series(1, 300) AS n'), 'all', '300 posts: all');
+
+# ---- Hidden posts
+
+is(hinted('SELECT blogstore.hide_post(kit.p(1))'), 'feed, topics two', 'hiding a post: lists that lose it, and no key of it');
+is(hinted(q{SELECT blogstore.edit_post(kit.p(1), 'hidden', properties => '{"tags": ["two", "three"]}')}), 'feed', 'an edit of a hidden post');
+is(hinted('SELECT blogstore.publish_post(kit.p(1))'), join(', ', 'feed', $p1, 'topics three', 'topics two', $u1), 'the published post');
+is(hinted('SELECT blogstore.hide_post(kit.p(1)); SELECT blogstore.delete_post(kit.p(1))') =~ /\Q$p1/ ? 'named' : 'not named', 'not named', 'a hidden post that is deleted');
+is(hinted('SELECT blogstore.delete_post(kit.p(2))'), join(', ', 'feed', 'topics a"b', 'topics one', $u1), 'a deleted post: the lists that lose it');
+
+# ---- Views that were built anew, and another worker
+
+# Readers use the views a moment before the hint is sent.
+sub all_hinted
+{
+	my ($name) = @_;
+	my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+	my $all = 0;
+
+	$all = grep { $_ eq '{"all": true}' } hints() until $all || time > $end;
+	ok($all, $name);
+	return;
+}
+
+set_and_reload($node, 'blogstore.short_form_length', 100);
+all_hinted('views that were built anew');
+$node->safe_psql('postgres', q{SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'});
+all_hinted('another worker');
+
+# ---- Hints that cannot be sent
+
+# A session that waits for a standby at the commit of its NOTIFY holds the lock
+# that all senders need.
+sub dropped
+{
+	my ($name, $number) = @_;
+	my $offset = -s $node->logfile;
+
+	$node->safe_psql('postgres', "SET synchronous_commit = local; SELECT blogstore.create_post(kit.u(1), '$name', 'content', kit.p($number))");
+	hints();
+	like(slurp_file($node->logfile, $offset), qr/a live hint of database "postgres" was dropped: /, "$name: the hint is dropped, and logged");
+	is($node->safe_psql('postgres', "SELECT title FROM blogstore.list_feed(1)"), $name, "$name: the feed has the post");
+	return;
+}
+
+set_and_reload($node, 'synchronous_standby_names', 'nobody');
+my $holder = $node->background_psql('postgres');
+$holder->query_until(qr/sending/, "\\echo sending\nBEGIN; CREATE TABLE kit.sent (); NOTIFY other; COMMIT;\n");
+wait_until($node, 'postgres', q{SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep')});
+dropped('lock', 3001);
+set_and_reload($node, 'synchronous_standby_names', '');
+$holder->quit;
+is(hinted(q{SELECT blogstore.edit_post(kit.p(3001), 'sent')}), join(', ', 'feed', p(3001), $u1), 'the next hint is sent');
+
+SKIP:
+{
+	skip 'the queue of notifications has 8 GB on this version', 4 if $node->pg_version < 17;
+	my $sleeper = $node->background_psql('postgres');
+	$sleeper->query_safe('LISTEN other');
+	$sleeper->query_safe('BEGIN');
+	my (undef, undef, $error) = $node->psql('postgres', join '', map { "SELECT pg_notify('other', repeat('x', 7000) || $_);\n" } 1 .. 100);
+	like($error, qr/too many notifications in the NOTIFY queue/, 'the queue is full');
+	dropped('full', 3002);
+	$sleeper->quit;
+	# This also frees the part of the queue that everybody has read.
+	$node->safe_psql('postgres', 'SELECT pg_notification_queue_usage()');
+	is(hinted(q{SELECT blogstore.edit_post(kit.p(3002), 'sent')}), join(', ', 'feed', p(3002), $u1), 'the next hint is sent');
+}
+
+$listener->quit;
+check_store($node, 'postgres', 'at the end');
+$node->stop;
+done_testing();
