@@ -40,6 +40,8 @@ const AWAY = /^(ECONN|ENOENT|ETIMEDOUT|EPIPE|08|57P|53)/;
 
 export function problemOf(error) {
   if (error instanceof Problem) return error;
+  if (error.code === '55000' && error.constraint === 'topics')
+    return new Problem(503, 'Not yet', 'The lists of topics are being made. Please try again in a moment.');
   if (Object.hasOwn(STATES, error.code ?? '')) {
     const [status, title, message] = STATES[error.code];
 

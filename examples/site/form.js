@@ -2,6 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound } from './errors.js';
 
+const TOPICS_MAX = 16;
+const TOPIC_MAX = 100;
+// Characters that the store allows in no topic
+const NO_TOPIC = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const SLUG = /^[a-z0-9]+(-[a-z0-9]+)*$/;
 const PLACE = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f-]{36})$/i;
@@ -69,13 +73,26 @@ export function postForm(body) {
   return {
     title,
     content: field(body, 'content').trim(),
-    properties: slug ? { slug } : {},
+    properties: { ...(slug && { slug }), ...topicsOf(line(body, 'topics')) },
   };
 }
 
 function slugOf(text) {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()
     .replace(/[^a-z0-9]+/g, '-').slice(0, 60).replace(/^-+|-+$/g, '');
+}
+
+// Return the property that has the topics, of a text with commas between them.
+function topicsOf(text) {
+  const topics = [...new Set(text.split(',').map((topic) => topic.trim()).filter(Boolean))];
+
+  if (topics.length > TOPICS_MAX) throw badRequest(`A post has at most ${TOPICS_MAX} topics.`);
+  if (!topics.every(isTopic)) throw badRequest(`A topic has at most ${TOPIC_MAX} characters, and none that cannot be seen.`);
+  return topics.length > 0 ? { topics } : {};
+}
+
+function isTopic(text) {
+  return typeof text === 'string' && text.trim() !== '' && Array.from(text).length <= TOPIC_MAX && !NO_TOPIC.test(text);
 }
 
 // ---- Properties: imported items may have an object with any contents
@@ -86,9 +103,19 @@ export function slugIn({ properties }) {
   return typeof slug === 'string' && slug.length <= 80 && SLUG.test(slug) ? slug : '';
 }
 
-// Return the properties after an edit: the form's, and all others unchanged.
-export function merged(properties, form) {
-  const { slug, ...others } = properties ?? {};
+// The topics of a post are one string, or strings in an array.
+export function topicsIn({ properties }) {
+  return [properties?.topics].flat().filter(isTopic).slice(0, TOPICS_MAX);
+}
 
-  return { ...others, ...form };
+export const topicsText = (item) => topicsIn(item).join(', ');
+
+// Return the properties after an edit: the form's, and all others unchanged.
+// So are topics that the form shows as they were, whatever the property has
+// beside them.
+export function merged(properties, form) {
+  const { slug, topics, ...others } = properties ?? {};
+  const same = topics !== undefined && topicsText({ properties }) === topicsText({ properties: form });
+
+  return { ...others, ...form, ...(same && { topics }) };
 }

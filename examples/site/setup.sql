@@ -22,6 +22,12 @@ SELECT format('CREATE ROLE %I %s', name, options)
 FROM (VALUES ('site_owner', 'NOLOGIN'), ('site_visitor', 'NOLOGIN'), ('site_app', 'LOGIN NOINHERIT')) AS role (name, options)
 WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 
+-- A post's topics are the strings of its property "topics". A server that uses
+-- another property goes on with it.
+SELECT $$ALTER SYSTEM SET blogstore.topic_property = 'topics'$$
+WHERE current_setting('blogstore.topic_property') = '' \gexec
+SELECT pg_reload_conf();
+
 SELECT blogstore.grant_requests('site_owner');
 GRANT EXECUTE ON FUNCTION blogstore.create_api TO site_owner;
 CREATE SCHEMA IF NOT EXISTS site AUTHORIZATION site_owner;

@@ -1,11 +1,11 @@
 // Functions for templates that format values. Templates escape the results, so
 // these functions return no HTML.
-import { placeText, slugIn } from './form.js';
+import { placeText, slugIn, topicsIn } from './form.js';
 
 const DAY = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
 const MOMENT = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' });
 
-export { slugIn };
+export { slugIn, topicsIn };
 
 export const day = (date) => DAY.format(date);
 export const moment = (date) => `${MOMENT.format(date)} UTC`;
@@ -17,6 +17,7 @@ export function count(n, one, many) {
 
 export const likes = (item) => count(item.like_count, 'like', 'likes');
 export const replies = (comment) => count(comment.reply_count, 'reply', 'replies');
+export const posts = (topic) => count(topic.post_count, 'post', 'posts');
 export const comments = (post) => count(post.comment_count, 'comment', 'comments');
 
 // ---- Addresses
@@ -28,6 +29,11 @@ export function postPath(post) {
 }
 
 export const userPath = (id) => `/users/${id}`;
+
+// For browsers "." and ".." are steps in an address. The space before them is
+// no part of a topic.
+export const topicPath = (topic) => `/topics/${/^\.\.?$/.test(topic) ? '%20' : ''}${encodeURIComponent(topic)}`;
+export const moreTopics = (prefix, after) => `/topics?${new URLSearchParams({ prefix, after })}`;
 
 // The address of the page after, or before, a position
 export const older = (base, at) => `${base}?before=${encodeURIComponent(placeText(at))}`;

@@ -10,6 +10,7 @@ import pg from 'pg';
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 const PAGE = 20;
+const TOPICS = 100;
 // The number of replies shown below each comment, and of levels of replies.
 const REPLIES = 3;
 const LEVELS = 3;
@@ -129,6 +130,19 @@ class Visit {
     return this.liked(await this.page((...at) =>
       this.rows('SELECT * FROM site.list_user_posts($1, $2, $3, $4, $5, include_hidden => true)',
         userId, ...at), where));
+  }
+
+  // While the worker builds topics, their lists raise 55000.
+  async topicPosts(topic, where) {
+    return this.liked(await this.page((...at) =>
+      this.rows('SELECT * FROM site.list_topic_posts($1, $2, $3, $4, $5)', topic, ...at), where));
+  }
+
+  // A page of the topics that begin with a text, behind a topic
+  async topics(prefix, after) {
+    const rows = await this.rows('SELECT * FROM site.list_topics($1, $2, $3)', prefix, TOPICS + 1, after);
+
+    return { items: rows.slice(0, TOPICS), isMore: rows.length > TOPICS };
   }
 
   async liked(page) {

@@ -109,7 +109,7 @@ async function posts({ site, browser, store }) {
 
   await store.rows(`SELECT * FROM blogstore.edit_post($1, properties => '{"slug": "premiere", "tags": ["untold"], "picture": {"wide": 12}}')`, id);
   await ada.page.goto(address);
-  ok(!(await ada.page.textContent('main')).includes('untold'), 'tags are not shown, for nothing lists the posts that have one');
+  ok(!(await ada.page.textContent('main')).includes('untold'), 'properties that the site does not know are not shown');
   await ada.page.click('.own >> text=Edit');
   is(await ada.page.inputValue('#title'), 'The first post', 'an edit begins with what is there');
   await ada.page.fill('#title', 'The very first post');
@@ -313,6 +313,78 @@ async function renaming({ site, browser }) {
   await until(async () => { await ada.page.goto('/'); return text(ada.page, '.card:first-of-type .byline a'); }, 'Robert', '... and on the front page');
 }
 
+async function topics({ site, browser, store }) {
+  const ada = await person(browser, site);
+  const bob = await person(browser, site);
+  const status = async ({ page }, address) => (await page.goto(address)).status();
+  const links = ({ page }) => page.$$eval('.topics a', (all) => all.map((link) => link.textContent));
+  const listed = ({ page }) => page.$$eval('.all-topics li', (all) => all.map((one) => one.textContent));
+
+  await signIn(ada, 'Ada');
+  await signIn(bob, 'Bob');
+  const address = await write(ada, { title: 'By train', topics: ' Slow  trains,,Tea , Tea' });
+
+  is(await links(ada), ['Slow trains', 'Tea'], 'a post shows its topics');
+  await until(async () => { await ada.page.goto('/'); return links(ada); }, ['Slow trains', 'Tea'], '... in lists, too');
+  await until(() => status(ada, '/topics'), 200, 'topics are ready');
+  await write(bob, { title: 'By another train', topics: 'SLOW TRAINS' });
+  await bob.page.click('.topics a');
+  await bob.page.waitForSelector('.lead');
+  is([await text(bob.page, 'h1'), await titles(bob.page)], ['SLOW TRAINS', ['By another train', 'By train']], 'a topic has a page of its posts, whatever its case');
+  await bob.page.click('text=All topics');
+  await bob.page.waitForSelector('.all-topics');
+  is(await listed(bob), ['slow trains 2 posts', 'tea 1 post'], 'all topics are on a page');
+  await bob.page.fill('#prefix', 'Slow ');
+  await bob.page.click('main button');
+  await bob.page.waitForURL(/prefix/);
+  is(await listed(bob), ['slow trains 2 posts'], '... or those that begin with a text');
+
+  // more than a page of topics
+  const bobs = (await store.rows("SELECT id FROM blogstore.get_user_by_name('bob')"))[0].id;
+
+  await store.rows(`SELECT count(blogstore.create_post($1, 'Many', '', properties => jsonb_build_object('topics',
+      ARRAY(SELECT 'n ' || to_char(n, 'FM000') FROM generate_series(10 * i, 10 * i + 9) AS n)))) FROM generate_series(0, 11) AS i`, bobs);
+  await store.rows("SELECT blogstore.wait_for_views('10 min')");
+  await bob.page.goto('/topics?prefix=N');
+  const shown = await listed(bob);
+
+  await Promise.all([bob.page.waitForNavigation(), bob.page.click('.older')]);
+  is([...shown, ...await listed(bob)], Array.from({ length: 120 }, (_, n) => `n ${String(n).padStart(3, '0')} 1 post`), '... page by page');
+  is([shown.length, await bob.page.$('.older')], [100, null], '... to the last one');
+
+  // edited, hidden, and without its author
+  await ada.page.goto(`${address}/edit`);
+  is(await ada.page.inputValue('#topics'), 'Slow trains, Tea', 'topics are edited');
+  await ada.page.fill('#topics', 'Tea, Cake');
+  await ada.page.click('text=Save');
+  await ada.page.waitForSelector('.post .edited');
+  await ada.page.goto('/topics/slow%20trains');
+  is(await titles(ada.page), ['By another train'], 'a post is not listed by a topic that it had');
+  await ada.page.goto('/topics/cake');
+  is(await titles(ada.page), ['By train'], '... but by those that it has');
+  await ada.page.goto(address);
+  await ada.page.click('.own >> text=Hide');
+  await ada.page.waitForSelector('.badge');
+  is([await status(bob, '/topics/cake'), await status(ada, '/topics/cake')], [404, 404], 'a hidden post is on no page of a topic');
+  await ada.page.goto('/topics?prefix=cake');
+  is(await listed(ada), [], '... and its topics are not listed');
+  await store.rows('SELECT blogstore.delete_user($1)', bobs);
+  is(await status(ada, '/topics/slow%20trains'), 404, 'nor are posts of who is gone');
+  await until(async () => { await ada.page.goto('/topics'); return listed(ada); }, [], '... and their topics');
+
+  // without the worker
+  await store.rows('SELECT blogstore.stop_worker()');
+  is([await status(ada, '/topics'), await text(ada.page, 'h1')], [503, 'Not yet'], 'topics that are not ready say so');
+  is([await status(ada, '/topics/tea'), await status(ada, '/')], [503, 200], '... on a page of one, too, and other lists are there');
+  await store.rows('SELECT blogstore.start_worker()');
+  await until(() => status(ada, '/topics'), 200, '... until they are');
+  await ada.page.goto(address);
+  await ada.page.click('.own >> text=Publish');
+  await ada.page.waitForSelector('.own >> text=Hide');
+  await ada.page.goto('/topics/cake');
+  is(await titles(ada.page), ['By train'], 'a post that is shown again is listed again');
+}
+
 async function withoutScript({ site, browser }) {
   const cleo = await person(browser, site, { javaScriptEnabled: false });
 
@@ -355,4 +427,4 @@ async function withoutScript({ site, browser }) {
   await until(() => text(cleo.page, 'h1'), 'Cleopatra', '... deleted, and renamed');
 }
 
-kit.run([signingIn, names, posts, drafts, hiding, liking, discussing, renaming, withoutScript, looks]);
+kit.run([signingIn, names, posts, drafts, hiding, liking, discussing, renaming, withoutScript, looks, topics]);

@@ -45,7 +45,9 @@ async function scripts({ site, browser }) {
 
     await signIn(eve, name);
     is(await eve.page.textContent('.who-name'), name, `name ${n}`);
-    const address = await write(eve, { title: evil, content: evil, slug: evil });
+    // The last one has characters that no topic has.
+    const topics = n < EVIL.length - 1 ? evil : '';
+    const address = await write(eve, { title: evil, content: evil, slug: evil, topics });
 
     is(await eve.page.textContent('.post h1'), evil, 'a title is shown as it was written');
     is(await eve.page.textContent('.post .text'), evil, '... and a text');
@@ -62,8 +64,18 @@ async function scripts({ site, browser }) {
       await eve.page.goto(list);
       await harmless(eve, list.slice(0, 6));
     }
+    if (topics) {
+      await eve.page.goto(await eve.page.getAttribute('.topics a', 'href'));
+      is([await eve.page.textContent('h1'), await eve.page.textContent('.topics a'), (await kit.titles(eve.page)).length], [topics, topics, 1], 'a topic is shown as it was written');
+      await harmless(eve, 'its page');
+    }
     await eve.context.close();
   }
+  const nobody = await person(browser, site);
+
+  await nobody.page.goto('/topics');
+  is((await nobody.page.$$('.all-topics a')).length, EVIL.length - 1, 'all of these topics');
+  await harmless(nobody, 'their list');
 }
 
 // What imports bring: properties of any shape
@@ -79,6 +91,10 @@ async function properties({ site, browser, store }) {
     { slug: ['a'], tags: [null, 1, {}, [], true, '<b>bold</b>'] },
     { slug: { toString: 1 }, tags: [['nested']] },
     { slug: 'x'.repeat(5000), tags: ['y'.repeat(5000)] },
+    { topics: EVIL, slug: ['<b>'] },
+    { topics: [null, 1, {}, ['nested'], true, 'one, two', '<b>bold</b>', ' ', 'y'.repeat(5000)] },
+    { topics: { length: 3, flat: 1 } },
+    { topics: 'one' },
     { slug: 5, tags: null, constructor: { prototype: { pwned: 1 } } },
     { show: '<script>', user: { id }, layout: '/etc/passwd', csrf: 1, hasOwnProperty: 1 },
   ].map((shape) => JSON.stringify(shape)).concat('{"__proto__": {"pwned": 1, "liked": true}, "slug": "fine"}');
@@ -97,6 +113,36 @@ async function properties({ site, browser, store }) {
   is((await eve.page.goto('/')).status(), 200, 'a list of them');
   await harmless(eve, 'it');
   is({}.pwned ?? null, null, 'no prototype is changed');
+}
+
+// Topics that browsers, servers or the site could take for something else
+async function topicNames({ site, browser, store }) {
+  const eve = await person(browser, site);
+  const names = ['.', '..', '%2e%2e', '/', '//evil.example', 'a/posts', '../sign-in', '50%', '%2F', '?before=x', '#x', '\\', 'posts', 'a+b & c', '日本 語', 'ΣΊΣΥΦΟΣ'];
+
+  await signIn(eve, 'Eve');
+  const { id } = (await store.rows("SELECT id FROM blogstore.get_user_by_name('eve')"))[0];
+  const post = (await store.rows("SELECT id FROM blogstore.create_post($1, 'Named', '', properties => jsonb_build_object('topics', $2::text[]))", id, names))[0];
+
+  await store.rows("SELECT blogstore.wait_for_views('10 min')");
+  await eve.page.goto(`/posts/${post.id}`);
+  const addresses = await eve.page.$$eval('.topics a', (links) => links.map((link) => link.href));
+  const found = [];
+
+  for (const address of addresses) {
+    const status = (await eve.page.goto(address)).status();
+
+    if (status !== 200 || new URL(address).origin !== site.url || (await kit.titles(eve.page)).join() !== 'Named') found.push(status);
+    else found.push((await text(eve.page, 'h1')));
+  }
+  is(found, names, 'whatever a topic is called, its link leads to its page');
+  await eve.page.goto('/topics');
+  const linked = await eve.page.$$eval('.all-topics a', (links) => links.map((link) => link.href));
+  const bad = [];
+
+  for (const address of linked)
+    if ((await eve.context.request.get(address)).status() !== 200) bad.push(address);
+  is([linked.length >= names.length, bad], [true, []], '... from the list of topics, too');
 }
 
 // ---- Forms of other sites
@@ -229,22 +275,27 @@ async function nonsense({ site, browser, store }) {
   const eve = await person(browser, site);
 
   await signIn(eve, 'Eve');
-  const address = await write(eve, { title: 'Here' });
+  const address = await write(eve, { title: 'Here', topics: 'Here' });
   const id = address.slice(-36);
   const status = async (path, expected) => {
     const response = await eve.context.request.get(path, { headers: HTML, maxRedirects: 0 });
     const page = await response.text();
 
     is(response.status(), expected, `${path.slice(0, 60)}`);
-    ok(/<h1>/.test(page) && !/node_modules|at .*\.js:\d/.test(page), '... is a page that tells nothing of the site', page.slice(0, 300));
+    ok(/<h1[ >]/.test(page) && !/node_modules|at .*\.js:\d/.test(page), '... is a page that tells nothing of the site', page.slice(0, 300));
   };
 
   for (const path of ['/nothing', '/posts/x', '/posts/%27%20OR%201=1', `/posts/${NOBODY}`, `/posts/${id}x`, `/posts/${id}${id}`, '/users/x',
+    '/topics/nothing', '/topics/%20', '/topics/%2F%2F', '/topics/%25', '/topics/..%2f..%2fserver.js', '/topics/a/b/c', '/topics/her%65/nothing', `/topics/${'x'.repeat(5000)}`, '/topics/%E2%80%AE',
     `/users/${NOBODY}`, `/posts/${NOBODY}/edit`, `/posts/${id}/comments/x`, `/posts/${id}/like`, '/server.js', '/fonts/..%2f..%2fpackage.json', '/fonts/../../package.json', '/views/layout.eta'])
     await status(path, 404);
   for (const path of ['/?before=x', '/?before=1&before=2', `/?before=2026-99-99T99:99:99.999Z_${id}`, `/?after=2026-01-01T00:00:00.000Z_${id.slice(1)}`,
     `/users/${NOBODY}?before=%00`, '/posts/%E0%A4%A'])
     await status(path, 400);
+  for (const path of ['/topics/%00', '/topics/%E0%A4%A', '/topics/here?before=x', '/topics?prefix=a&prefix=b', '/topics?prefix=%00', '/topics?after[]=a&after=b&after=c', `/topics?after=${'x'.repeat(5000)}`])
+    await status(path, 400);
+  for (const path of ['/topics/HERE', '/topics/%20here%20', '/topics/', '/topics?prefix=%25', '/topics?prefix=%FF', '/topics?prefix=%E2%80%AE', `/topics?prefix=${'x'.repeat(5000)}`, "/topics?after='"])
+    await status(path, 200);
   is((await eve.context.request.get(`/?before=9999-12-31T23:59:59.999Z_${NOBODY}`)).status(), 200, 'a place that no post has is one between others');
 
   const _csrf = await eve.page.inputValue('[name=_csrf]');
@@ -257,6 +308,9 @@ async function nonsense({ site, browser, store }) {
 
   is(await post('/posts', { title: '', content: 'x' }), [400, true], 'a post without a title');
   is(await post('/posts', { title: 'x'.repeat(201), content: 'x' }), [400, true], '... with one that is too long');
+  is(await post('/posts', { title: 'x', topics: Array.from({ length: 17 }, (_, n) => n).join() }), [400, true], '... with too many topics');
+  for (const topics of ['x'.repeat(101), 'a\0b', 'a, \u202eb'])
+    is(await post('/posts', { title: 'x', topics }), [400, true], '... with one that cannot be');
   is(await post('/posts', { title: 'a\0b', content: 'x' }), [400, true], '... with what cannot be stored');
   is(await post('/posts', { title: 'x', content: 'x'.repeat(600000) }), [413, true], '... that is too long');
   is(await post('/posts', Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`f${n}`, 'x']))), [413, true], 'a form of too many fields');
@@ -319,4 +373,4 @@ async function away({ browser }) {
   site.stop();
 }
 
-kit.run([scripts, properties, otherSites, otherPeople, cookies, nonsense, guarded, away]);
+kit.run([scripts, properties, topicNames, otherSites, otherPeople, cookies, nonsense, guarded, away]);

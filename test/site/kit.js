@@ -100,11 +100,12 @@ async function signIn({ page }, name) {
 }
 
 // Write a post with the form; its address is returned.
-async function write({ page }, { title, content = '', slug = '', draft = false }) {
+async function write({ page }, { title, content = '', slug = '', topics = '', draft = false }) {
   await page.goto('/posts/new');
   await page.fill('#title', title);
   await page.fill('#content', content);
   await page.fill('#slug', slug);
+  if (topics) await page.fill('#topics', topics);
   await page.click(draft ? 'button[value=draft]' : 'button[value=post]');
   await page.waitForSelector('.post');
   return new URL(page.url()).pathname;

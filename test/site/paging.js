@@ -19,7 +19,8 @@ const follow = (page, selector) => Promise.all([page.waitForNavigation(), page.c
 async function load({ store }) {
   await store.rows("SELECT blogstore.create_user('Ann', $1), blogstore.create_user('Ben', $2)", user(1), user(2));
   await store.rows(`SELECT count(blogstore.create_post(CASE i % 2 WHEN 0 THEN $2::uuid ELSE $3 END, 'Post ' || i, repeat('word ', 60),
-      creation_date => '2026-01-01 00:00:00+00'::timestamptz + (i / 3) * interval '400 microseconds'))
+      creation_date => '2026-01-01 00:00:00+00'::timestamptz + (i / 3) * interval '400 microseconds',
+      properties => CASE WHEN i % 20 = 0 THEN '{"topics": ["Every 20th"]}'::jsonb END))
     FROM generate_series(1, $1::int) AS i`, POSTS, user(1), user(2));
   is((await store.rows("SELECT blogstore.wait_for_views('10 min') AS done"))[0].done, true, 'the views follow');
   all = (await store.rows("SELECT id FROM blogstore.posts WHERE type = 'post' ORDER BY creation_date DESC, id DESC")).map((row) => row.id);
@@ -154,6 +155,22 @@ async function usersPosts({ site, browser }) {
   ok(count >= POSTS / 2 - 1, '... and all of them', count);
 }
 
+async function topicsPosts({ site, browser }) {
+  const { page } = await person(browser, site);
+  const every = Array.from({ length: POSTS / 20 }, (_, n) => `Post ${POSTS - 20 * n}`);
+
+  await page.goto('/topics/every%2020th');
+  is([await scroll(page, Infinity), await titles(page)], [every.length, every], "a topic's page has all its posts, each once");
+  const plain = (await person(browser, site, { javaScriptEnabled: false })).page;
+
+  await plain.goto('/topics/every%2020th');
+  await follow(plain, '.older');
+  await follow(plain, '.older');
+  is(await titles(plain), every.slice(40), '... to the last page');
+  await follow(plain, '.newer');
+  is(await titles(plain), every.slice(20, 40), '... and the way back');
+}
+
 async function comments({ site, browser, store }) {
   const cleo = await person(browser, site, { javaScriptEnabled: false });
 
@@ -201,4 +218,4 @@ async function comments({ site, browser, store }) {
   is(await text(cleo.page, '.notice'), 'Your reply is below.', 'one replies there');
 }
 
-kit.run([load, byLinks, endless, goingBack, usersPosts, comments]);
+kit.run([load, byLinks, endless, goingBack, usersPosts, topicsPosts, comments]);

@@ -4,7 +4,7 @@
 // or nothing deleted), so these functions do not check the author.
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound, problemOf } from '../errors.js';
-import { field, merged, newId, postForm, postId, slugIn, where } from '../form.js';
+import { field, merged, newId, postForm, postId, slugIn, topicsText, where } from '../form.js';
 import { postPath, userPath } from '../show.js';
 
 const TITLE_MAX = 200;
@@ -38,7 +38,7 @@ async function read(req, res) {
 
 function write(req, res) {
   if (!req.session.user) return res.redirect(303, '/sign-in?to=/posts/new');
-  return res.page('write', { title: 'Write', form: { id: randomUUID(), title: '', content: '', slug: '' } });
+  return res.page('write', { title: 'Write', form: { id: randomUUID(), title: '', content: '', topics: '', slug: '' } });
 }
 
 // Show the form again, with the problem and the visitor's input.
@@ -84,7 +84,7 @@ async function edit(req, res) {
 
   res.page('write', {
     title: 'Edit', post,
-    form: { title: post.title, content: post.content, slug: slugIn(post) },
+    form: { title: post.title, content: post.content, topics: topicsText(post), slug: slugIn(post) },
   });
 }
 
