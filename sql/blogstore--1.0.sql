@@ -933,7 +933,8 @@ relation (type, relation, request, bound) AS (VALUES
 	('comment_item', 'my_like', 'get_like', '{"post_id": "post_id", "comment_id": "id", "user_id": null}'),
 	('like_item', 'author', 'get_user', '{"user_id": "user_id"}'),
 	('like_item', 'post', 'get_post', '{"post_id": "post_id"}'),
-	('like_item', 'comment', 'get_comment', '{"post_id": "post_id", "comment_id": "comment_id"}')
+	('like_item', 'comment', 'get_comment', '{"post_id": "post_id", "comment_id": "comment_id"}'),
+	('topic_item', 'posts', 'list_topic_posts', '{"topic": "topic"}')
 ),
 wrapper AS (
 	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set, NULL::text AS field

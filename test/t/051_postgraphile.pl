@@ -54,6 +54,8 @@ is($types->{Like}{comment}{type}, 'Comment', 'a like its comment');
 is($types->{Comment}{parentDeleted}{type}, 'Boolean', '... and tells whether its parent was deleted');
 is($types->{Like}{author}{type}, 'User', 'a like its author');
 is($types->{Like}{post}{type}, 'Post', '... and its post');
+is($types->{Topic}{posts}{type}, 'PostsConnection!', 'a topic has posts');
+is($types->{Query}{listTopics}{args}{afterTopic}, 'String', 'topics go on behind a topic');
 is($types->{User}{comments}{type}, 'CommentsConnection!', 'a user has comments');
 is($types->{User}{likes}{type}, 'LikesConnection!', '... and likes');
 is($types->{User}{likes}{args}{afterPostId}, 'UUID', '... which go on behind a post');

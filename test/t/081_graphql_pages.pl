@@ -21,6 +21,7 @@ install_postgraphile();
 my %graphql;
 
 my $node = new_server('graphql_pages');
+$node->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'");
 $node->start;
 create_store($node, 'postgres');
 $node->safe_psql('postgres', $_) foreach split /^--\n/m, q{
@@ -37,7 +38,7 @@ SELECT blogstore.create_api('web', 'web', as_caller => true);
 SELECT blogstore.create_api('api', 'app');
 --
 SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 1100) AS n;
-SELECT count(blogstore.create_post(kit.u(1), 'post ' || n, 'content', kit.p(n), kit.d(10 + n / 3))) FROM generate_series(1, 1100) AS n;
+SELECT count(blogstore.create_post(kit.u(1), 'post ' || n, 'content', kit.p(n), kit.d(10 + n / 3), jsonb_build_object('tags', ARRAY['All', 'Tag ' || n]))) FROM generate_series(1, 1100) AS n;
 SELECT count(blogstore.create_comment(kit.p(7), kit.u(2), 'comment ' || n, kit.c(n), kit.d(2000) + n / 7 * interval '1 microsecond')) FROM generate_series(1, 1100) AS n;
 SELECT count(blogstore.create_like(kit.p(7), kit.u(n), kit.d(3000 + n / 5))) FROM generate_series(1, 1100) AS n;
 SELECT count(blogstore.create_like(kit.p(n), kit.u(3), kit.d(4000))) FROM generate_series(1, 1100) AS n;
@@ -59,6 +60,8 @@ my @lists = (
 	[ 'likes of a comment', qq{comment(postId: "$id{'p(7)'}", commentId: "$id{'c(1)'}") { likes($first) { $nodes } }}, 'comment.likes', 'list_comment_likes(kit.p(7), kit.c(1), NULL)' ],
 	[ 'comments of a user', qq{listUserComments(userId: "$id{'u(2)'}", $first) { $nodes }}, 'listUserComments', 'list_user_comments(kit.u(2), NULL)' ],
 	[ 'likes of a user', qq{user(userId: "$id{'u(3)'}") { likes($first) { $nodes } }}, 'user.likes', 'list_user_likes(kit.u(3), NULL)' ],
+	[ 'posts of a topic', "listTopicPosts(topic: \"ALL\", $first) { $nodes }", 'listTopicPosts', "list_topic_posts('all', NULL)" ],
+	[ 'topics', "listTopics($first) { nodes { id: topic } pageInfo { hasNextPage endCursor } }", 'listTopics', 'list_topics(page_size => NULL) AS topic (id)' ],
 	[ 'the feed, oldest first', "listFeed(oldestFirst: true, $first) { $nodes }", 'listFeed', 'list_feed(NULL, oldest_first => true)' ]);
 
 foreach my $kind ([ 'api', 'app' ], [ 'web', 'web' ])
@@ -96,6 +99,21 @@ foreach my $kind ([ 'api', 'app' ], [ 'web', 'web' ])
 	is_deeply(\@seen, [ split /\n/, $node->safe_psql('postgres', 'SELECT id FROM blogstore.list_feed(NULL)') ], "$schema: by date and id: the same");
 	is(join('', @more), '11111111110', "$schema: by date and id: the last page knows that it is");
 
+	# Pages of topics, behind a topic, with the posts of each
+	my ($behind, @topics);
+	for (1 .. 2)
+	{
+		my $page = ask($schema, $role, {
+			query => 'query ($behind: String) { listTopics(prefix: "T", pageSize: 801, first: 800, afterTopic: $behind) { nodes { topic postCount posts(pageSize: 1) { nodes { title } } } pageInfo { hasNextPage } } }',
+			variables => { behind => $behind } })->[0]{data}{listTopics};
+
+		push @topics, map { "$_->{topic}, $_->{postCount}: $_->{posts}{nodes}[0]{title}" } @{ $page->{nodes} };
+		push @topics, 'more' if $page->{pageInfo}{hasNextPage};
+		$behind = $page->{nodes}[-1]{topic};
+	}
+	my @expected = map { "tag $_, 1: post $_" } sort 1 .. 1100;
+	is_deeply(\@topics, [ @expected[0 .. 799], 'more', @expected[800 .. 1099] ], "$schema: topics with their posts, behind a topic");
+
 	# The default size is 20 rows, or 100 for the feed.
 	my ($left_out) = @{ ask($schema, $role, { query => qq{{ listFeed { $nodes } post(postId: "$id{'p(7)'}") { comments { $nodes } } }} }) };
 	is(scalar @{ $left_out->{data}{listFeed}{nodes} }, 100, "$schema: a page of the feed where no size is given");
@@ -125,6 +143,8 @@ my $hidden = $node->safe_psql('postgres', 'SELECT kit.p(8)');
 my @as = map { ask('web', 'web', { query => qq{{ post(postId: "$hidden") { title } }}, settings => $_ })->[0]{data}{post} }
   {}, { 'blogstore.current_user_id' => $id{'u(2)'} }, { 'blogstore.current_user_id' => $id{'u(1)'} };
 is_deeply(\@as, [ undef, undef, { title => 'post 8' } ], 'a hidden post is its author\'s alone');
+my $of_topic = ask('web', 'web', { query => '{ listTopicPosts(topic: "tag 8") { nodes { title } } }', settings => { 'blogstore.current_user_id' => $id{'u(1)'} } })->[0]{data};
+is_deeply($of_topic, { listTopicPosts => { nodes => [] } }, '... and is listed by no topic');
 
 # ---- A new post, with a wait for it, in one request
 
