@@ -58,7 +58,9 @@ BEYOND = (
 )
 # only in a part of its own (viral.py)
 COMMENT_LIKE = Request('C4', 'create_comment_like', 'like a comment', ('number',))
-BY_NAME = {request.name: request for request in (*REQUESTS, *BY_IDS, *BEYOND, COMMENT_LIKE)}
+# only in a part of its own (topics.py): there are as many topics as users
+TOPIC_POSTS = Request('Q3', 'list_topic_posts', 'list a topic\'s posts', ('user',))
+BY_NAME = {request.name: request for request in (*REQUESTS, *BY_IDS, *BEYOND, COMMENT_LIKE, TOPIC_POSTS)}
 
 
 class Contestant:

@@ -80,6 +80,8 @@ def reached(site, options, results):
 	yield judged('F13', 'bytes on disk against V1', 'size', {'': sizes['blogstore'] / sizes['v1']} if 'v1' in sizes else {}, 1.3, most=True)
 	yield from traffic(results)
 	yield from verify(results)
+	yield judged('topics', 'time of a page of a topic\'s posts against one of a user\'s, 1 client', 'topics',
+		{'': results['topics'].ratios()} if 'topics' in results else {}, 2.5, most=True)
 
 
 def floor(options, against):

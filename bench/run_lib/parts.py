@@ -15,13 +15,14 @@ from .first import first
 from .instructions import instructions
 from .measure import Runner, Timing
 from .site import ID
+from .topics import topics
 from .traffic import traffic
 from .verified import Against, against_plain, verify
 from .viral import viral
 from .wal import wal
 
 # those with files of their own come first
-__all__ = ('wal', 'first', 'instructions', 'verify', 'traffic', 'beyond', 'cold', 'viral', 'joined', 'freshness', 'rebuild', 'rename', 'scaling')
+__all__ = ('wal', 'first', 'instructions', 'verify', 'traffic', 'beyond', 'cold', 'viral', 'topics', 'joined', 'freshness', 'rebuild', 'rename', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 

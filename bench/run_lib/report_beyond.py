@@ -6,7 +6,9 @@ from lib.report import table
 
 from .beyond import DEFAULT
 from .cold import COMMENTS
-from .contestants import BEYOND, BY_NAME
+from .contestants import BEYOND, BLOGSTORE, BY_NAME
+from .figures import spread
+from .topics import REQUESTS
 
 
 def write(found):
@@ -37,6 +39,15 @@ def over_all(found):
 		[[number, *(cell for request in requests for cell in (
 			f'{costs[request.name, "blogstore"].buffers:.0f} / {timing.percentiles(request, blogstore).p50:.3f}',
 			f'{timing.ratio(request, blogstore, floor, 1):.2f}'))] for number, (costs, timing) in found.partitions.items()])
+
+
+def topics(found):
+	"""Beside a user's posts."""
+	print('\n## The posts of a topic\n')
+	print(f'Pages of 20, {found.posts:,} posts by as many users as there are topics. One client; medians of rounds. A page of a topic takes\n'
+		f'{spread(found.ratios())} times as long as one of a user.')
+	table(['request', 'ms', 'buffers'], [[request.title, f'{found.timing.percentiles(request, BLOGSTORE).p50:.3f}',
+		f'{found.buffers[request.name]:.0f}'] for request in REQUESTS])
 
 
 def cold(found):
