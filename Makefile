@@ -30,7 +30,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 
 REGRESS = install users username_keys posts comments indexes \
 	properties hidden replies reply_counts comment_likes \
-	likes user_lists pages paging cursors feed topics \
+	likes user_lists pages paging cursors feed topics follows home_feed \
 	counts counters idempotency \
 	key_id documents import import_keys import_names import_properties import_texts import_comment_likes \
 	bad_input errors limits extremes read_only privileges \
@@ -45,7 +45,7 @@ ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post
 	like_delete_post like_snapshots serializable delete_like counter_order \
 	counter_held rename_comment delete_user user_anew id_anew purge_anew \
 	import_beside import_update import_likes detach_post detach_leaf detach_delete null_snapshot remember_half \
-	custom_scan_update own_items hide_post reply_delete count_replies like_comments late_trigger topic_snapshots
+	custom_scan_update own_items hide_post reply_delete count_replies like_comments late_trigger topic_snapshots follow_limit
 ISOLATION_OPTS = --inputdir=$(SOURCE)/test
 
 EXTRA_CLEAN = output_iso results regression.diffs regression.out tmp_check

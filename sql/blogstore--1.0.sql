@@ -121,6 +121,18 @@ CREATE TYPE blogstore.like_item AS (
 COMMENT ON TYPE blogstore.like_item IS
 'A user''s like of a post or comment.';
 
+CREATE TYPE blogstore.follow_item AS (
+	id					uuid,
+	type				text,
+	user_id				uuid,
+	user_username		text,
+	followed_id			uuid,
+	followed_username	text,
+	creation_date		timestamptz
+);
+COMMENT ON TYPE blogstore.follow_item IS
+'A user who follows another user.';
+
 CREATE TYPE blogstore.topic_item AS (
 	topic			text,
 	post_count		bigint
@@ -179,6 +191,18 @@ COMMENT ON FUNCTION blogstore.like_document IS
 CREATE CAST (blogstore.like_item AS jsonb) WITH FUNCTION blogstore.like_document(blogstore.like_item) AS ASSIGNMENT;
 COMMENT ON CAST (blogstore.like_item AS jsonb) IS
 'Cast a like to the article''s JSON document.';
+
+CREATE FUNCTION blogstore.follow_document(item blogstore.follow_item)
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'blogstore_item_document'
+LANGUAGE C STABLE STRICT PARALLEL SAFE;
+REVOKE ALL ON FUNCTION blogstore.follow_document FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.follow_document IS
+'Return a follow as a JSON document.';
+
+CREATE CAST (blogstore.follow_item AS jsonb) WITH FUNCTION blogstore.follow_document(blogstore.follow_item) AS ASSIGNMENT;
+COMMENT ON CAST (blogstore.follow_item AS jsonb) IS
+'Cast a follow to a JSON document.';
 
 /* ------------------------------------------------------------------------
  * Ids
@@ -328,6 +352,22 @@ REVOKE ALL ON FUNCTION blogstore.delete_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_like IS
 'Take back a like.';
 
+CREATE FUNCTION blogstore.follow_user(user_id uuid, followed_id uuid, creation_date timestamptz DEFAULT NULL)
+RETURNS blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_follow_user'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.follow_user FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.follow_user IS
+'Follow a user.';
+
+CREATE FUNCTION blogstore.unfollow_user(user_id uuid, followed_id uuid)
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_unfollow_user'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.unfollow_user FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.unfollow_user IS
+'Follow a user no longer.';
+
 /* ------------------------------------------------------------------------
  * Queries
  * ------------------------------------------------------------------------ */
@@ -452,6 +492,14 @@ REVOKE ALL ON FUNCTION blogstore.list_feed FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_feed IS
 'List the posts of all users in short form (Q6).';
 
+CREATE FUNCTION blogstore.list_home_feed(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_list_home_feed'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.list_home_feed FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_home_feed IS
+'List the posts of all whom a user follows in short form.';
+
 CREATE FUNCTION blogstore.list_topic_posts(topic text, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
 AS 'MODULE_PATHNAME', 'blogstore_list_topic_posts'
@@ -467,6 +515,30 @@ LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
 REVOKE ALL ON FUNCTION blogstore.list_topics FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_topics IS
 'List topics, and how many posts each has.';
+
+CREATE FUNCTION blogstore.get_follows(user_id uuid, followed_ids uuid[])
+RETURNS SETOF blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_get_follows'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.get_follows FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.get_follows IS
+'Retrieve a user''s follows of many users.';
+
+CREATE FUNCTION blogstore.list_following(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_list_following'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.list_following FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_following IS
+'List the users whom a user follows.';
+
+CREATE FUNCTION blogstore.list_followers(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
+RETURNS SETOF blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_list_followers'
+LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
+REVOKE ALL ON FUNCTION blogstore.list_followers FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_followers IS
+'List the users who follow a user.';
 
 CREATE FUNCTION blogstore.list_user_comments(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF blogstore.comment_item
@@ -653,7 +725,7 @@ COMMENT ON FUNCTION blogstore.reset_request_stats IS
  * Import and export
  * ------------------------------------------------------------------------ */
 
-CREATE FUNCTION blogstore.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', extra text[] DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint, OUT left_out text[])
+CREATE FUNCTION blogstore.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', extra text[] DEFAULT NULL, follows regclass DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint, OUT left_out text[])
 RETURNS SETOF record
 AS 'MODULE_PATHNAME', 'blogstore_import'
 LANGUAGE C VOLATILE ROWS 4;
@@ -922,6 +994,8 @@ relation (type, relation, request, bound) AS (VALUES
 	('user_item', 'posts', 'list_user_posts', '{"user_id": "user_id"}'::jsonb),
 	('user_item', 'comments', 'list_user_comments', '{"user_id": "user_id"}'),
 	('user_item', 'likes', 'list_user_likes', '{"user_id": "user_id"}'),
+	('user_item', 'following', 'list_following', '{"user_id": "user_id"}'),
+	('user_item', 'followers', 'list_followers', '{"user_id": "user_id"}'),
 	('post_item', 'author', 'get_user', '{"user_id": "user_id"}'),
 	('post_item', 'comments', 'list_post_comments', '{"post_id": "post_id"}'),
 	('post_item', 'likes', 'list_post_likes', '{"post_id": "post_id"}'),
@@ -934,7 +1008,9 @@ relation (type, relation, request, bound) AS (VALUES
 	('like_item', 'author', 'get_user', '{"user_id": "user_id"}'),
 	('like_item', 'post', 'get_post', '{"post_id": "post_id"}'),
 	('like_item', 'comment', 'get_comment', '{"post_id": "post_id", "comment_id": "comment_id"}'),
-	('topic_item', 'posts', 'list_topic_posts', '{"topic": "topic"}')
+	('topic_item', 'posts', 'list_topic_posts', '{"topic": "topic"}'),
+	('follow_item', 'follower', 'get_user', '{"user_id": "user_id"}'),
+	('follow_item', 'followed', 'get_user', '{"user_id": "followed_id"}')
 ),
 wrapper AS (
 	SELECT r.proname::text AS name, r.oid AS request, NULL::text AS item, '{}'::jsonb AS bound, r.proretset AS set, NULL::text AS field
@@ -1187,11 +1263,11 @@ BEGIN
 			AND NOT (p.proowner = caller AND coalesce(obj_description(p.oid, 'pg_proc'), '') LIKE '%' || mark)
 		UNION ALL
 		SELECT pg_describe_object('pg_class'::regclass, c.oid, 0) FROM pg_class AS c
-		WHERE c.relnamespace = space AND c.relname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'topic_item')
+		WHERE c.relnamespace = space AND c.relname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'follow_item', 'topic_item')
 			AND NOT (c.relowner = caller AND c.relkind = 'v' AND coalesce(obj_description(c.oid, 'pg_class'), '') LIKE '%' || mark)
 		UNION ALL
 		SELECT pg_describe_object('pg_type'::regclass, t.oid, 0) FROM pg_type AS t
-		WHERE t.typnamespace = space AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'topic_item') AND t.typrelid = 0
+		WHERE t.typnamespace = space AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'follow_item', 'topic_item') AND t.typrelid = 0
 	) AS d (description) ORDER BY d.description COLLATE "C" LIMIT 1;
 	IF FOUND THEN
 		RAISE EXCEPTION USING ERRCODE = '42710', MESSAGE = format('%s was not made by create_api()', found_one),
@@ -1232,7 +1308,7 @@ BEGIN
 	FOR wanted IN SELECT t.typname, obj_description(t.oid, 'pg_type') AS comment,
 			string_agg(format('NULL::%s AS %I', format_type(a.atttypid, a.atttypmod), a.attname), ', ' ORDER BY a.attnum) AS columns
 		FROM pg_type AS t JOIN pg_attribute AS a ON a.attrelid = t.typrelid AND a.attnum > 0 AND NOT a.attisdropped
-		WHERE t.typnamespace = 'blogstore'::regnamespace AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'topic_item')
+		WHERE t.typnamespace = 'blogstore'::regnamespace AND t.typname IN ('user_item', 'post_item', 'comment_item', 'like_item', 'follow_item', 'topic_item')
 		GROUP BY t.oid, t.typname
 	LOOP
 		EXECUTE format('CREATE OR REPLACE VIEW %I.%I AS SELECT %s WHERE false', schema, wanted.typname, wanted.columns);

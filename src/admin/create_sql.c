@@ -17,10 +17,11 @@
 static const char *const users_sql[] = {
 	"CREATE TABLE " USERS_SQL " ("
 	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ",
-					 "hidden boolean, ")
+					 "hidden boolean, followed_id uuid, "
+					 "followed_username text, ")
 	") PARTITION BY HASH (user_id)",
 	"COMMENT ON TABLE " USERS_SQL " IS "
-	"'Container: users, and copies of their posts in short form.'"
+	"'Container: users, whom they follow, and copies of their posts.'"
 };
 
 static const char *const posts_sql[] = {
@@ -89,7 +90,17 @@ static const char *const users_partition_sql[] = {
 	"PARTITION OF " COPIES_SQL "_p%1$02d "
 	"(" AUTHORED_POST "PRIMARY KEY (user_id, creation_date, id)) "
 	"FOR VALUES IN ('post') WITH (fillfactor = 70, "
-	"autovacuum_vacuum_scale_factor = 0.1)"
+	"autovacuum_vacuum_scale_factor = 0.1)",
+
+	/* renames and deletions find a user's followers by the last index */
+	"CREATE TABLE " USERS_SQL "_p%1$02d_follow "
+	"PARTITION OF " USERS_SQL "_p%1$02d (" AUTHORED "followed_id NOT NULL, "
+	"followed_username NOT NULL, PRIMARY KEY (user_id, followed_id)) "
+	"FOR VALUES IN ('follow')",
+	"CREATE INDEX users_p%1$02d_follow_list "
+	"ON " USERS_SQL "_p%1$02d_follow (user_id, creation_date, id)",
+	"CREATE INDEX users_p%1$02d_follow_by_followed "
+	"ON " USERS_SQL "_p%1$02d_follow (followed_id, creation_date, id)"
 };
 
 static const char *const posts_partition_sql[] = {

@@ -85,7 +85,12 @@ HANGS_ON("like", "")
 
 " UNION ALL SELECT " COMMENT_LIKE_DOCUMENT_SQL
 HANGS_ON("comment_like", "") " AND NOT EXISTS (SELECT FROM gone_comment AS c"
-" WHERE c.post_id = i.post_id AND c.id = i.comment_id)",
+" WHERE c.post_id = i.post_id AND c.id = i.comment_id)"
+
+" UNION ALL SELECT " FOLLOW_DOCUMENT_SQL
+" FROM " ITEMS_OF(USERS_SQL, "follow") " AS i"
+" JOIN account AS a ON a.user_id = i.user_id"
+" JOIN account AS f ON f.user_id = i.followed_id",
 	0, {0}, NULL
 };
 

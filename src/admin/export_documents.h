@@ -53,7 +53,7 @@
 
 /*
  * The expressions below name these tables of FROM: a, the user or the item's
- * author; p, a post; i, a comment or like.
+ * author; p, a post; i, a comment, like or follow.
  */
 #define USER_DOCUMENT_SQL \
 	BESIDE("a", "") "jsonb_build_object('id', a.user_id, 'type', 'user'," \
@@ -90,6 +90,13 @@
 	"jsonb_build_object('id', i.id, 'type', '" type "'," \
 	" 'postId', i.post_id, 'userId', i.user_id, 'userUsername', a.username," \
 	" 'creationDate', i.creation_date" added ")"
+
+/* The document of a follow i. In FROM, f is the user who is followed. */
+#define FOLLOW_DOCUMENT_SQL \
+	"jsonb_build_object('id', i.id, 'type', 'follow'," \
+	" 'userId', i.user_id, 'userUsername', a.username," \
+	" 'followedId', i.followed_id, 'followedUsername', f.username," \
+	" 'creationDate', i.creation_date)"
 
 #define LIKE_DOCUMENT_SQL LIKE_DOCUMENT("like", "")
 #define COMMENT_LIKE_DOCUMENT_SQL \

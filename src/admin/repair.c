@@ -75,6 +75,8 @@ mend(const Finding *f)
 {
 	if (finding_is(f, "invalid") || finding_is(f, "registry"))
 		return false;
+	if (finding_is_of_follow(f))
+		return mend_follow(f);
 	if (finding_is(f, "orphan"))
 		return mend_orphan(f);
 	if (finding_is(f, "reply_count") || finding_is(f, "comment_count") ||

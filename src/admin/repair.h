@@ -81,6 +81,10 @@ extern bool finding_is_of_topics(const Finding *f);
 extern bool finding_is_of_topic_post(const Finding *f);
 extern void mend_topics(const Finding *findings, uint64 n);
 
+/* verify_follows.c */
+extern bool finding_is_of_follow(const Finding *f);
+extern bool mend_follow(const Finding *f);
+
 /* mend_registry.c */
 extern int64 mend_registry(const Finding *findings, uint64 n);
 

@@ -3,13 +3,14 @@
  *		blogstore.verify(): comparing counts, usernames and views with the
  *		items in the containers.
  *
- * One SQL statement compares everything except the table usernames and the
- * container topics, for which there are a second and a third statement
- * (verify_topics.c). The statements use the same snapshot. They are in SQL so
- * that verify() shares no code with what it checks. SQL cannot extract the
- * text from HTML, or compute the keys of the table usernames. In a database
- * with encoding SQL_ASCII, SQL cannot count characters. So C code computes
- * these values, and the statements join a relation that has them.
+ * One SQL statement compares everything except the table usernames, the
+ * container topics (verify_topics.c) and follows (verify_follows.c), for each
+ * of which there is a statement of its own. The statements use the same
+ * snapshot. They are in SQL so that verify() shares no code with what it
+ * checks. SQL cannot extract the text from HTML, or compute the keys of the
+ * table usernames. In a database with encoding SQL_ASCII, SQL cannot count
+ * characters. So C code computes these values, and the statements join a
+ * relation that has them.
  *
  * Each container is read in a CTE, or in a subquery with OFFSET 0, before it
  * is joined. If the partitioned tables were joined directly, planning would
@@ -549,6 +550,9 @@ verify_run(bool with_views)
 	results = lappend(results, compare_registry(&source));
 	if (with_views && cluster == NULL)
 		results = lappend(results, topics_compare());
+	/* a cluster keeps no follows */
+	if (cluster == NULL)
+		results = lappend(results, follows_compare());
 	AtEOXact_GUC(true, nest);
 	return results;
 }

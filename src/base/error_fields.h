@@ -44,6 +44,10 @@
 /* without its argument "rejects", import() must be able to import all items */
 #define RULE_ITEMS_TAKEN "items_taken"
 
+#define RULE_NOT_ONESELF "not_oneself"	/* no user can follow herself */
+/* how many users a user may follow */
+#define RULE_MAX_FOLLOWED "max_followed"
+
 /* Rules for the session and its transaction. */
 #define RULE_SIGNED_IN "signed_in"
 /* a user may change only the user's own items */

@@ -17,6 +17,9 @@
  *		(model/post_counts/count_delta.c)
  *	6.	if requested, edit existing items that differ (import_edit.c)
  *
+ * Follows are checked and written as comments and likes are, but are not
+ * counted.
+ *
  * The checks read committed items. If another transaction writes an item with
  * the same key after the check, the import fails (40001).
  *
@@ -405,6 +408,9 @@ import_staged(Import *import)
 	check_items(import, ITEM_COMMENT);
 	check_items(import, ITEM_LIKE);
 	check_items(import, ITEM_COMMENT_LIKE);
+	if (import->tally[ITEM_FOLLOW].read > 0)
+		(void) import_run(import, import_lock_followers_sql);
+	check_items(import, ITEM_FOLLOW);
 	rejected = count_rejected(import);
 	if (rejected > 0 && !OidIsValid(import->rejects))
 		refuse_rejected(import, rejected);
@@ -462,6 +468,7 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 	import_phase_begin(&phase);
 	(void) import_run(import,
 					  "DROP TABLE @user, @post, @comment, @like, @comment_like,"
+					  " @follow, @checked_follow,"
 					  " @checked_user, @checked_post, @there, @checked_comment,"
 					  " @checked_like, @checked_comment_like, @part, @count,"
 					  " @comment_part, @rejected");
@@ -471,12 +478,11 @@ import_end(Import *import, FunctionCallInfo fcinfo)
 		pgstat_report_activity(STATE_RUNNING, debug_query_string);
 
 	InitMaterializedSRF(fcinfo, 0);
-	for (ItemType t = ITEM_USER; t < N_SOURCES; t++)
-		put_tally(info, item_type_name(t), &import->tally[t],
-				  import->left_out[t]);
-	if (import->tally[ITEM_COMMENT_LIKE].read > 0)
-		put_tally(info, item_type_name(ITEM_COMMENT_LIKE),
-				  &import->tally[ITEM_COMMENT_LIKE], (Datum) 0);
+	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
+		if (t <= ITEM_LIKE || import->tally[t].read > 0 ||
+			import->left_out[t] != (Datum) 0)
+			put_tally(info, item_type_name(t), &import->tally[t],
+					  import->left_out[t]);
 	if (import->renamed.read > 0)
 		put_tally(info, "renamed", &import->renamed, (Datum) 0);
 	if (import->untyped.read > 0)

@@ -223,7 +223,7 @@ extern const int import_tables_n;
 extern const char *const import_check_sql[N_IMPORTED];
 extern const char *const import_there_sql;
 extern const char *const import_other_names_sql;
-extern const char *const import_tally_sql[ITEM_POST + 1];
+extern const char *const import_tally_sql[N_IMPORTED];
 extern const char *const import_reject_sql[N_IMPORTED];
 extern const char *const import_lock_tables_sql;
 extern const char *const import_refuse_names_sql;
@@ -237,12 +237,13 @@ extern const char *const import_changed_users_sql;
 extern const char *const import_changed_posts_sql;
 extern const char *const import_deleting_sql;
 extern const char *const import_all_deleting_sql;
-extern const char *const import_new_sql[ITEM_POST + 1];
+extern const char *const import_new_sql[N_IMPORTED];
 extern const char *const import_count_sql;
 extern const char *const import_comment_counts_sql;
 extern const char *const import_counted_sql;
 extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
+extern const char *const import_lock_followers_sql;
 extern const char *const import_write_deltas_sql;
 
 #endif							/* BLOGSTORE_IMPORT_H */

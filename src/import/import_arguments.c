@@ -48,37 +48,40 @@ check_call(const char *command, Oid rejects)
 enum
 {
 	/* Arguments 0 to 3 are the sources of users, posts, comments and likes. */
-	ARG_REJECTS = N_SOURCES,
+	ARG_REJECTS = ITEM_LIKE + 1,
 
 	ARG_KEY_PREFIX,
 	ARG_GUEST,
 	ARG_CHANGED,
-	ARG_EXTRA
+	ARG_EXTRA,
+	ARG_FOLLOWS
 };
 
 /*
- * Run import() with the sources in arguments 0 to 3. The caller has stored all
- * other arguments, except "rejects", in *import.
+ * Run import() with the sources in arguments 0 to 3 and ARG_FOLLOWS. The
+ * caller has stored all other arguments, except "rejects", in *import.
  */
 static void
 import_tables(Import *import, FunctionCallInfo fcinfo)
 {
-	Oid			source[N_SOURCES];
+	Oid			source[N_IMPORTED] = {InvalidOid};
 
 	if (!PG_ARGISNULL(ARG_REJECTS))
 		import->rejects = PG_GETARG_OID(ARG_REJECTS);
 	check_call("import()", import->rejects);
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
 	{
-		source[t] = PG_ARGISNULL(t) ? InvalidOid : PG_GETARG_OID(t);
-		if (!OidIsValid(source[t]))
+		int			arg = t == ITEM_FOLLOW ? ARG_FOLLOWS : t;
+
+		if (!has_source(t) || PG_ARGISNULL(arg))
 			continue;
+		source[t] = PG_GETARG_OID(arg);
 		need_items(import, t, source[t]);
 		import->left_out[t] = left_out_columns(import, t, source[t]);
 	}
 	extra_columns_need(import, source);
 	import_begin(import, "import()");
-	for (ItemType t = ITEM_USER; t <= ITEM_LIKE; t++)
+	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
 		if (OidIsValid(source[t]))
 			stage_table(import, t, source[t]);
 	import_end(import, fcinfo);
@@ -105,16 +108,16 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
 
 /*
  * blogstore.import(users, posts, comments, likes, rejects, key_prefix, guest,
- * changed, extra): import items from tables.
+ * changed, extra, follows): import items from tables.
  *
- * Errors: 22004, 22023; 23503 if the guest does not exist; 23514 if items are
- * rejected and "rejects" is NULL; 25001, 25006, 40001, 42501, 42703, 42804,
- * 42809, 42P01, 54000, 55000.
+ * Errors: 0A000 for follows on a cluster; 22004, 22023; 23503 if the guest
+ * does not exist; 23514 if items are rejected and "rejects" is NULL; 25001,
+ * 25006, 40001, 42501, 42703, 42804, 42809, 42P01, 54000, 55000.
  *
  * Locks, to the end of the transaction: RowExclusiveLock on all leaves of
  * posts; row locks FOR KEY SHARE on existing posts that get comments or likes,
  * or whose comments are edited; row locks FOR NO KEY UPDATE on existing items
- * that are edited.
+ * that are edited, and on users who get follows.
  */
 static Datum
 import(PG_FUNCTION_ARGS)

@@ -59,7 +59,9 @@ static void
 need_all_leaves(const Import *import)
 {
 	need_leaves(CONTAINER_USERS, ITEM_USER);
-	for (ItemType t = ITEM_POST; t < N_IMPORTED; t++)
+	if (import->tally[ITEM_FOLLOW].read > 0)
+		need_leaves(CONTAINER_USERS, ITEM_FOLLOW);
+	for (ItemType t = ITEM_POST; t <= ITEM_COMMENT_LIKE; t++)
 		if (import->tally[t].read > 0)
 		{
 			need_leaves(CONTAINER_POSTS, ITEM_POST);
@@ -246,8 +248,8 @@ write_here(const Import *import, ItemType type, int64 rows)
 {
 	ItemsHere	items = {.type = type};
 
-	items.bulk = bulk_insert_begin(type == ITEM_USER ? CONTAINER_USERS :
-								   CONTAINER_POSTS, type);
+	items.bulk = bulk_insert_begin(type == ITEM_USER || type == ITEM_FOLLOW ?
+								   CONTAINER_USERS : CONTAINER_POSTS, type);
 	if (type == ITEM_POST)
 		counters_begin(&items.counters);
 	import_write_rows(import, write_items, &items, rows);

@@ -12,8 +12,8 @@
  *	$2		true if existing items are edited, false if rows that differ from
  *			them are rejected. It is a constant for the planner.
  *
- * The tables @user, @post, @comment, @like and @comment_like contain the
- * source rows (import/sources/staging.c). Each check reads one of these
+ * The tables @user, @post, @comment, @like, @comment_like and @follow contain
+ * the source rows (import/sources/staging.c). Each check reads one of these
  * tables, and joins the rows with existing items. Accepted rows are stored
  * together with the author's name.
  *
@@ -29,11 +29,12 @@
 #include "postgres.h"
 
 #include "import/import.h"
+#include "model/user_follows.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 
 #define STAGE_TABLE(name) \
-	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid," \
+	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid, followed_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
 	" properties jsonb, hidden boolean, modification_date timestamptz," \
 	" parent_id uuid, comment_id uuid, reason text, partition integer, name_key text COLLATE \"C\"," \
@@ -55,6 +56,7 @@ const char *const import_tables_sql[] = {
 	STAGE_TABLE("comment"),
 	STAGE_TABLE("like"),
 	STAGE_TABLE("comment_like"),
+	STAGE_TABLE("follow"),
 	/*
 	 * The checked source rows of users: the row's values, and
 	 *
@@ -97,6 +99,11 @@ const char *const import_tables_sql[] = {
 				  " like_count bigint, reply_count bigint"),
 	REFUSED_CHILD("like", "", ", comment_id uuid"),
 	REFUSED_CHILD("comment_like", "", ", comment_id uuid"),
+	/* The checked source rows of follows. */
+	("CREATE TEMP TABLE @checked_follow (id uuid, partition integer,"
+	 " user_id uuid, username text, followed_id uuid, followed_username text,"
+	 " creation_date timestamptz, reason text, present boolean)"
+	 " USING heap ON COMMIT DROP"),
 	/*
 	 * The numbers of new comments and likes of posts. @part can have several
 	 * rows for a post; @count has one row, with the sums.
@@ -160,8 +167,10 @@ const int	import_tables_n = lengthof(import_tables_sql);
 /* SQL: true for a new user, and for a user whose name changes. */
 #define NAMED "reason IS NULL AND (NOT present OR old_name IS NOT NULL)"
 
-#define NO_USER_REASON \
-	"CASE WHEN s.user_id IN " BEING_DELETED \
+#define NO_USER_REASON NO_SUCH_USER_REASON("user_id")
+
+#define NO_SUCH_USER_REASON(column) \
+	"CASE WHEN s." column " IN " BEING_DELETED \
 	" THEN 'user is being deleted' ELSE 'unknown user' END"
 
 /*
@@ -333,8 +342,48 @@ const char *const import_check_sql[N_IMPORTED] = {
 	CHECK_CHILD("like", "", ", comment_id", "user_id", "dated, id"),
 
 	[ITEM_COMMENT_LIKE] =
-	CHECK_CHILD("comment_like", "", ", comment_id", "comment_id, user_id", "dated, id")
+	CHECK_CHILD("comment_like", "", ", comment_id", "comment_id, user_id", "dated, id"),
+
+	[ITEM_FOLLOW] =
+	"INSERT INTO @checked_follow (id, partition, user_id, username, followed_id,"
+	" followed_username, creation_date, reason, present)"
+	" SELECT id, partition, user_id, username, followed_id, followed_username,"
+	" creation_date, CASE WHEN reason IS NULL AND NOT present"
+	" AND followed + row_number() OVER (PARTITION BY user_id,"
+	" reason IS NULL AND NOT present ORDER BY dated, followed_id)"
+	" > " CppAsString2(MAX_FOLLOWED)
+	" THEN 'user follows too many users' ELSE reason END, present FROM ("
+	"SELECT *, CASE WHEN problem IS NULL AND "
+	"row_number() OVER (PARTITION BY user_id, followed_id, problem IS NULL ORDER BY dated, id) > 1"
+	" THEN 'followed already' ELSE problem END AS reason FROM ("
+	"SELECT s.id, s.partition, s.user_id, s.author_name AS username,"
+	" s.followed_id, o.username AS followed_username, s.creation_date,"
+	" coalesce(s.creation_date, $1) AS dated, i.user_id IS NOT NULL AS present,"
+	" coalesce(n.followed, 0) AS followed,"
+	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
+	" WHEN s.author_id IS NULL THEN " NO_USER_REASON
+	" WHEN o.user_id IS NULL THEN " NO_SUCH_USER_REASON("followed_id")
+	" WHEN NOT " SAME_DATE("i.creation_date") " THEN " TAKEN_REASON("")
+	" END AS problem FROM " WITH_AUTHOR("follow") " AS s"
+	" LEFT JOIN (SELECT type, user_id, username FROM #users OFFSET 0) AS o"
+	" ON o.type = 'user' AND o.user_id = s.followed_id"
+	" LEFT JOIN (SELECT user_id, followed_id, creation_date FROM #users"
+	" WHERE type = 'follow' OFFSET 0) AS i"
+	" ON i.user_id = s.user_id AND i.followed_id = s.followed_id"
+	" LEFT JOIN (SELECT user_id, count(*) AS followed FROM #users"
+	" WHERE type = 'follow' GROUP BY user_id OFFSET 0) AS n ON n.user_id = s.user_id"
+	") AS looked_up) AS numbered"
 };
+
+/*
+ * Locks the users of the sources' follows, as follow_user() does, so that none
+ * of them follows more than MAX_FOLLOWED users.
+ */
+const char *const import_lock_followers_sql =
+"SELECT count(*) FROM (SELECT 1 FROM " USERS_SQL " AS u"
+" WHERE u.type = 'user' AND u.user_id IN"
+" (SELECT s.user_id FROM @follow AS s WHERE s.reason IS NULL)"
+" ORDER BY u.user_id FOR NO KEY UPDATE OF u) AS locked";
 
 /*
  * Inserts into @there the existing posts of the comments and likes in the
@@ -401,8 +450,8 @@ const char *const import_other_names_sql =
 " AND h.reason = 'username taken' AND h.user_id < c.user_id)))";
 
 /*
- * SQL: counts the checked rows of users or posts: all rows; rejected rows;
- * rows whose item exists; rows that differ from an existing item.
+ * SQL: counts the checked rows of users, posts or follows: all rows; rejected
+ * rows; rows whose item exists; rows that differ from an existing item.
  */
 #define TALLY(type, changed, renamed) \
 	"SELECT count(*), count(reason)," \
@@ -410,13 +459,14 @@ const char *const import_other_names_sql =
 	" count(*) FILTER (WHERE reason IS NULL AND " changed ")" renamed \
 	" FROM @checked_" type
 
-const char *const import_tally_sql[ITEM_POST + 1] = {
+const char *const import_tally_sql[N_IMPORTED] = {
 	[ITEM_USER] = TALLY("user", "(old_name IS NOT NULL OR changed)",
 						", count(*) FILTER (WHERE reason IS NULL AND renamed),"
 						" count(*) FILTER (WHERE reason IS NULL AND renamed AND NOT present),"
 						" count(*) FILTER (WHERE reason IS NULL AND renamed"
 						" AND old_name IS NOT NULL)"),
-	[ITEM_POST] = TALLY("post", "changed", "")
+	[ITEM_POST] = TALLY("post", "changed", ""),
+	[ITEM_FOLLOW] = TALLY("follow", "false", "")
 };
 
 /*
@@ -464,7 +514,10 @@ const char *const import_reject_sql[N_IMPORTED] = {
 	[ITEM_COMMENT_LIKE] =
 	REJECT("comment_like", "", "'id', c.id, 'postId', c.post_id,"
 		   " 'commentId', c.comment_id, 'userId', c.user_id,"
-		   " 'creationDate', c.creation_date", "")
+		   " 'creationDate', c.creation_date", ""),
+	[ITEM_FOLLOW] =
+	REJECT("follow", "", "'id', c.id, 'userId', c.user_id,"
+		   " 'followedId', c.followed_id, 'creationDate', c.creation_date", "")
 };
 
 const char *const import_lock_tables_sql =
@@ -582,10 +635,10 @@ const char *const import_all_deleting_sql =
 "SELECT user_id FROM #deleting ORDER BY user_id";
 
 /*
- * Selects the new users or posts, sorted by leaf. The columns are the fields
- * in the order of item_properties().
+ * Selects the new users, posts or follows, sorted by leaf. The columns are the
+ * fields in the order of item_properties().
  */
-const char *const import_new_sql[ITEM_POST + 1] = {
+const char *const import_new_sql[N_IMPORTED] = {
 	[ITEM_USER] =
 	"SELECT user_id, 'user', user_id, username, creation_date, properties"
 	" FROM @checked_user WHERE " NEW " ORDER BY partition, user_id",
@@ -596,7 +649,11 @@ const char *const import_new_sql[ITEM_POST + 1] = {
 	" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 	" LEFT JOIN @count AS k ON k.post_id = c.post_id"
 	" WHERE c.reason IS NULL AND NOT c.present"
-	" ORDER BY c.partition, c.post_id"
+	" ORDER BY c.partition, c.post_id",
+	[ITEM_FOLLOW] =
+	"SELECT id, 'follow', user_id, username, followed_id, followed_username,"
+	" creation_date FROM @checked_follow WHERE " NEW
+	" ORDER BY partition, user_id, followed_id"
 };
 
 const char *const import_write_deltas_sql =

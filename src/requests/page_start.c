@@ -20,8 +20,8 @@
  * in them (cluster/remote/gather_from_nodes.c).
  *
  * Posts, and comments on a post, have an index by id. For these the lookup
- * costs one index descent. For likes and for a user's comments, the lookup
- * reads the rows of the millisecond.
+ * costs one index descent. For likes, follows and a user's comments, the
+ * lookup reads the rows of the millisecond.
  *
  * Runs in backends and parallel workers.
  */
@@ -94,31 +94,31 @@ find_comment(const pg_uuid_t *post_id, const pg_uuid_t *id, TimestampTz *date)
 }
 
 /*
- * Look up a like by its id, and set *date to its creation date. Likes have no
- * index by id, so search the likes of one millisecond, which ends at "end".
- * Returns false if there is no such like.
+ * Look up a like or follow by its id, and set *date to its creation date.
+ * These have no index by id, so search the items of one millisecond, which
+ * ends at "end". Returns false if there is no such item.
  *
+ * of: the post that is liked, or the user who follows
  * comment_id: the comment that is liked; NULL if the post is liked
  */
 static bool
-find_like(const pg_uuid_t *post_id, const pg_uuid_t *comment_id,
-		  const pg_uuid_t *id, const Cursor *end, TimestampTz *date)
+find_in_list(ItemType type, const pg_uuid_t *of, const pg_uuid_t *comment_id,
+			 const pg_uuid_t *id, const Cursor *end, TimestampTz *date)
 {
-	Datum		key[] = {UUIDPGetDatum(post_id), UUIDPGetDatum(comment_id)};
+	Datum		key[] = {UUIDPGetDatum(of), UUIDPGetDatum(comment_id)};
 	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS,
-		.type = comment_id == NULL ? ITEM_LIKE : ITEM_COMMENT_LIKE,
-		.partition_key = post_id, .path = PATH_LIST, .key = key,
+		.container = type == ITEM_FOLLOW ? CONTAINER_USERS : CONTAINER_POSTS,
+		.type = type, .partition_key = of, .path = PATH_LIST, .key = key,
 		.nkeys = comment_id == NULL ? 1 : 2, .cursor = end, .backward = true
 	});
-	BlogItem	like;
+	BlogItem	item;
 	bool		found = false;
 
-	while (!found && item_scan_next(scan, &like) &&
-		   item_date(&like) >= end->date - ONE_MS)
+	while (!found && item_scan_next(scan, &item) &&
+		   item_date(&item) >= end->date - ONE_MS)
 	{
-		found = memcmp(item_uuid(&like, PROP_ID), id, UUID_LEN) == 0;
-		*date = item_date(&like);
+		found = memcmp(item_uuid(&item, PROP_ID), id, UUID_LEN) == 0;
+		*date = item_date(&item);
 	}
 	item_scan_end(scan);
 	return found;
@@ -189,7 +189,8 @@ page_begin(ListPage *page, const Cursor *end, bool found, TimestampTz date)
  *
  * type: type of the items in the list
  * of: if posts are listed, their author, or NULL for all authors; if comments
- *     or likes are listed, their post
+ *     or likes are listed, their post; if follows are listed, the user who
+ *     follows
  * comment_id: if likes of a comment are listed, this comment; otherwise NULL
  */
 void
@@ -212,6 +213,6 @@ page_find(ListPage *page, ItemType type, const pg_uuid_t *of,
 	else if (type == ITEM_COMMENT)
 		found = find_comment(of, &before->id, &date);
 	else
-		found = find_like(of, comment_id, &before->id, &end, &date);
+		found = find_in_list(type, of, comment_id, &before->id, &end, &date);
 	page_begin(page, &end, found, date);
 }

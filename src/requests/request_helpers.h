@@ -216,6 +216,14 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *post_id,
 									 const pg_uuid_t *comment_id);
 
+/* source_home_feed.c */
+extern void query_home_feed(RequestScan *scan, const pg_uuid_t *user_id,
+							bool copies);
+
+/* source_follows_by_ids.c */
+extern void query_follows_by_ids(RequestScan *scan, const pg_uuid_t *user_id,
+								 ArrayType *array);
+
 /* source_comment_likes.c */
 extern void query_comment_likes(RequestScan *scan, const pg_uuid_t *user_id,
 								const pg_uuid_t *post_id);

@@ -85,7 +85,7 @@ typedef struct SourceReads
 	Oid			index;			/* OID of the index by which the last leaf was
 								 * read */
 	bool		all_partitions; /* whether the source reads all partitions of
-								 * posts, and merges their rows */
+								 * "container", and merges their rows */
 } SourceReads;
 
 /*

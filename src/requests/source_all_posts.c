@@ -42,6 +42,7 @@ static void
 all_posts_explain(const RequestScan *scan, SourceReads *reads)
 {
 	reads->all_partitions = true;
+	reads->container = CONTAINER_POSTS;
 }
 
 static void

@@ -1,11 +1,12 @@
 /*
  * source_user_items.c
- *		A source that reads a page of a user's comments or likes from all
- *		partitions of posts.
+ *		A source that reads a page of a user's comments, likes or followers
+ *		from all partitions of a container.
  *
- * Each comment or like is in the partition of its post. So the source reads
- * all partitions, and merges the results. Each partition is read by an index
- * that begins with user_id. Likes of posts and likes of comments are in leaves
+ * Each comment or like is in the partition of its post, and a follow in that
+ * of the user who follows. So the source reads all partitions, and merges the
+ * results. Each partition is read by an index that begins with the user's id.
+ * Likes of posts and likes of comments are in leaves
  * of their own, which are merged, too. They are in the order of post_id and
  * comment_id, because their primary keys have these columns. If the owner has
  * added indexes on creation_date, likes can also be in the order of
@@ -56,10 +57,17 @@ user_items_next(RequestScan *scan, BlogItem *item)
 	return true;
 }
 
+static Container
+container_of(const RequestScan *scan)
+{
+	return scan->query->type == ITEM_FOLLOW ? CONTAINER_USERS : CONTAINER_POSTS;
+}
+
 static void
 user_items_explain(const RequestScan *scan, SourceReads *reads)
 {
 	reads->all_partitions = true;
+	reads->container = container_of(scan);
 }
 
 static void
@@ -86,16 +94,16 @@ make_list(const pg_uuid_t *user_id)
 }
 
 /*
- * Return a query for a user's comments or likes in one partition.
+ * Return a query for a user's comments, likes or followers in one partition.
  *
- * path: the index to read, as an AccessPath. Its columns are user_id and those
- *     of the list's order.
+ * path: the index to read, as an AccessPath. Its columns are the user's id and
+ *     those of the list's order.
  */
 static ItemQuery
 items_of_user(const RequestScan *scan, const UserItems *list, AccessPath path)
 {
 	return (ItemQuery) {
-		.container = CONTAINER_POSTS, .type = scan->query->type, .path = path,
+		.container = container_of(scan), .type = scan->query->type, .path = path,
 		.key = list->key.value, .nkeys = list->key.n,
 		.backward = true, .shown = !scan->include_hidden,
 		.rows = scan->page.size
@@ -128,10 +136,10 @@ begin_list(RequestScan *scan, UserItems *list, const ItemQuery *query,
 }
 
 /*
- * Search one millisecond of a user's comments or likes for the item with the
- * id page->before.id. Sets *date to the item's creation date. Returns false if
- * there is no such item. The search is needed because the client may have cut
- * the microseconds off page->before.date.
+ * Search one millisecond of a user's comments, likes or followers for the item
+ * with the id page->before.id. Sets *date to the item's creation date. Returns
+ * false if there is no such item. The search is needed because the client may
+ * have cut the microseconds off page->before.date.
  *
  * end: the end of the millisecond
  */
@@ -159,13 +167,13 @@ find_in_millisecond(const ListPage *page, ItemQuery query, const Cursor *end,
 }
 
 /*
- * Set the source of a query to a page of a user's comments or likes, in the
- * order of creation_date.
+ * Set the source of a query to a page of a user's comments, likes or
+ * followers, in the order of creation_date.
  *
- * path: an index on user_id and creation_date, as an AccessPath
+ * path: an index on the user's id and creation_date, as an AccessPath
  *
- * Locks: AccessShareLock on the root table of posts, until the end of the
- * transaction. Errors: those of merged_scan_begin().
+ * Locks: AccessShareLock on the root table of the container, until the end of
+ * the transaction. Errors: those of merged_scan_begin().
  */
 void
 query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
@@ -175,7 +183,7 @@ query_user_items_by_date(RequestScan *scan, const pg_uuid_t *user_id,
 	ItemQuery	query = items_of_user(scan, list, path);
 	Cursor		end;
 
-	container_lock(CONTAINER_POSTS, false);
+	container_lock(container_of(scan), false);
 	if (page_may_be_cut(&scan->page, &end))
 	{
 		TimestampTz date = 0;

@@ -44,6 +44,8 @@ query_shows(const RequestScan *scan, BlogItem *item)
 		return true;
 	if (deleted_has_author(scan->deleted, item))
 		return false;
+	if (type == ITEM_FOLLOW)
+		return true;
 	if (type == ITEM_POST)
 		deleted_discount(scan->deleted, item);
 	else if (deleted_has_author_of_post(scan->deleted, item_uuid(item, PROP_POST_ID)))

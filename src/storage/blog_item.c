@@ -20,15 +20,15 @@ static const char *const container_name[N_CONTAINERS] = {
 };
 
 static const char *const type_name[N_ITEM_TYPES] = {
-	"user", "post", "comment", "like", "comment_like", "delta", "topic",
-	"topic_post"
+	"user", "post", "comment", "like", "comment_like", "follow", "delta",
+	"topic", "topic_post"
 };
 
 static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
 	"content", "comment_count", "like_count", "creation_date", "hidden",
-	"parent_id", "item_id", "comment_id", "modification_date", "properties",
-	"topic", "post_count", "parent_deleted", "reply_count"
+	"parent_id", "item_id", "comment_id", "followed_id", "followed_username",
+	"modification_date", "properties", "topic", "post_count", "parent_deleted", "reply_count"
 };
 
 typedef struct TypeProperties
@@ -60,31 +60,23 @@ static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	PROP_LIKE_COUNT, PROP_ITEM_ID}},
 	[ITEM_TOPIC] = {2, {PROP_TOPIC, PROP_POST_COUNT}},
 	[ITEM_TOPIC_POST] = {5, {PROP_ID, PROP_TYPE, PROP_USER_ID,
-	PROP_CREATION_DATE, PROP_TOPIC}}
+	PROP_CREATION_DATE, PROP_TOPIC}},
+	[ITEM_FOLLOW] = {7, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USER_USERNAME,
+	PROP_FOLLOWED_ID, PROP_FOLLOWED_USERNAME, PROP_CREATION_DATE}}
 };
 
 /* Return the length of a field's values in bytes; -1 if the length varies. */
 static int
 property_length(Property prop)
 {
-	switch (prop)
+	switch (property_type(prop))
 	{
-		case PROP_ID:
-		case PROP_POST_ID:
-		case PROP_USER_ID:
-		case PROP_PARENT_ID:
-		case PROP_ITEM_ID:
-		case PROP_COMMENT_ID:
+		case UUIDOID:
 			return UUID_LEN;
-		case PROP_COMMENT_COUNT:
-		case PROP_LIKE_COUNT:
-		case PROP_REPLY_COUNT:
-		case PROP_POST_COUNT:
-		case PROP_CREATION_DATE:
-		case PROP_MODIFICATION_DATE:
+		case INT8OID:
+		case TIMESTAMPTZOID:
 			return sizeof(int64);
-		case PROP_HIDDEN:
-		case PROP_PARENT_DELETED:
+		case BOOLOID:
 			return sizeof(bool);
 		default:
 			return -1;
@@ -102,6 +94,7 @@ property_type(Property prop)
 		case PROP_PARENT_ID:
 		case PROP_ITEM_ID:
 		case PROP_COMMENT_ID:
+		case PROP_FOLLOWED_ID:
 			return UUIDOID;
 		case PROP_COMMENT_COUNT:
 		case PROP_LIKE_COUNT:
@@ -230,6 +223,15 @@ item_copy(BlogItem *dst, const BlogItem *src)
 		dst->value[p] = src->isnull[p] ? (Datum) 0 :
 			datumCopy(src->value[p], property_by_value(p), property_length(p));
 	}
+}
+
+/* Free the values of an item that item_copy() has made. */
+void
+item_free(BlogItem *item)
+{
+	for (int p = 0; p < N_PROPERTIES; p++)
+		if (!item->isnull[p] && !property_by_value(p))
+			pfree(DatumGetPointer(item->value[p]));
 }
 
 /*

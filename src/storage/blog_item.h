@@ -31,6 +31,7 @@ typedef enum ItemType
 	ITEM_COMMENT,
 	ITEM_LIKE,					/* a user's like of a post */
 	ITEM_COMMENT_LIKE,			/* a user's like of a comment */
+	ITEM_FOLLOW,				/* a user follows another user */
 	/*
 	 * a delta: a row with numbers that will be added to the counts of a post
 	 * or comment. Concurrent transactions write deltas so that they need not
@@ -69,6 +70,8 @@ typedef enum Property
 	PROP_ITEM_ID,				/* of a delta: the post or comment to whose
 								 * counts it adds */
 	PROP_COMMENT_ID,			/* of a like of a comment: the comment */
+	PROP_FOLLOWED_ID,			/* of a follow: the user who is followed */
+	PROP_FOLLOWED_USERNAME,
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	PROP_TOPIC,					/* a topic's name_key(), by which topics are
@@ -111,15 +114,18 @@ typedef struct BlogItem
  *					like			(user_id, post_id)
  *					comment like	(user_id, post_id, comment_id)
  *					topic			(topic)
+ *					follow			(user_id, followed_id)
  *		PATH_LIST	copy of a post	(user_id, creation_date, id)
  *					like			(post_id, creation_date, id)
  *					comment like	(post_id, comment_id, creation_date, id)
  *					comment			(post_id, creation_date, id), WHERE
  *									parent_id IS NULL
  *					post of a topic	(topic, creation_date, id)
+ *					follow			(user_id, creation_date, id)
  *		PATH_USER	post, comment	(user_id, creation_date, id)
  *					like			(user_id, post_id)
  *					comment like	(user_id, post_id, comment_id)
+ *					follow			(user_id, followed_id)
  *		PATH_DATE	post			(creation_date, id)
  *					like, comment like
  *									(user_id, creation_date, id), an index
@@ -128,6 +134,7 @@ typedef struct BlogItem
  *									WHERE parent_id IS NOT NULL
  *		PATH_REPLY_LIST	comment		(post_id, creation_date, id), WHERE
  *									parent_id IS NOT NULL
+ *		PATH_FOLLOWED	follow		(followed_id, creation_date, id)
  *
  * So all comments on a post, by date, are in two indexes: PATH_LIST has those
  * without a parent, and PATH_REPLY_LIST the replies.
@@ -141,10 +148,11 @@ typedef enum AccessPath
 	PATH_USER,
 	PATH_DATE,
 	PATH_REPLIES,
-	PATH_REPLY_LIST
+	PATH_REPLY_LIST,
+	PATH_FOLLOWED
 } AccessPath;
 
-#define N_PATHS (PATH_REPLY_LIST + 1)
+#define N_PATHS (PATH_FOLLOWED + 1)
 
 extern const char *container_table(Container container);
 extern Property container_key(Container container);
@@ -157,6 +165,7 @@ extern Oid	property_type(Property prop);
 extern void item_init(BlogItem *item, ItemType type);
 extern void item_set(BlogItem *item, Property prop, Datum value);
 extern void item_copy(BlogItem *dst, const BlogItem *src);
+extern void item_free(BlogItem *item);
 extern bool item_has_external(const BlogItem *item);
 extern bool item_same(const BlogItem *a, const BlogItem *b, Property prop);
 extern COMPAT_NORETURN void unknown_item(ItemType type, const pg_uuid_t *id);

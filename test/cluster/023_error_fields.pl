@@ -66,6 +66,7 @@ my %calls = (
 	q{create_like(H, kit.u(2))} => '23514|posts|post_id|post_shown',
 	q{create_like(M, kit.u(2))} => '23503|posts|post_id|post_exists',
 	q{edit_comment(S, kit.c(99), 'x')} => '23503|posts|comment_id|comment_exists',
+	q{follow_user(kit.u(1), kit.u(2))} => '0A000|||cluster',
 	q{list_topics()} => '0A000|||topics',
 	q{list_topic_posts('a')} => '0A000|||topics',
 	q{list_post_comments(S, 0)} => '22023||page_size|range',

@@ -19,6 +19,12 @@ INSERT INTO request VALUES
 	('hide_post', '{uuid,bool}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('publish_post', '{uuid}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('hide_comment', '{uuid,uuid,bool}', 'blogstore.comment_item', 'volatile', false, 'u'),
+	('follow_user', '{uuid,uuid,timestamptz}', 'blogstore.follow_item', 'volatile', false, 'u'),
+	('unfollow_user', '{uuid,uuid}', 'boolean', 'volatile', false, 'u'),
+	('get_follows', '{uuid,uuid[]}', 'setof blogstore.follow_item', 'stable', true, 's'),
+	('list_home_feed', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.post_item', 'stable', true, 's'),
+	('list_following', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.follow_item', 'stable', true, 's'),
+	('list_followers', '{uuid,int4,timestamptz,uuid,bool}', 'setof blogstore.follow_item', 'stable', true, 's'),
 	('delete_like', '{uuid,uuid,uuid}', 'boolean', 'volatile', false, 'u'),
 	('delete_comment', '{uuid,uuid}', 'boolean', 'volatile', false, 'u'),
 	('delete_post', '{uuid}', 'boolean', 'volatile', false, 'u'),
@@ -91,7 +97,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 31);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 37);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -126,6 +132,12 @@ FROM resolved JOIN (VALUES
 	('list_feed', 'page_size integer DEFAULT 100, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('get_like', 'post_id uuid, user_id uuid, comment_id uuid DEFAULT NULL::uuid'),
 	('list_topic_posts', 'topic text, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
+	('follow_user', 'user_id uuid, followed_id uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
+	('unfollow_user', 'user_id uuid, followed_id uuid'),
+	('get_follows', 'user_id uuid, followed_ids uuid[]'),
+	('list_home_feed', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
+	('list_followers', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
+	('list_following', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false'),
 	('list_topics', 'prefix text DEFAULT ''''::text, page_size integer DEFAULT 100, after_topic text DEFAULT NULL::text'),
 	('get_posts', 'post_ids uuid[]'),
 	('get_comment', 'post_id uuid, comment_id uuid'),

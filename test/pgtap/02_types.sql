@@ -5,11 +5,11 @@
 \pset tuples_only true
 \pset pager off
 BEGIN;
-SELECT plan(52);
+SELECT plan(55);
 
 SELECT has_schema('blogstore');
 SELECT has_extension('blogstore', 'blogstore');
-SELECT has_type('blogstore', t::name) FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item', 'topic_item']) t;
+SELECT has_type('blogstore', t::name) FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item', 'follow_item', 'topic_item']) t;
 SELECT is((SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' ORDER BY attnum)
 		FROM pg_attribute WHERE attrelid = ('blogstore.' || name)::regclass AND attnum > 0),
 	properties, name || ' has the article''s properties in order')
@@ -18,10 +18,11 @@ FROM (VALUES
 	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb'),
 	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone, parent_id uuid, parent_deleted boolean, hidden boolean, modification_date timestamp with time zone, properties jsonb, like_count bigint, reply_count bigint'),
 	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone, comment_id uuid'),
+	('follow_item', 'id uuid, type text, user_id uuid, user_username text, followed_id uuid, followed_username text, creation_date timestamp with time zone'),
 	('topic_item', 'topic text, post_count bigint')) AS v (name, properties);
 SELECT is((SELECT castcontext::text || castmethod::text FROM pg_cast WHERE castsource = ('blogstore.' || t)::regtype AND casttarget = 'jsonb'::regtype),
 	'af', 'there is a cast from ' || t || ' to jsonb')
-FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item']) t;
+FROM unnest(ARRAY['user_item', 'post_item', 'comment_item', 'like_item', 'follow_item']) t;
 
 -- Documents: the article's names, as far as the item has them
 SELECT set_eq('SELECT jsonb_object_keys(i::jsonb) FROM blogstore.get_user(kit.u(1)) i',

@@ -117,6 +117,12 @@ SELECT title, properties FROM web.edit_post(kit.p(20), properties => '{"slug": "
 SELECT user_username, content FROM web.create_comment(kit.p(20), 'mine', kit.c(20));
 SELECT content FROM web.edit_comment(kit.p(20), kit.c(20), 'mine!');
 SELECT user_username FROM web.create_like(post_id => kit.p(20));
+-- she follows for herself, and ends her own follows
+SELECT user_username, followed_username FROM web.follow_user(kit.u(2));
+SELECT user_username FROM web.list_followers(kit.u(2));
+SELECT kit.outcome('SELECT web.follow_user(kit.u(3), kit.u(2))');
+SELECT kit.outcome('SELECT web.unfollow_user(kit.u(3), kit.u(2))');
+SELECT web.unfollow_user(kit.u(2)), web.unfollow_user(kit.u(2));
 -- repeated, a command returns what there is; another's id is taken
 SELECT content FROM web.create_comment(kit.p(20), 'mine!', kit.c(20));
 SELECT kit.outcome('SELECT web.create_comment(kit.p(1), ''by two'', kit.c(1))');

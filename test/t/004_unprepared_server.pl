@@ -52,6 +52,7 @@ my %works = (
 	'post_document' => [ qq{SELECT row('$item', 'post', '$item', '$item', 'ann', 'title', 'content', 1, 2, NULL, NULL, NULL, NULL)::blogstore.post_item::jsonb ->> 'likeCount'}, '2' ],
 	'comment_document' => [ qq{SELECT row('$item', 'comment', '$item', '$item', 'ann', 'content', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)::blogstore.comment_item::jsonb ->> 'content'}, 'content' ],
 	'like_document' => [ qq{SELECT row('$item', 'like', '$item', '$item', 'ann', NULL, NULL)::blogstore.like_item::jsonb ->> 'type'}, 'like' ],
+	'follow_document' => [ qq{SELECT row('$item', 'follow', '$item', 'ann', '$item', 'bob', NULL)::blogstore.follow_item::jsonb ->> 'followedUsername'}, 'bob' ],
 	'get_worker_status' => [ q{SELECT state, slot, last_error FROM blogstore.get_worker_status()}, "disabled|$slot|the library is not preloaded" ],
 	'get_workers_status' => [ q{SELECT database, state, slot, last_error FROM blogstore.get_workers_status()}, "postgres|disabled|$slot|the library is not preloaded" ],
 	# Functions that manage rights and definitions

@@ -23,6 +23,7 @@ $node->safe_psql(
 	'postgres', q{
 CREATE VIEW kit.some_users AS SELECT user_id, username, creation_date FROM blogstore.users WHERE type = 'user' LIMIT 3;
 CREATE VIEW kit.some_documents AS SELECT document FROM blogstore.export_documents() document LIMIT 3;
+SELECT count(blogstore.follow_user(kit.u(1), kit.u(n))), count(blogstore.follow_user(kit.u(n), kit.u(1))) FROM generate_series(2, 6) n;
 CREATE PROCEDURE kit.loop(query text) LANGUAGE plpgsql AS $$
 DECLARE
 	item	record;
@@ -60,16 +61,20 @@ my @functions = (
 	[ 'list_post_likes(kit.p(1))', 5 ],
 	[ 'list_comment_likes(kit.p(1), kit.c(1))', 0 ],
 	[ 'get_comment_likes(kit.u(1), kit.p(1))', 0 ],
+	[ 'get_follows(kit.u(1), ARRAY[kit.u(2), kit.u(3)])', 2 ],
+	[ 'list_following(kit.u(1))', 5 ],
+	[ 'list_followers(kit.u(1))', 5 ],
+	[ 'list_home_feed(kit.u(1), NULL)', 250 ],
 	[ 'list_feed(NULL)', 300 ],
 	[ 'list_feed(NULL, oldest_first => true)', 300 ],
 	[ 'list_user_posts(kit.u(1), NULL, oldest_first => true)', 50 ],
 	[ 'verify()', 0 ],
 	[ 'get_workers_status()', 1 ],
 	[ 'get_progress()', 1 ],
-	[ 'get_request_stats()', 33 ],
+	[ 'get_request_stats()', 39 ],
 	[ q{import(users => 'kit.some_users')}, 4 ],
 	[ q{import_documents('kit.some_documents')}, 4 ],
-	[ 'export_documents()', 6 + 300 * (1 + 3 + 5) ]);
+	[ 'export_documents()', 6 + 300 * (1 + 3 + 5) + 10 ]);
 
 # What a script does with a cursor, and how many rows each of its MOVEs passes,
 # given the number of rows of the query

@@ -59,6 +59,8 @@ is($types->{Query}{listTopics}{args}{afterTopic}, 'String', 'topics go on behind
 is($types->{User}{comments}{type}, 'CommentsConnection!', 'a user has comments');
 is($types->{User}{likes}{type}, 'LikesConnection!', '... and likes');
 is($types->{User}{likes}{args}{afterPostId}, 'UUID', '... which go on behind a post');
+is($types->{User}{$_}{type}, 'FollowsConnection!', "... and $_") foreach qw(following followers);
+is($types->{Follow}{$_}{type}, 'User', "a follow has its $_") foreach qw(follower followed);
 my $columns = $node->safe_psql('postgres', q{SELECT string_agg(attname, ' ' ORDER BY attname) FROM pg_attribute WHERE attrelid = 'blogstore.post_item'::regclass AND attnum > 0});
 my @columns = map { s/_(\w)/\u$1/gr } split / /, $columns;
 is(join(' ', grep { !$types->{Post}{$_} } @columns), '', 'each property of a post is a field');

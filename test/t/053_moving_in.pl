@@ -343,6 +343,7 @@ post|2|2|0|0|0|{}
 comment|2|2|0|0|0|{}
 like|1|1|0|0|0|{}
 comment_like|1|1|0|0|0|
+follow|1|1|0|0|0|{}
 END
 
 
@@ -354,6 +355,7 @@ is(sql(q{SELECT content, parent_id = blogstore.key_id('comment', 'old:1'), like_
 Thanks.|t|0
 Good.||1
 END
+is(sql(q{SELECT user_username, followed_username, creation_date FROM blogstore.list_followers('a0000000-0000-4000-8000-000000000001')}), 'Paul|Olga|2016-01-05 00:00:00+00', 'and who follows whom');
 
 # ---- From Azure Cosmos DB: the document's example, then other documents
 
@@ -485,6 +487,7 @@ post|26|26|0|0
 comment|23|23|0|0
 like|2|2|0|0
 comment_like|8|8|0|0
+follow|1|1|0|0
 END
 my $documents = 'SELECT d FROM blogstore.export_documents() d ORDER BY d';
 is($node->safe_psql('other', $documents), sql($documents), 'the other store exports the same');

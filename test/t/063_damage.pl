@@ -20,6 +20,7 @@ $node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 8, 120);
+$node->safe_psql('postgres', 'SELECT count(blogstore.follow_user(kit.u(a), kit.u(b))) FROM generate_series(1, 8) AS a, generate_series(1, 8) AS b WHERE a <> b');
 check_store($node, 'postgres', 'filled');
 $node->safe_psql('postgres', q{
 CREATE ROLE intruder;
@@ -99,6 +100,9 @@ my @damages = (
 	[ 'a leaf of copies away', 'ALTER TABLE blogstore.users_p01 DETACH PARTITION blogstore.users_p01_post',
 		qr/partition \d of container "users" has no leaf for items of type "post"/,
 		q{ALTER TABLE blogstore.users_p01 ATTACH PARTITION blogstore.users_p01_post FOR VALUES IN ('post')} ],
+	[ 'a leaf of follows away', 'ALTER TABLE blogstore.users_p01 DETACH PARTITION blogstore.users_p01_follow',
+		qr/partition \d of container "users" has no leaf for items of type "follow"/,
+		q{ALTER TABLE blogstore.users_p01 ATTACH PARTITION blogstore.users_p01_follow FOR VALUES IN ('follow')} ],
 	[ 'a leaf of comments away', 'ALTER TABLE blogstore.posts_p03 DETACH PARTITION blogstore.posts_p03_comment',
 		qr/partition \d of container "posts" has no leaf for items of type "comment"/,
 		q{ALTER TABLE blogstore.posts_p03 ATTACH PARTITION blogstore.posts_p03_comment FOR VALUES IN ('comment')} ],
@@ -135,6 +139,16 @@ my $views = $node->safe_psql('postgres',
 	q{SELECT string_agg(format('CREATE VIEW %s AS %s', oid::regclass, pg_get_viewdef(oid)), ' ' ORDER BY oid) FROM pg_class WHERE relnamespace = 'kit'::regnamespace AND relkind = 'v'});
 my $n = 0;
 
+# What a call returns for the users in the partition with a remainder ($there
+# is true), for all others (false), or for all users (no remainder)
+sub outcomes
+{
+	my ($call, $remainder, $there) = @_;
+	my $where = defined $remainder ? "WHERE satisfies_hash_partition('blogstore.users'::regclass, 4, $remainder, kit.u(n)) IS " . ($there ? 'true' : 'false') : '';
+
+	return $node->safe_psql('postgres', "SELECT string_agg(DISTINCT kit.try(format('blogstore.$call', n)), ' and ') FROM generate_series(1, 8) AS n $where");
+}
+
 for my $damage (@damages)
 {
 	my ($name, $do, $says, $undo, %of) = @$damage;
@@ -157,6 +171,13 @@ for my $damage (@damages)
 		is($node->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'), "meanwhile $n", "$name: Q6 is answered from posts");
 		is($node->safe_psql('postgres', "SELECT title FROM blogstore.list_user_posts(kit.u(1 + $n % 8), 1)"), "meanwhile $n", "$name: so is Q3");
 	}
+	if ($name =~ /(users|follows) away/)
+	{
+		is(outcomes('list_home_feed(kit.u(%s))', 1, 1), '55000, hint', "$name: there is no home feed of its users");
+		is(outcomes('list_home_feed(kit.u(%s))', 1, 0), 'ok', "$name: those of others are answered from posts");
+		is(outcomes('list_followers(kit.u(%s))'), '55000, hint', "$name: there are no lists of followers");
+	}
+	is(outcomes('list_home_feed(kit.u(%s))'), '55000, hint', "$name: there is no home feed") if $name =~ /partition of posts away/;
 	$node->safe_psql('postgres', $undo);
 	check_store($node, 'postgres', "$name, mended");
 	is($node->safe_psql('postgres', "SELECT state, slot IS NOT NULL, hint FROM blogstore.stat_worker"), 'running|t|', "$name, mended: stat_worker says no more");

@@ -247,6 +247,8 @@ RESET ROLE;
 GRANT SET ON PARAMETER blogstore.current_user_id TO web});
 raises('SELECT blogstore.create_api($$other$$, $$other$$, true)', '55000|||', 'create_api(): wrappers of the other kind',
 	before => q{BEGIN; SET LOCAL ROLE site; SELECT blogstore.create_api('other', 'app')}, after => 'ROLLBACK');
+$node->safe_psql('postgres', q{INSERT INTO blogstore.users (id, type, user_id, user_username, followed_id, followed_username, creation_date)
+SELECT kit.c(n), 'follow', kit.u(2), 'user 2', kit.u(n), 'user', now() FROM generate_series(10001, 20000) AS n});
 my %calls = (
 	q{create_user('USER 2')} => '23505|users|username|username_unique',
 	q{create_post(kit.u(1), '', 'x')} => '22023||title|not_empty',
@@ -256,6 +258,9 @@ my %calls = (
 	q{create_like(kit.p(2), kit.u(1))} => '23514|posts|post_id|post_shown',
 	q{create_like(kit.p(1), kit.u(1), comment_id => kit.c(99))} => '23503|posts|comment_id|comment_exists',
 	q{list_user_likes(kit.u(1), after_comment_id => kit.c(1))} => '22023||after_post_id|together',
+	q{follow_user(kit.u(1), kit.u(1))} => '22023||followed_id|not_oneself',
+	q{follow_user(kit.u(1), kit.u(99))} => '23503|users|followed_id|user_exists',
+	q{follow_user(kit.u(2), kit.u(1))} => '54000|users|user_id|max_followed',
 	q{list_topics()} => '55000|||topics',
 	q{list_feed(0)} => '22023||page_size|range');
 foreach my $call (sort keys %calls)

@@ -184,6 +184,18 @@ users_are_changing(void)
 	return create_run_sql("SELECT FROM " JOBS_SQL " WHERE kind <> 'rebuild' LIMIT 1") > 0;
 }
 
+/* Throw an error if there are follows. A cluster keeps none. Errors: 0A000. */
+static void
+refuse_follows(void)
+{
+	if (create_run_sql("SELECT FROM " USERS_SQL " WHERE type = 'follow' LIMIT 1") > 0)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("follows cannot be carried over to a cluster"),
+				 errhint("Keep the containers on one server, or end all follows by blogstore.unfollow_user() first."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
+}
+
 /*
  * Throw the error that distribute_containers() has failed to lock the
  * containers in time. Errors: 55P03.
@@ -244,6 +256,8 @@ try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
 	*jobs = false;
 	if (!spread_lock(spread, readers))
 		return false;
+	/* a user may have followed another since the call has begun */
+	refuse_follows();
 	*jobs = users_are_changing();
 	if (!*jobs)
 	{
@@ -330,6 +344,7 @@ distribute_containers(PG_FUNCTION_ARGS)
 	setting_change("row_security", "off");
 	SPI_connect();
 	spread_refuse_obstacles();
+	refuse_follows();
 	make_tables(&spread);
 	spread_plan_sources(&spread);
 	(void) cluster_make_on_nodes(&spread.creation);

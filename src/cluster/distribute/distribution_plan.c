@@ -246,7 +246,8 @@ spread_carry_columns(void)
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
 	" FROM (VALUES ('posts'), ('users')) AS r (root), pg_partition_tree(('" BLOGSTORE_SCHEMA ".' || r.root)::regclass) AS t" \
-	" JOIN pg_class AS c ON c.oid = t.relid WHERE t.isleaf AND c.relkind = 'r')," \
+	" JOIN pg_class AS c ON c.oid = t.relid WHERE t.isleaf AND c.relkind = 'r'" \
+	" AND pg_get_expr(c.relpartbound, c.oid) <> 'FOR VALUES IN (''follow'')')," \
 	" old AS (SELECT *, CASE WHEN root = 'users' AND type = 'user' THEN '" USER_ITEMS_TABLE "' ELSE root || '_' || type END AS target FROM leaf)," \
 	" made AS (SELECT i.indrelid, substring(pg_get_indexdef(i.indexrelid) FROM ' USING .*$') AS def FROM pg_index AS i)," \
 	" o AS (SELECT DISTINCT ON (old.target, x.def) old.target, x.def, i.indisunique, i.indkey, i.indnkeyatts, i.indexrelid, old.oid AS leaf, old.root," \
@@ -350,7 +351,7 @@ check_sources(const Spread *spread)
 			   " UNION ALL SELECT format('table %s', t.relid::regclass)"
 			   " FROM pg_partition_tree('" USERS_SQL "') AS t JOIN pg_class AS c ON c.oid = t.relid"
 			   " WHERE t.isleaf AND (c.relkind <> 'r' OR c.relam <> (SELECT oid FROM pg_am WHERE amname = 'heap')"
-			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')'))");
+			   " OR pg_get_expr(c.relpartbound, c.oid) NOT IN ('FOR VALUES IN (''user'')', 'FOR VALUES IN (''post'')', 'FOR VALUES IN (''follow'')'))");
 }
 
 /*

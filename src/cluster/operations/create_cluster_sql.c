@@ -66,7 +66,8 @@ static const char *const tables_sql[] = {
 
 	"CREATE TABLE " USERS_SQL "%1$s ("
 	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ",
-					 "hidden boolean, ")
+					 "hidden boolean, followed_id uuid, "
+					 "followed_username text, ")
 	") PARTITION BY LIST (type)",
 	"CREATE TABLE " USERS_SQL "_post PARTITION OF " USERS_SQL "%1$s (" AUTHORED_POST
 	"PRIMARY KEY (user_id, creation_date, id)) FOR VALUES IN ('post') "

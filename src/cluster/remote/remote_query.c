@@ -166,8 +166,9 @@ remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)
 	bool		feed = strcmp(name, "list_feed") == 0;
 
 	remote_renew_snapshot(scan);
-	/* topics are not kept on a cluster: the query raises the error */
-	if (strcmp(name, "list_topic_posts") == 0 || type == ITEM_TOPIC)
+	/* a cluster keeps no topics or follows: the query raises the error */
+	if (strcmp(name, "list_topic_posts") == 0 || type == ITEM_TOPIC ||
+		strcmp(name, "list_home_feed") == 0 || type == ITEM_FOLLOW)
 		scan->query->begin(scan, fcinfo);
 	else if (feed && !request_is_part)
 		remote_begin_feed(scan, fcinfo);

@@ -163,9 +163,10 @@ nodes_partitions_changed(void)
 }
 
 static bool
-relabel_leaf(const SweepWork *work, ItemType type, int partition, ItemWalk *walk)
+relabel_leaf(const SweepWork *work, WalkedItems items, int partition,
+			 ItemWalk *walk)
 {
-	return relabel_items(NULL, (Datum) 0, type, partition, walk);
+	return relabel_items(NULL, (Datum) 0, items, partition, walk);
 }
 
 /*

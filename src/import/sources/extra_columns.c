@@ -100,7 +100,7 @@ is_extra(const Import *import, ItemType type, const char *name)
 
 	foreach(lc, import->extra)
 		if (strcmp(lfirst(lc), name) == 0)
-			return type != ITEM_LIKE;
+			return type < ITEM_LIKE;
 	return false;
 }
 

@@ -99,7 +99,7 @@ need_type(Datum type)
 	/* detoast only the beginning of the text */
 	char	   *name = TextDatumGetCString(PointerGetDatum(PG_DETOAST_DATUM_SLICE(type, 0, SHOWN_TYPE_LENGTH)));
 
-	for (ItemType item = 0; item < ITEM_DELTA; item++)
+	for (ItemType item = 0; item <= ITEM_COMMENT_LIKE; item++)
 		if (strcmp(name, item_type_name(item)) == 0)
 			return item;
 	name[bytes_clip(name, strlen(name), SHOWN_TYPE_LENGTH - 1)] = '\0';

@@ -30,20 +30,22 @@
  * StagedColumn; NULL for a column that items of the type do not have.
  */
 const char *const source_column[N_IMPORTED][N_READ] = {
-	[ITEM_USER] = {NULL, NULL, "user_id", "username", NULL, NULL,
+	[ITEM_USER] = {NULL, NULL, "user_id", NULL, "username", NULL, NULL,
 	"creation_date", "properties", [STAGED_REASON] = "reject_reason"},
-	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, "title", "content",
+	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, NULL, "title", "content",
 		"creation_date", "properties", "hidden", "modification_date",
 	[STAGED_REASON] = "reject_reason"},
-	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL,
+	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL, NULL,
 		"content", "creation_date", "properties", "hidden", "modification_date",
 	"parent_id", [STAGED_REASON] = "reject_reason"},
-	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
+	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL, NULL,
 		"creation_date", [STAGED_COMMENT_ID] = "comment_id",
 	[STAGED_REASON] = "reject_reason"},
-	[ITEM_COMMENT_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL,
+	[ITEM_COMMENT_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL, NULL,
 		"creation_date", [STAGED_COMMENT_ID] = "comment_id",
-	[STAGED_REASON] = "reject_reason"}
+	[STAGED_REASON] = "reject_reason"},
+	[ITEM_FOLLOW] = {NULL, NULL, "user_id", "followed_id", NULL, NULL, NULL,
+	"creation_date", [STAGED_REASON] = "reject_reason"}
 };
 
 /*
@@ -201,6 +203,10 @@ row_problem(ItemType type, const StagedRow *row)
 			return psprintf("%s must not be null", source_column[type][c]);
 	if (type == ITEM_COMMENT_LIKE && row->isnull[STAGED_COMMENT_ID])
 		return "comment_id must not be null";
+	if (type == ITEM_FOLLOW &&
+		memcmp(DatumGetUUIDP(row->value[STAGED_USER_ID]),
+			   DatumGetUUIDP(row->value[STAGED_FOLLOWED_ID]), UUID_LEN) == 0)
+		return "followed_id must be another user's";
 	if (type == ITEM_POST && is_empty(row->value[STAGED_TITLE]))
 		return "title must not be empty";
 	if (type == ITEM_COMMENT && is_empty(row->value[STAGED_CONTENT]))

@@ -24,7 +24,8 @@
  * for each StagedColumn: the name of the member in documents, such as "postId"
  */
 static const char *const property[STAGED_REASON] = {
-	"id", "postId", "userId", "username", "title", "content", "creationDate",
+	"id", "postId", "userId", "followedId", "username", "title", "content",
+	"creationDate",
 	[STAGED_HIDDEN] = "hidden",
 	[STAGED_MODIFICATION_DATE] = "modificationDate",
 	[STAGED_PARENT_ID] = "parentId",
@@ -36,16 +37,17 @@ static const char *const property[STAGED_REASON] = {
  * this type can have.
  */
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
-	[ITEM_USER] = {true, false, true, true, false, false, true},
-	[ITEM_POST] = {true, true, true, false, true, true, true,
+	[ITEM_USER] = {true, false, true, false, true, false, false, true},
+	[ITEM_POST] = {true, true, true, false, false, true, true, true,
 	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true},
-	[ITEM_COMMENT] = {true, true, true, false, false, true, true,
+	[ITEM_COMMENT] = {true, true, true, false, false, false, true, true,
 	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true,
 	[STAGED_PARENT_ID] = true},
-	[ITEM_LIKE] = {true, true, true, false, false, false, true,
+	[ITEM_LIKE] = {true, true, true, false, false, false, false, true,
 	[STAGED_COMMENT_ID] = true},
-	[ITEM_COMMENT_LIKE] = {true, true, true, false, false, false, true,
-	[STAGED_COMMENT_ID] = true}
+	[ITEM_COMMENT_LIKE] = {true, true, true, false, false, false, false, true,
+	[STAGED_COMMENT_ID] = true},
+	[ITEM_FOLLOW] = {true, false, true, true, false, false, false, true}
 };
 
 /* A text with more bytes than this is not parsed as an id or date. */
@@ -99,6 +101,7 @@ parse_property(StagedColumn column, char *text, Datum *value)
 		case STAGED_ID:
 		case STAGED_POST_ID:
 		case STAGED_USER_ID:
+		case STAGED_FOLLOWED_ID:
 		case STAGED_PARENT_ID:
 		case STAGED_COMMENT_ID:
 			if (!text_is_uuid(text, strlen(text)))
@@ -125,6 +128,7 @@ wanted(StagedColumn column)
 		case STAGED_ID:
 		case STAGED_POST_ID:
 		case STAGED_USER_ID:
+		case STAGED_FOLLOWED_ID:
 		case STAGED_PARENT_ID:
 		case STAGED_COMMENT_ID:
 			return "uuid";
@@ -246,7 +250,7 @@ has_key(Jsonb *document, const char *key)
 static const char *
 outdated_property(Jsonb *document, ItemType type)
 {
-	if (is_like(type))
+	if (is_like(type) || type == ITEM_FOLLOW)
 		return NULL;
 	if (has_key(document, "commentId"))
 		return "commentId";
@@ -299,7 +303,7 @@ document_parse(const Import *import, Jsonb *document, ItemType *type,
 	}
 	if (t == ITEM_LIKE && !row->isnull[STAGED_COMMENT_ID])
 		*type = ITEM_COMMENT_LIKE;
-	if (!is_like(t))
+	if (!is_like(t) && t != ITEM_FOLLOW)
 		row->isnull[STAGED_PROPERTIES] =
 			!properties_of_document(document, &row->value[STAGED_PROPERTIES]);
 	if (t == ITEM_USER)

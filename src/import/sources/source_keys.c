@@ -75,7 +75,7 @@ source_key_select(ItemType type, Oid source, StagedColumn column)
 static bool
 refers(StagedColumn column)
 {
-	return column <= STAGED_USER_ID || column == STAGED_PARENT_ID ||
+	return column <= STAGED_FOLLOWED_ID || column == STAGED_PARENT_ID ||
 		column == STAGED_COMMENT_ID;
 }
 

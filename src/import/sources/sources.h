@@ -22,13 +22,17 @@
 #include "utils/rel.h"
 #include "utils/tuplestore.h"
 
-#define N_IMPORTED (ITEM_COMMENT_LIKE + 1)
+#define N_IMPORTED (ITEM_FOLLOW + 1)
 
 /*
- * The number of sources of import(). Likes of posts and likes of comments come
- * from one source, that of ITEM_LIKE.
+ * Return whether import() has a source for items of a type. Likes of posts and
+ * likes of comments come from one source, that of ITEM_LIKE.
  */
-#define N_SOURCES (ITEM_LIKE + 1)
+static inline bool
+has_source(ItemType type)
+{
+	return type != ITEM_COMMENT_LIKE;
+}
 
 /*
  * The columns of the import's temporary tables. Those before STAGED_PARTITION
@@ -39,6 +43,7 @@ typedef enum StagedColumn
 	STAGED_ID,
 	STAGED_POST_ID,
 	STAGED_USER_ID,
+	STAGED_FOLLOWED_ID,
 	STAGED_USERNAME,
 	STAGED_TITLE,
 	STAGED_CONTENT,
@@ -158,7 +163,7 @@ typedef struct Import
 	/*
 	 * For each source: an array of the names of columns that are not imported.
 	 */
-	Datum		left_out[N_SOURCES];
+	Datum		left_out[N_IMPORTED];
 
 	/*
 	 * The temporary tables for the source rows of each type, and for rejected

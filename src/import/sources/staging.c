@@ -21,6 +21,7 @@
 #include "base/progress.h"
 #include "base/settings.h"
 #include "import/sources/sources.h"
+#include "model/user_follows.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
@@ -70,15 +71,15 @@ typedef struct StageReceiver
 } StageReceiver;
 
 static const char *const staged_type[N_READ] = {
-	"uuid", "uuid", "uuid", "text", "text", "text", "timestamptz", "jsonb",
-	"bool", "timestamptz", "uuid", "uuid", "text"
+	"uuid", "uuid", "uuid", "uuid", "text", "text", "text", "timestamptz",
+	"jsonb", "bool", "timestamptz", "uuid", "uuid", "text"
 };
 
 const char *
 plural_name(ItemType type)
 {
 	static const char *const name[N_IMPORTED] = {
-		"users", "posts", "comments", "likes", "likes of comments"
+		"users", "posts", "comments", "likes", "likes of comments", "follows"
 	};
 
 	return name[type];
@@ -136,12 +137,15 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
 
 /*
  * Return the number of the partition that takes a row's item; NO_PARTITION if
- * there is none. On a cluster, the partition may be on another node.
+ * there is none. On a cluster, the partition may be on another node. Errors:
+ * 0A000 for a follow on a cluster.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
 {
-	if (type == ITEM_USER)
+	if (type == ITEM_FOLLOW)
+		follows_need_one_server();
+	if (type == ITEM_USER || type == ITEM_FOLLOW)
 		return partition_taking(CONTAINER_USERS, type,
 								DatumGetUUIDP(row->value[STAGED_USER_ID]));
 	return partition_taking(CONTAINER_POSTS, type,

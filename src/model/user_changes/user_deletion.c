@@ -105,10 +105,10 @@ deletion_revive(const pg_uuid_t *user_id)
 }
 
 static bool
-delete_leaf(const SweepWork *work, ItemType type, int partition,
+delete_leaf(const SweepWork *work, WalkedItems items, int partition,
 			ItemWalk *walk)
 {
-	return delete_items(work->user_id, type, partition, walk);
+	return delete_items(work->user_id, items, partition, walk);
 }
 
 /*

@@ -178,8 +178,8 @@ writers_ended(Sweep *sweep)
 
 /*
  * Begin the sweep of a job, or begin it again: note all transactions that may
- * be writing to the posts container. The Sweep is added to the list "sweeps"
- * last, so an error leaves no incomplete Sweep in the list.
+ * be writing posts, comments, likes or follows. The Sweep is added to the list
+ * "sweeps" last, so an error leaves no incomplete Sweep in the list.
  */
 static Sweep *
 sweep_begin(const Job *job)
@@ -191,10 +191,15 @@ sweep_begin(const Job *job)
 		sweep_end(sweep);
 	sweep = MemoryContextAllocZero(TopMemoryContext, sizeof(Sweep));
 	sweep->job = job->id;
-	for (ItemType type = ITEM_POST; type <= ITEM_COMMENT_LIKE; type++)
-		for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
-			 p = partition_after(CONTAINER_POSTS, type, p))
-			note_writers_of(sweep, CONTAINER_POSTS, type, p);
+	for (WalkedItems items = 0; items < WALK_FOLLOWERS; items++)
+	{
+		const WalkedKind *kind = &walked_kinds[items];
+
+		for (int p = partition_first(kind->container, kind->type);
+			 p != NO_PARTITION;
+			 p = partition_after(kind->container, kind->type, p))
+			note_writers_of(sweep, kind->container, kind->type, p);
+	}
 	/*
 	 * A job for a partition that was moved to this node (JOB_ARRIVAL) writes
 	 * the name of each item's author on the item. The author may not exist
@@ -222,12 +227,12 @@ sweep_has_writers(const Sweep *sweep)
 }
 
 /*
- * A pass of a sweep visits the leaves of posts, type by type. The job's row
- * stores the current leaf as one integer, job->partition. Its low bits are the
- * partition's number, and the bits above are the item type.
+ * A pass of a sweep visits the leaves of one kind of items after another. The
+ * job's row stores the current leaf as one integer, job->partition. Its low
+ * bits are the partition's number, and the bits above are the WalkedItems.
  */
-#define LEAF_TYPE_SHIFT 29
-#define LEAF_PARTITION_MASK ((1 << LEAF_TYPE_SHIFT) - 1)
+#define LEAF_KIND_SHIFT 28
+#define LEAF_PARTITION_MASK ((1 << LEAF_KIND_SHIFT) - 1)
 
 /*
  * Find the leaf at which the pass continues: the leaf in the job's row or, if
@@ -235,22 +240,25 @@ sweep_has_writers(const Sweep *sweep)
  * pass.
  */
 static bool
-sweep_leaf(Job *job, const SweepWork *work, ItemType *type, int *partition)
+sweep_leaf(Job *job, const SweepWork *work, WalkedItems *items,
+		   int *partition)
 {
 	int			from = job->partition & LEAF_PARTITION_MASK;
 
-	*type = ITEM_POST + (job->partition >> LEAF_TYPE_SHIFT);
-	for (; *type <= ITEM_COMMENT_LIKE; (*type)++, from = 0)
+	*items = job->partition >> LEAF_KIND_SHIFT;
+	for (; *items < N_WALKED_ITEMS; (*items)++, from = 0)
 	{
+		const WalkedKind *kind = &walked_kinds[*items];
 		int			leaf;
 
-		if (work->one_partition)
-			*partition = from <= work->partition ? work->partition : NO_PARTITION;
+		if (!work->one_partition)
+			*partition = partition_from(kind->container, kind->type, from);
 		else
-			*partition = partition_from(CONTAINER_POSTS, *type, from);
+			*partition = kind->container == CONTAINER_POSTS &&
+				from <= work->partition ? work->partition : NO_PARTITION;
 		if (*partition == NO_PARTITION)
 			continue;
-		leaf = ((*type - ITEM_POST) << LEAF_TYPE_SHIFT) | *partition;
+		leaf = (*items << LEAF_KIND_SHIFT) | *partition;
 		job->place.valid &= leaf == job->partition;
 		job->partition = leaf;
 		return true;
@@ -269,9 +277,9 @@ bool
 sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 {
 	ItemWalk	walk;
-	ItemType	type;
+	WalkedItems items;
 	int			partition;
-	bool		more = sweep_leaf(job, work, &type, &partition);
+	bool		more = sweep_leaf(job, work, &items, &partition);
 
 	if (sweep->pause >= PATIENT_PAUSE)
 		item_walk_init(&walk, 1, LockWaitBlock);
@@ -281,11 +289,11 @@ sweep_go_on(Job *job, Sweep *sweep, const SweepWork *work)
 	walk.nobodys_too = work->nobodys_too;
 	while (more)
 	{
-		if (!work->leaf(work, type, partition, &walk))
+		if (!work->leaf(work, items, partition, &walk))
 			break;
 		walk.place.valid = false;
 		job->partition++;
-		more = sweep_leaf(job, work, &type, &partition);
+		more = sweep_leaf(job, work, &items, &partition);
 	}
 	job->place = walk.place;
 	job->done += walk.changed;

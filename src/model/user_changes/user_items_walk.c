@@ -1,7 +1,7 @@
 /*
  * user_items_walk.c
- *		Walking: going through the items in one leaf of posts, in steps, to
- *		write a user's name on them or to delete them.
+ *		Walking: going through the items in one leaf, in steps, to write a
+ *		user's name on them or to delete them.
  *
  * A step ends after it has changed as many items as the caller allows, or has
  * read LOOKS_PER_CHANGE times as many items. ItemWalk.place is the place in
@@ -30,6 +30,21 @@
 /* How many items a step may read for each item that it may change. */
 #define LOOKS_PER_CHANGE 20
 
+const WalkedKind walked_kinds[N_WALKED_ITEMS] = {
+	[WALK_POSTS] = {CONTAINER_POSTS, ITEM_POST, PATH_USER, PROP_USER_ID,
+	PROP_USER_USERNAME},
+	[WALK_COMMENTS] = {CONTAINER_POSTS, ITEM_COMMENT, PATH_USER, PROP_USER_ID,
+	PROP_USER_USERNAME},
+	[WALK_LIKES] = {CONTAINER_POSTS, ITEM_LIKE, PATH_USER, PROP_USER_ID,
+	PROP_USER_USERNAME},
+	[WALK_COMMENT_LIKES] = {CONTAINER_POSTS, ITEM_COMMENT_LIKE, PATH_USER,
+	PROP_USER_ID, PROP_USER_USERNAME},
+	[WALK_FOLLOWS] = {CONTAINER_USERS, ITEM_FOLLOW, PATH_USER, PROP_USER_ID,
+	PROP_USER_USERNAME},
+	[WALK_FOLLOWERS] = {CONTAINER_USERS, ITEM_FOLLOW, PATH_FOLLOWED,
+	PROP_FOLLOWED_ID, PROP_FOLLOWED_USERNAME}
+};
+
 /*
  * What a callback has done with the item that it visits.
  *
@@ -52,10 +67,10 @@ typedef struct Visitor
 {
 	VisitOutcome (*visit) (struct Visitor *visitor, ItemScan *scan,
 						   BlogItem *item, ItemWalk *walk);
-	ItemType	type;
+	const WalkedKind *kind;
 	int			partition;
 	Datum		username;		/* the name to write on each item; 0: the
-								 * current name of the item's author */
+								 * current name of the item's user */
 	MemoryContext context;		/* memory context of the writer, which lives
 								 * until the end of the step */
 	ItemWriter *writer;			/* writer for the leaf; NULL until the step
@@ -88,9 +103,9 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 	 */
 	PushActiveSnapshot(GetTransactionSnapshot());
 	scan = item_scan_begin(&(ItemQuery) {
-		.container = CONTAINER_POSTS, .type = visitor->type,
+		.container = visitor->kind->container, .type = visitor->kind->type,
 		.partition = visitor->partition,
-		.path = user_id ? PATH_USER : PATH_KEY, .key = &of_user,
+		.path = user_id ? visitor->kind->path : PATH_KEY, .key = &of_user,
 		.nkeys = user_id != NULL, .after = &walk->place,
 		.identity = true, .rows = walk->limit == 0 ? -1 : walk->limit
 	});
@@ -126,25 +141,26 @@ walk_items(Visitor *visitor, const pg_uuid_t *user_id, ItemWalk *walk)
 
 /*
  * Find the name to write on an item: visitor->username if it is set, otherwise
- * the current name of the item's author. Returns false if the author does not
+ * the current name of the item's user. Returns false if the user does not
  * exist.
  *
- * wanted: receives the name, in its field PROP_USER_USERNAME
+ * wanted: receives the name, in the field visitor->kind->username
  */
 static bool
 wanted_name(const Visitor *visitor, const BlogItem *item, BlogItem *wanted)
 {
+	const WalkedKind *kind = visitor->kind;
 	BlogItem	user;
 
 	memset(wanted, 0, sizeof(*wanted));
 	if (visitor->username != (Datum) 0)
 	{
-		item_set(wanted, PROP_USER_USERNAME, visitor->username);
+		item_set(wanted, kind->username, visitor->username);
 		return true;
 	}
-	if (!user_find(item_uuid(item, PROP_USER_ID), &user))
+	if (!user_find(item_uuid(item, kind->user), &user))
 		return false;
-	item_set(wanted, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+	item_set(wanted, kind->username, user.value[PROP_USERNAME]);
 	return true;
 }
 
@@ -164,8 +180,9 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 	if (visitor->writer != NULL)
 		return visitor->writer;
 	old = MemoryContextSwitchTo(visitor->context);
-	visitor->writer = item_writer_open(CONTAINER_POSTS, visitor->type,
-									   item_uuid(item, PROP_POST_ID));
+	visitor->writer = item_writer_open(visitor->kind->container,
+									   visitor->kind->type,
+									   item_uuid(item, container_key(visitor->kind->container)));
 	MemoryContextSwitchTo(old);
 	if (item_writer_has_scan(visitor->writer, scan))
 		return visitor->writer;
@@ -175,24 +192,48 @@ walk_writer(Visitor *visitor, ItemScan *scan, const BlogItem *item)
 }
 
 /*
- * Visitor callback: delete an item of a deleted user. If the item is a post,
- * delete the comments and likes on it first; if the item is a comment, delete
- * its likes first.
+ * Delete a follow. Nothing hangs on a follow, and no counts are kept of
+ * follows.
  */
 static VisitOutcome
-delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+delete_follow(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	ItemWriter *writer = walk_writer(visitor, scan, item);
+
+	if (writer == NULL)
+		return VISIT_BUSY;
+	switch (item_writer_lock_found(writer, scan, LockTupleExclusive,
+								   walk->wait, item))
+	{
+		case ITEM_OK:
+			item_writer_delete(writer);
+			return VISIT_CHANGED;
+		case ITEM_LOCKED:
+			return VISIT_BUSY;
+		case ITEM_NOT_FOUND:
+			break;
+	}
+	return VISIT_UNCHANGED;
+}
+
+/*
+ * Delete a post, comment or like. If the item is a post, delete the comments
+ * and likes on it first; if the item is a comment, delete its likes first.
+ */
+static VisitOutcome
+delete_post_or_child(ItemType type, const BlogItem *item, ItemWalk *walk)
 {
 	pg_uuid_t	post_id = *item_uuid(item, PROP_POST_ID);
 	pg_uuid_t	author = *item_uuid(item, PROP_USER_ID);
 	int64		limit = walk->limit == 0 ? 0 : walk->limit - walk->changed;
 	DeleteResult result;
 
-	if (visitor->type == ITEM_POST)
+	if (type == ITEM_POST)
 		result = post_delete_in_steps(&post_id, &author, walk->wait, limit,
 									  &walk->changed);
 	else
 	{
-		const ChildKey key = child_key(visitor->type, item);
+		const ChildKey key = child_key(type, item);
 
 		result = child_delete_in_steps(&key, &author, walk->wait, limit,
 									   &walk->changed);
@@ -211,6 +252,15 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	return VISIT_UNCHANGED;
 }
 
+/* Visitor callback: delete an item of a deleted user. */
+static VisitOutcome
+delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
+{
+	if (visitor->kind->type == ITEM_FOLLOW)
+		return delete_follow(visitor, scan, item, walk);
+	return delete_post_or_child(visitor->kind->type, item, walk);
+}
+
 /*
  * Visitor callback: delete an item whose author does not exist. Skip the item
  * if another transaction is creating a user with the author's id
@@ -220,7 +270,7 @@ delete_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 static VisitOutcome
 delete_nobodys(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 {
-	const pg_uuid_t *author = item_uuid(item, PROP_USER_ID);
+	const pg_uuid_t *author = item_uuid(item, visitor->kind->user);
 	BlogItem	user;
 	KeyLock		lock;
 
@@ -250,8 +300,9 @@ deletion_claim(const pg_uuid_t *user_id)
 }
 
 /*
- * Visitor callback: write the name of an item's author on the item. If the
- * author does not exist and walk->nobodys_too is set, delete the item.
+ * Visitor callback: write the name of an item's user on the item. The user is
+ * the author or, for WALK_FOLLOWERS, the user who is followed. If the user
+ * does not exist and walk->nobodys_too is set, delete the item.
  */
 static VisitOutcome
 relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
@@ -263,7 +314,7 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 	if (!wanted_name(visitor, item, &wanted))
 		return walk->nobodys_too ? delete_nobodys(visitor, scan, item, walk) :
 			VISIT_UNCHANGED;
-	if (item_same(item, &wanted, PROP_USER_USERNAME))
+	if (item_same(item, &wanted, visitor->kind->username))
 		return VISIT_UNCHANGED;
 	writer = walk_writer(visitor, scan, item);
 	if (writer == NULL)
@@ -274,7 +325,8 @@ relabel_item(Visitor *visitor, ItemScan *scan, BlogItem *item, ItemWalk *walk)
 		return VISIT_BUSY;
 	if (outcome == ITEM_NOT_FOUND)
 		return VISIT_UNCHANGED;
-	item_set(item, PROP_USER_USERNAME, wanted.value[PROP_USER_USERNAME]);
+	item_set(item, visitor->kind->username,
+			 wanted.value[visitor->kind->username]);
 	item_writer_update(writer, item);
 	return VISIT_CHANGED;
 }
@@ -297,11 +349,12 @@ item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait)
  *		of its author, and this argument is ignored.
  */
 bool
-relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
+relabel_items(const pg_uuid_t *user_id, Datum username, WalkedItems items,
 			  int partition, ItemWalk *walk)
 {
 	Visitor		visitor = {
-		.visit = relabel_item,.type = type,.partition = partition,
+		.visit = relabel_item,.kind = &walked_kinds[items],
+		.partition = partition,
 		.username = user_id ? username : (Datum) 0
 	};
 
@@ -314,11 +367,12 @@ relabel_items(const pg_uuid_t *user_id, Datum username, ItemType type,
  * are deleted too. Returns whether the end of the leaf was reached.
  */
 bool
-delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
-			ItemWalk *walk)
+delete_items(const pg_uuid_t *user_id, WalkedItems items, int partition,
+			 ItemWalk *walk)
 {
 	Visitor		visitor = {
-		.visit = delete_item,.type = type,.partition = partition
+		.visit = delete_item,.kind = &walked_kinds[items],
+		.partition = partition
 	};
 
 	return walk_items(&visitor, user_id, walk);
@@ -411,7 +465,27 @@ delete_user_copies(const pg_uuid_t *user_id)
 
 
 /*
- * Delete a user's posts, comments and likes in this transaction.
+ * Delete a user's items of one kind in all partitions, until the walk's limit
+ * is reached.
+ */
+static void
+delete_user_items_of(const pg_uuid_t *user_id, WalkedItems items, ItemWalk *walk)
+{
+	const WalkedKind *kind = &walked_kinds[items];
+
+	for (int p = partition_first(kind->container, kind->type);
+		 p != NO_PARTITION;
+		 p = partition_after(kind->container, kind->type, p))
+	{
+		walk->place.valid = false;
+		if (!delete_items(user_id, items, p, walk))
+			break;
+	}
+}
+
+/*
+ * Delete a user's posts, comments and likes, the user's follows, and those by
+ * the user's followers, in this transaction.
  *
  * limit: delete about this many items, and skip items that other transactions
  *		have locked. 0: delete all items, and wait for locks.
@@ -428,22 +502,18 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 
 	item_walk_init(&walk, limit, limit == 0 ? LockWaitBlock : LockWaitSkip);
 	/*
-	 * This lock prevents all changes of partitions, except ATTACH PARTITION
+	 * These locks prevent all changes of partitions, except ATTACH PARTITION
 	 * and DETACH PARTITION CONCURRENTLY.
 	 */
+	if (cluster_calls() == NULL)
+		container_lock(CONTAINER_USERS, true);
 	container_lock(CONTAINER_POSTS, true);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
 		(void) partition_first(CONTAINER_POSTS, ITEM_POST);
 		loads = layout_loads();
-		for (ItemType type = ITEM_POST; type <= ITEM_COMMENT_LIKE; type++)
-			for (int p = partition_first(CONTAINER_POSTS, type); p != NO_PARTITION;
-				 p = partition_after(CONTAINER_POSTS, type, p))
-			{
-				walk.place.valid = false;
-				if (!delete_items(user_id, type, p, &walk))
-					break;
-			}
+		for (WalkedItems items = 0; items < N_WALKED_ITEMS; items++)
+			delete_user_items_of(user_id, items, &walk);
 	} while (limit == 0 && layout_loads() != loads);
 }

@@ -3,9 +3,9 @@
  *		Going over the items of users, for model/user_changes/ and the cluster
  *		only.
  *
- * A walk goes through one leaf of the posts container. A sweep walks through
- * all leaves, and repeats this until no running transaction can write another
- * item.
+ * A walk goes through one leaf of the posts container, or through a leaf of
+ * follows. A sweep walks through all leaves, and repeats this until no running
+ * transaction can write another item.
  */
 #ifndef BLOGSTORE_USER_ITEMS_WALK_H
 #define BLOGSTORE_USER_ITEMS_WALK_H
@@ -14,6 +14,36 @@
 
 #include "access/xlogdefs.h"
 #include "storage/lock.h"
+
+/*
+ * The kinds of items that a walk goes through, in the order of a sweep. The
+ * leaves of follows are visited twice: for the user who follows, and for the
+ * user who is followed.
+ */
+typedef enum WalkedItems
+{
+	WALK_POSTS,
+	WALK_COMMENTS,
+	WALK_LIKES,
+	WALK_COMMENT_LIKES,
+	WALK_FOLLOWS,				/* follows of other users by the user */
+	WALK_FOLLOWERS				/* follows of the user by other users */
+} WalkedItems;
+
+#define N_WALKED_ITEMS (WALK_FOLLOWERS + 1)
+
+/* What a walk has to know of a kind of items. */
+typedef struct WalkedKind
+{
+	Container	container;
+	ItemType	type;
+	AccessPath	path;			/* the index by which the items of a user are
+								 * found */
+	Property	user;			/* the fields with the user's id and name */
+	Property	username;
+} WalkedKind;
+
+extern const WalkedKind walked_kinds[N_WALKED_ITEMS];
 
 /*
  * user_items_walk.c: walking through the items in one leaf, to change the
@@ -35,15 +65,15 @@ typedef struct ItemWalk
 
 extern void item_walk_init(ItemWalk *walk, int64 limit, LockWaitPolicy wait);
 extern bool relabel_items(const pg_uuid_t *user_id, Datum username,
-						  ItemType type, int partition, ItemWalk *walk);
-extern bool delete_items(const pg_uuid_t *user_id, ItemType type, int partition,
-						 ItemWalk *walk);
+						  WalkedItems items, int partition, ItemWalk *walk);
+extern bool delete_items(const pg_uuid_t *user_id, WalkedItems items,
+						 int partition, ItemWalk *walk);
 extern void delete_user_items(const pg_uuid_t *user_id, int64 limit);
 extern void deletion_claim(const pg_uuid_t *user_id);
 extern void delete_user_copies(const pg_uuid_t *user_id);
 
 /*
- * user_items_sweep.c: sweeping over all leaves of posts for a job. A Sweep is
+ * user_items_sweep.c: sweeping over all leaves of items for a job. A Sweep is
  * the part of a sweep's state that is only in the worker's memory. The rest is
  * in the job's row in blogstore.jobs.
  */
@@ -71,14 +101,14 @@ typedef struct Sweep
  */
 typedef struct SweepWork
 {
-	bool		(*leaf) (const struct SweepWork *work, ItemType type,
+	bool		(*leaf) (const struct SweepWork *work, WalkedItems items,
 						 int partition, ItemWalk *walk);
 	const pg_uuid_t *user_id;	/* the user whose items are changed or deleted;
 								 * NULL: the items of all users */
 	Datum		username;
 	int64		chunk;
-	bool		one_partition;	/* whether to sweep over only one partition,
-								 * whose number is in the next field */
+	bool		one_partition;	/* whether to sweep over only one partition of
+								 * posts, whose number is in the next field */
 	int			partition;
 	bool		nobodys_too;	/* whether to delete items whose author does
 								 * not exist */

@@ -30,10 +30,10 @@ get_username(const pg_uuid_t *user_id)
 }
 
 static bool
-relabel_leaf(const SweepWork *work, ItemType type, int partition,
+relabel_leaf(const SweepWork *work, WalkedItems items, int partition,
 			 ItemWalk *walk)
 {
-	return relabel_items(work->user_id, work->username, type, partition, walk);
+	return relabel_items(work->user_id, work->username, items, partition, walk);
 }
 
 /*

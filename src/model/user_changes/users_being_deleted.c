@@ -254,7 +254,9 @@ bool
 deleted_has_author(const DeletedUsers *deleted, const BlogItem *item)
 {
 	return deleted != NULL &&
-		deleted_has(deleted, item_uuid(item, PROP_USER_ID));
+		(deleted_has(deleted, item_uuid(item, PROP_USER_ID)) ||
+		 (!item->isnull[PROP_FOLLOWED_ID] &&
+		  deleted_has(deleted, item_uuid(item, PROP_FOLLOWED_ID))));
 }
 
 /*

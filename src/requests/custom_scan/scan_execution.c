@@ -111,7 +111,11 @@ note_reads(QueryScanState *state)
 	if (scan->source == NULL || scan->source->explain == NULL)
 		return;
 	scan->source->explain(scan, &now);
-	reads->all_partitions |= now.all_partitions;
+	if (now.all_partitions)
+	{
+		reads->all_partitions = true;
+		reads->whole_container = now.container;
+	}
 	if (now.leaves <= reads->leaves_noted)
 		return;
 	reads->other_leaves |= now.leaves > reads->leaves_noted + 1 ||

@@ -56,7 +56,7 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 		appendStringInfoString(&containers, container_table(reads->container));
 	if (reads->all_partitions)
 		appendStringInfo(&containers, "%s%s", reads->leaf ? ", " : "",
-						 container_table(CONTAINER_POSTS));
+						 container_table(reads->whole_container));
 	ExplainPropertyText("Container", containers.data, es);
 	if (state->query->view)
 		ExplainPropertyText("View", reads->leaf ? "used" : reads->out_of_view ?
@@ -75,7 +75,7 @@ explain_reads(const QueryScanState *state, ExplainState *es)
 		ExplainPropertyInteger("Leaves", NULL, reads->leaves, es);
 	if (reads->all_partitions)
 		ExplainPropertyInteger("Partitions", NULL,
-							   partition_count(CONTAINER_POSTS,
+							   partition_count(reads->whole_container,
 											   state->scan.query->type), es);
 	pfree(containers.data);
 }

@@ -32,8 +32,9 @@ typedef struct ScanReads
 	Oid			leafid;
 	Oid			indexid;
 	bool		other_leaves;	/* whether more than one leaf was read */
-	bool		all_partitions; /* whether all partitions of posts were read,
-								 * and their rows merged */
+	bool		all_partitions; /* whether all partitions of a container were
+								 * read, and their rows merged */
+	Container	whole_container;	/* this container */
 	bool		out_of_view;	/* whether the feed was not read, because the
 								 * page begins with posts older than those in
 								 * the feed */

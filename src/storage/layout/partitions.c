@@ -373,6 +373,9 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 {
 	if (is_everywhere(partitions, type))
 		return number <= 0 ? 0 : NO_PARTITION;
+	/* a cluster keeps no follows */
+	if (type == ITEM_FOLLOW && partitions->map != NULL)
+		return NO_PARTITION;
 	return partitions_next_table(partitions, number);
 }
 

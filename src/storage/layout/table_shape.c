@@ -274,6 +274,8 @@ container_has_property(Container container, Property prop)
 	switch (prop)
 	{
 		case PROP_USERNAME:
+		case PROP_FOLLOWED_ID:
+		case PROP_FOLLOWED_USERNAME:
 			return container == CONTAINER_USERS;
 		case PROP_HIDDEN:
 			return container != CONTAINER_FEED;

@@ -222,6 +222,7 @@ scan_start(ItemScan *scan, const ItemQuery *query)
 	scan->desc = compat_index_beginscan(scan->leaf.rel, scan->index, snapshot,
 										n);
 	index_rescan(scan->desc, scan->keys, n, NULL, 0);
+	scan->nkeys = n;
 	return scan;
 }
 
@@ -237,16 +238,16 @@ item_scan_begin(const ItemQuery *query)
 }
 
 /*
- * Restart a scan with other values for the same key columns. The items with
- * these values must be in the same table.
+ * Restart a scan with other values for the same key columns, and with the same
+ * cursor. The items with these values must be in the same table.
  */
 void
 item_scan_again(ItemScan *scan, const Datum *key, int nkeys)
 {
 	ExecClearTuple(scan->slot);
 	read_ahead_again(&scan->ahead);
-	index_rescan(scan->desc, scan->keys, scan_equal_keys(scan, key, nkeys),
-				 NULL, 0);
+	(void) scan_equal_keys(scan, key, nkeys);
+	index_rescan(scan->desc, scan->keys, scan->nkeys, NULL, 0);
 }
 
 /*

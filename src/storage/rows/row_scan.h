@@ -85,6 +85,7 @@ struct ItemScan
 	 * Elements of "keys" point to its uuids.
 	 */
 	ItemPlace	after;
+	int			nkeys;			/* number of scan keys in "keys" */
 	ScanKeyData keys[MAX_KEYS];
 	/* The members of a row comparison. An element of "keys" points to them. */
 	ScanKeyData row[MAX_PATH_COLUMNS];

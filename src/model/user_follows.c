@@ -1,0 +1,230 @@
+/*
+ * user_follows.c
+ *		Writing and deleting follows: a user follows another user.
+ *
+ * A follow is stored in the logical partition of the user who follows. Its key
+ * is (user_id, followed_id), so a user follows another user at most once. It
+ * has the names of both users, which renames keep up to date
+ * (user_changes/user_items_sweep.c).
+ *
+ * A transaction that adds a follow locks the item of the user who follows, as
+ * edit_user() does, until it ends. So the number of users whom a user follows
+ * cannot exceed MAX_FOLLOWED, however many transactions follow for this user:
+ * each of them counts the follows that all others have committed. A
+ * transaction that ends a follow, or asks for one that exists, does not lock
+ * the user.
+ *
+ * Runs in backends, as the containers' owner.
+ */
+#include "postgres.h"
+
+#include "base/compat.h"
+#include "base/error_fields.h"
+#include "model/user_follows.h"
+#include "model/user_changes/user_changes.h"
+#include "storage/blog_item.h"
+#include "storage/layout/cluster_calls.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+
+#include "access/xact.h"
+#include "miscadmin.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/snapmgr.h"
+
+/* Raise an error (0A000) on a cluster, which keeps no follows. */
+void
+follows_need_one_server(void)
+{
+	if (cluster_calls() != NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+				 errmsg("users cannot follow others on a cluster"),
+				 errhint("Keep the containers on one server."),
+				 err_fields(NULL, NULL, RULE_CLUSTER)));
+}
+
+/* Read a follow with the transaction's snapshot. */
+static bool
+find_follow(const pg_uuid_t *user_id, const pg_uuid_t *followed_id,
+			BlogItem *follow)
+{
+	Datum		value[FOLLOW_KEYS];
+	const ItemQuery query = follow_query(user_id, followed_id, value);
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_get(&query, follow);
+	PopActiveSnapshot();
+	return found;
+}
+
+/*
+ * Read the user whom the new follow names as followed. Errors: 23503, 40001.
+ */
+static void
+need_followed(const pg_uuid_t *followed_id, BlogItem *user)
+{
+	if (!user_find_now(followed_id, user))
+		ereport(ERROR,
+				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
+				 errmsg("user %s does not exist",
+						DatumGetCString(DirectFunctionCall1(uuid_out,
+															UUIDPGetDatum(followed_id)))),
+				 errhint("Create the user first, or check the id."),
+				 err_fields(container_table(CONTAINER_USERS), "followed_id",
+							RULE_USER_EXISTS)));
+	check_not_recreated(user);
+}
+
+/*
+ * Lock the item of a user until the transaction ends. Errors: 23503 if the
+ * user does not exist; 40001.
+ */
+static void
+lock_user(const pg_uuid_t *user_id)
+{
+	UserWriter	user;
+
+	if (!user_writer_lock(&user, user_id, USER_EDIT))
+		unknown_item(ITEM_USER, user_id);
+	user_writer_close(&user);
+}
+
+/*
+ * Check that a user can follow one more user. The caller has locked the user.
+ * Does nothing if the user follows "followed_id" already. Errors: 54000.
+ */
+static void
+check_number(const pg_uuid_t *user_id, const pg_uuid_t *followed_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	const DeletedUsers *deleted;
+	BlogItem	follow;
+	ItemScan   *scan;
+	bool		there = false;
+	int			n = 0;
+
+	PushActiveSnapshot(GetLatestSnapshot());
+	deleted = deleted_users(GetActiveSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_FOLLOW,
+		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.identity = true, .no_predicate_locks = true
+	});
+	while (!there && item_scan_next(scan, &follow))
+	{
+		there = memcmp(item_uuid(&follow, PROP_FOLLOWED_ID), followed_id,
+					   UUID_LEN) == 0;
+		n += !deleted_has_author(deleted, &follow);
+	}
+	item_scan_end(scan);
+	PopActiveSnapshot();
+	if (!there && n >= MAX_FOLLOWED)
+		ereport(ERROR,
+				(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+				 errmsg("a user can follow at most %d users", MAX_FOLLOWED),
+				 errhint("Call blogstore.unfollow_user() for a user first."),
+				 err_fields(container_table(CONTAINER_USERS), "user_id",
+							RULE_MAX_FOLLOWED)));
+}
+
+/*
+ * Insert a follow with the names of both users. Returns false if the user
+ * follows the other user already, and then sets *there to that follow, if the
+ * transaction's snapshot shows it.
+ *
+ * found: receives whether *there was set
+ *
+ * The leaf is opened before the names are read: see need_user().
+ */
+static bool
+try_insert(BlogItem *follow, BlogItem *there, bool *found)
+{
+	const pg_uuid_t *user_id = item_uuid(follow, PROP_USER_ID);
+	const pg_uuid_t *followed_id = item_uuid(follow, PROP_FOLLOWED_ID);
+	bool		inserted = false;
+	BlogItem	user;
+	BlogItem	followed;
+	ItemWriter *writer;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	writer = item_writer_open(CONTAINER_USERS, ITEM_FOLLOW, user_id);
+	*found = find_follow(user_id, followed_id, there);
+	if (!*found)
+		lock_user(user_id);
+	need_user(user_id, &user);
+	need_followed(followed_id, &followed);
+	if (!*found)
+	{
+		item_set(follow, PROP_USER_USERNAME, user.value[PROP_USERNAME]);
+		item_set(follow, PROP_FOLLOWED_USERNAME, followed.value[PROP_USERNAME]);
+		check_number(user_id, followed_id);
+		inserted = item_writer_insert(writer, follow);
+	}
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	if (!*found && !inserted)
+		*found = find_follow(user_id, followed_id, there);
+	return inserted;
+}
+
+/*
+ * Insert a follow, whose ids and date the caller has set. If the user follows
+ * the other user already, set *follow to the existing follow.
+ *
+ * Errors: 23503 if one of the users does not exist; 40001; 54000 if the user
+ * follows too many users. Locks: RowExclusiveLock on the leaves of follows and
+ * users; the item of the user who follows, FOR NO KEY UPDATE.
+ */
+void
+follow_make(BlogItem *follow)
+{
+	BlogItem	there;
+	bool		found;
+
+	while (!try_insert(follow, &there, &found))
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (found)
+		{
+			*follow = there;
+			return;
+		}
+		if (IsolationUsesXactSnapshot())
+			ereport(ERROR,
+					(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+					 errmsg("could not serialize access due to a concurrent %s",
+							item_noun(ITEM_FOLLOW)),
+					 errhint("Retry the transaction.")));
+	}
+}
+
+/*
+ * Delete a follow. Returns false if it does not exist, or requests do not show
+ * it because one of the users is being deleted.
+ *
+ * Errors: 40001, 55000. Locks: RowExclusiveLock on the leaf of follows; the
+ * follow, FOR UPDATE.
+ */
+bool
+follow_end(const pg_uuid_t *user_id, const pg_uuid_t *followed_id)
+{
+	Datum		value[FOLLOW_KEYS];
+	const ItemQuery query = follow_query(user_id, followed_id, value);
+	ItemWriter *writer = item_writer_open(query.container, query.type, user_id);
+	BlogItem	follow;
+	bool		found;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_writer_lock(writer, query.key, query.nkeys,
+							 LockTupleExclusive, LockWaitBlock,
+							 &follow) == ITEM_OK &&
+		!deleted_has_author(deleted_users(GetActiveSnapshot()), &follow);
+	if (found)
+		item_writer_delete(writer);
+	item_writer_close(writer);
+	PopActiveSnapshot();
+	return found;
+}
