@@ -55,6 +55,7 @@ BEYOND = (
 	Request('Q4', 'list_comment_replies', 'list a comment\'s answers', ('answered_post',)),
 	Request('Q4', 'list_user_comments', 'list a user\'s comments', ('user',)),
 	Request('Q5', 'list_user_likes', 'list a user\'s likes', ('user',)),
+	Request('Q6', 'list_home_feed', 'list the posts of 100 followed users', ('reader',)),
 )
 # only in a part of its own (viral.py)
 COMMENT_LIKE = Request('C4', 'create_comment_like', 'like a comment', ('number',))

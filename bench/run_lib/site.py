@@ -216,4 +216,6 @@ class Site:
 			liker = (post * STRIDE + self.users - 1) % self.users + 1
 			yield {'post': ID + post, 'comment': ID + 32 * post + 26, 'user': ID + choose.randint(1, self.users), 'liker': ID + liker,
 				'idle_user': ID + self.users + 1 + n % self.idle_users,
-				'number': APART + self.series * 10 ** 6 + n}
+				'number': APART + self.series * 10 ** 6 + n,
+				# who follows others, in the store of beyond.py
+				'reader': ID + choose.randint(1, min(self.users, 100))}

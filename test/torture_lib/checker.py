@@ -94,7 +94,7 @@ class Checker:
 	def parts(self):
 		"""Return the parts of a check, in their order."""
 		return (self._settled, self._containers, self._views, self._users, self._posts,
-			self._children, self._lists, self._of_users, self._many, self._paging, self._gone, self._folded)
+			self._children, self._lists, self._of_users, self._follows, self._many, self._paging, self._gone, self._folded)
 
 	def _rows(self, query, *parameters):
 		self.cursor.execute(query, parameters)
@@ -314,6 +314,31 @@ class Checker:
 		yield 'list_user_likes() by date', self._same_rows(expected.like_rows(), [row[:-1] for row in likes])
 		keys = [(-place[row[3]], row[5], row[6]) for row in likes]
 		yield 'list_user_likes() by date in order', differences(sorted(keys, reverse=True), keys)
+
+	def _follows(self, expected):
+		"""Check follows, their lists from both ends, and home feeds."""
+		columns = 'c.type, c.user_id, c.user_username, c.followed_id, c.followed_username, c.creation_date'
+		if not expected.follows:
+			return				# a cluster has none, and raises an error
+		yield 'follow items', self._same(expected.follow_rows(), f"SELECT {columns} FROM blogstore.users c WHERE type = 'follow'")
+		users = list(expected.users)
+		for function in ('list_following', 'list_followers'):
+			# The store generates the ids. Check the order by the result.
+			rows = self._rows(f"""
+				SELECT u.n, c.id, {columns} FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
+					LATERAL blogstore.{function}(u.user_key, NULL) WITH ORDINALITY c ORDER BY u.n, c.ordinality""", users)
+			yield f'{function}()', self._same_rows(expected.follow_rows(), [row[2:] for row in rows])
+			yield f'{function}() in order', self._in_order(rows)
+		yield 'get_follows()', self._same(expected.follow_rows(), f"""
+			SELECT {columns} FROM unnest(%s::uuid[]) u(user_key), LATERAL blogstore.get_follows(u.user_key, %s::uuid[]) c""", users, users)
+		readers = list({user: None for user, _ in expected.follows})[:8]
+		for oldest_first in (False, True):
+			rows = [expected.home_rows(user)[::-1 if oldest_first else 1] for user in readers]
+			yield f'list_home_feed(), oldest_first {oldest_first}', differences(
+				[row for posts in rows for row in posts], self._rows(f"""
+				SELECT {POST_COLUMNS} FROM unnest(%s::uuid[]) WITH ORDINALITY u(user_key, n),
+					LATERAL blogstore.list_home_feed(u.user_key, NULL, oldest_first => %s) WITH ORDINALITY c
+				ORDER BY u.n, c.ordinality""", readers, oldest_first))
 
 	def _many(self, expected):
 		"""Check calls with lists of ids, with duplicates, unknown ids and

@@ -15,9 +15,11 @@ class Expected:
 		self.posts = {}
 		self.comments = {}
 		self.likes = {}
+		self.follows = {}
 		for ledger in ledgers:
 			self.users.update(ledger.users)
 			self.posts.update(ledger.posts)
+			self.follows.update(ledger.follows)
 		for ledger in ledgers:
 			# Comments on a deleted post are gone for good.
 			ledger.comments = {key: item for key, item in ledger.comments.items() if item.post in self.posts}
@@ -79,6 +81,17 @@ class Expected:
 		return (key, 'comment', item.post, item.user, self.name(item.user), item.content, item.date,
 			item.parent, None if item.parent is None else item.parent not in self.comments,
 			item.hidden, item.edited, item.properties, self._comment_likes[key], self._reply_counts[key])
+
+	def follow_rows(self):
+		"""Return the follow items without their ids, which the store generates.
+		"""
+		return [('follow', user, self.name(user), followed, self.name(followed), date)
+			for (user, followed), date in self.follows.items()]
+
+	def home_rows(self, user):
+		"""Return the posts of all whom a user follows, the newest first."""
+		followed = {other for reader, other in self.follows if reader == user}
+		return [row for row in self.post_rows() if row[3] in followed]
 
 	def like_rows(self, of_posts=True, of_comments=True):
 		"""Return the like items without their ids, which the store generates.

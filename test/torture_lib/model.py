@@ -72,10 +72,12 @@ class Ledger:
 		self.posts = {}			# id -> Post
 		self.comments = {}		# id -> Comment
 		self.likes = {}			# (post, user, comment or None) -> date
+		self.follows = {}		# (user, followed) -> date
 		self.gone_users = []	# the users deleted last
 		self.gone_posts = []
 		self._touched = []		# posts with items of the user deleted last
 		self._touched_comments = []		# likes of comments by that user
+		self._touched_follows = []		# follows by and of that user
 
 	def doom(self, step):
 		"""Note that a step is about to be sent: others may see its effects."""
@@ -147,6 +149,7 @@ class Ledger:
 		self._touched = [item.post for item in self.comments.values() if item.user == user][:3]
 		self._touched += [post for post, liker, _ in self.likes if liker == user][:3]
 		self._touched_comments = [key for key in self.likes if key[1] == user and key[2]][:3]
+		self._touched_follows = [key for key in self.follows if user in key]
 		for post in self._posts_deleted(command):
 			self._forget_post(post)
 		for comment in self._comments_deleted(command):
@@ -154,6 +157,7 @@ class Ledger:
 		del self.users[user]
 		self.comments = {key: item for key, item in self.comments.items() if item.user != user}
 		self.likes = {key: date for key, date in self.likes.items() if key[1] != user}
+		self.follows = {key: date for key, date in self.follows.items() if user not in key}
 		self.gone_users = self.gone_users[-20:] + [user]
 		return self._compare_deletion(outcome, attempt, True)
 
@@ -283,6 +287,20 @@ class Ledger:
 		key = self._like_key(command.args)
 		date = self.likes.pop(key, None)
 		return self._judge_child_deletion(command, outcome, attempt, date is not None, key[2])
+
+	def _follow_user(self, command, outcome, attempt):
+		args = command.args
+		key = args['user_id'], args['followed_id']
+		if outcome in (REFUSED, TAKEN):
+			return 'both users exist'
+		names = [self.users[user].username if attempt.first and key not in self.follows else None for user in key]
+		date = self.follows.setdefault(key, args['creation_date'])
+		return self._compare(outcome, type='follow', user_id=key[0], followed_id=key[1],
+			user_username=names[0], followed_username=names[1], creation_date=date)
+
+	def _unfollow_user(self, command, outcome, attempt):
+		date = self.follows.pop((command.args['user_id'], command.args['followed_id']), None)
+		return self._compare_deletion(outcome, attempt, date is not None)
 
 	@staticmethod
 	def _like_key(args):
@@ -485,6 +503,8 @@ class Ledger:
 				if key in self.posts and self.posts[key].hidden:
 					queries.append(('blogstore.list_feed(NULL) WHERE id = %s', (key,)))
 					queries.append(('blogstore.list_user_posts(%s, NULL) WHERE id = %s', (self.posts[key].user, key)))
+					queries += [('blogstore.list_home_feed(%s, NULL) WHERE id = %s', (follow[0], key))
+						for follow in self.follows if follow[1] == self.posts[key].user][:2]
 			comment = command.args.get('comment_id')
 			if command.function == 'hide_comment' and comment in self.comments and self.comments[comment].hidden:
 				queries.append(('blogstore.list_post_comments(%s, NULL) WHERE id = %s', (post, comment)))
@@ -496,6 +516,9 @@ class Ledger:
 			if command.function == 'delete_like' and comment:
 				queries.append(('blogstore.get_comment_likes(%s, %s) WHERE comment_id = %s', (user, post, comment)))
 				queries.append(('blogstore.list_comment_likes(%s, %s, NULL) WHERE user_id = %s', (post, comment, user)))
+			if command.function == 'unfollow_user':
+				queries.append(('blogstore.get_follows(%s, ARRAY[%s]::uuid[])', (user, command.args['followed_id'])))
+				queries.append(('blogstore.list_home_feed(%s, NULL) WHERE user_id = %s', (user, command.args['followed_id'])))
 			if command.function == 'delete_comment':
 				queries.append(('blogstore.get_comment(%s, %s)', (post, comment)))
 				queries.append(('blogstore.list_comment_likes(%s, %s)', (post, comment)))
@@ -505,6 +528,10 @@ class Ledger:
 				queries.append(('blogstore.list_user_comments(%s, include_hidden => true)', (user,)))
 				queries.append(('blogstore.list_user_likes(%s)', (user,)))
 				queries.append(('blogstore.list_feed(NULL) WHERE user_id = %s', (user,)))
+				for follow in self._touched_follows[:4]:
+					queries.append(('blogstore.get_follows(%s, ARRAY[%s]::uuid[])', follow))
+					queries.append(('blogstore.list_home_feed(%s, NULL) WHERE user_id = %s', follow))
+					queries.append(('blogstore.list_followers(%s, NULL) WHERE user_id = %s', (follow[1], follow[0])))
 				for post in self._touched:
 					queries.append(('blogstore.get_like(%s, %s)', (post, user)))
 					queries.append(('blogstore.list_post_likes(%s, NULL) WHERE user_id = %s', (post, user)))

@@ -7,8 +7,9 @@ command may come before its post is created or after its deletion. The model
 knows which answers are right then.
 
 A client edits and deletes its own items only. It comments on and likes all
-posts, and likes the comments of all clients. So the result of a run does not
-depend on the order of the clients, except for what a deletion takes along.
+posts, and likes the comments of all clients. Its users follow each other. So
+the result of a run does not depend on the order of the clients, except for what
+a deletion takes along.
 
 If the connection breaks before a step is acknowledged, the client repeats the
 step, which may have been committed. To make the result the same, a step has at
@@ -27,14 +28,14 @@ from . import imports, properties
 from .properties import LETTERS
 
 # The most items of each type that a client has. Checks read all of them.
-MOST = {'users': 10, 'posts': 40, 'comments': 180, 'likes': 220}
+MOST = {'users': 10, 'posts': 40, 'comments': 180, 'likes': 220, 'follows': 50}
 LEAST_USERS = 3
 
 WEIGHTS = {
 	'create_like': 24, 'delete_like': 10,
 	'create_comment': 18, 'edit_comment': 6, 'delete_comment': 6, 'hide_comment': 5,
 	'create_post': 9, 'edit_post': 9, 'delete_post': 3, 'hide_post': 4, 'publish_post': 2,
-	'create_user': 2, 'edit_user': 2, 'delete_user': 0.4,
+	'create_user': 2, 'edit_user': 2, 'delete_user': 0.4, 'follow_user': 5, 'unfollow_user': 2,
 }
 
 # Commands on posts of other clients, which may be deleted or hidden
@@ -93,6 +94,7 @@ class Forecast:
 		self.hidden = set()		# ids of posts and comments
 		self.comments = {}		# id -> (post, user)
 		self.likes = {}			# (post, user, comment or None) -> None
+		self.follows = {}		# (user, followed) -> None
 		self.free_names = []
 		self.names = 0
 
@@ -120,6 +122,10 @@ class Forecast:
 			self.likes[args['post_id'], args['user_id'], args['comment_id']] = None
 		elif command.function == 'delete_like':
 			self.likes.pop((args['post_id'], args['user_id'], args['comment_id']), None)
+		elif command.function == 'follow_user':
+			self.follows[args['user_id'], args['followed_id']] = None
+		elif command.function == 'unfollow_user':
+			self.follows.pop((args['user_id'], args['followed_id']), None)
 		elif command.function == 'delete_comment':
 			self.comments.pop(args['comment_id'], None)
 		elif command.function == 'delete_post':
@@ -143,10 +149,13 @@ class Forecast:
 		self.comments = {key: value for key, value in self.comments.items() if value[1] != user}
 		self.hidden.intersection_update([*self.posts, *self.comments])
 		self.likes = {key: None for key in self.likes if key[1] != user}
+		self.follows = {key: None for key in self.follows if user not in key}
 
 
 class Plan:
 	"""Hands out steps. It draws a row when the first client needs it."""
+
+	weights = WEIGHTS
 
 	def __init__(self, seed, clients):
 		self._lock = threading.Lock()
@@ -245,7 +254,7 @@ class Plan:
 
 	def _draw_command(self, forecast, touched, may_remove):
 		while True:
-			kind = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+			kind = self.random.choices(list(self.weights), list(self.weights.values()))[0]
 			kind = self._within_bounds(forecast, kind)
 			if kind in ('delete_post', 'delete_user') and not may_remove:
 				continue
@@ -262,6 +271,8 @@ class Plan:
 		for what in ('user', 'post', 'comment', 'like'):
 			if kind == 'create_' + what and len(getattr(forecast, what + 's')) >= MOST[what + 's']:
 				return 'delete_' + what
+		if kind == 'follow_user' and len(forecast.follows) >= MOST['follows']:
+			return 'unfollow_user'
 		return kind
 
 	def _create_user(self, forecast):
@@ -376,6 +387,19 @@ class Plan:
 		if post is None:
 			return None, None
 		return Command('delete_like', {'post_id': post, 'user_id': user, 'comment_id': comment}), (post, user, comment)
+
+	def _follow_user(self, forecast):
+		user, followed = self._some_user(forecast), self.one_of(forecast.users)
+		if user == followed:
+			return None, None
+		return Command('follow_user', {
+			'user_id': user, 'followed_id': followed, 'creation_date': self.date()}), (user, followed)
+
+	def _unfollow_user(self, forecast):
+		user, followed = self.one_of(forecast.users), self.one_of(forecast.users)
+		if forecast.follows and self.random.random() < 0.95:
+			user, followed = self.one_of(forecast.follows)
+		return Command('unfollow_user', {'user_id': user, 'followed_id': followed}), (user, followed)
 
 	def _draw_query(self, forecast):
 		"""Draw a query of own items, or a command with a name that exists."""
