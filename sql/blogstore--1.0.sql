@@ -1460,6 +1460,14 @@ REVOKE ALL ON FUNCTION blogstore.serve_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.serve_like IS
 'For nodes of a cluster: serve a request that returns likes.';
 
+CREATE FUNCTION blogstore.serve_topic(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
+RETURNS SETOF blogstore.topic_item
+AS 'MODULE_PATHNAME', 'blogstore_serve'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.serve_topic FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.serve_topic IS
+'For nodes of a cluster: serve a request that returns topics.';
+
 CREATE FUNCTION blogstore.serve_flag(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
 RETURNS SETOF boolean
 AS 'MODULE_PATHNAME', 'blogstore_serve'
@@ -1523,6 +1531,14 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION blogstore.views_unsettled FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.views_unsettled IS
 'For nodes of a cluster: return posts not yet in the views.';
+
+CREATE FUNCTION blogstore.verify_topics()
+RETURNS jsonb
+AS 'MODULE_PATHNAME', 'blogstore_verify_topics'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.verify_topics FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.verify_topics IS
+'For nodes of a cluster: compare this node''s topics with its posts.';
 
 CREATE FUNCTION blogstore.begin_user_deletion(user_id uuid)
 RETURNS boolean
@@ -1651,3 +1667,11 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION blogstore.repair_copies FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.repair_copies IS
 'For nodes of a cluster: return what copies should be.';
+
+CREATE FUNCTION blogstore.repair_topics()
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_repair_topics'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.repair_topics FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.repair_topics IS
+'For nodes of a cluster: repair this node''s topics.';

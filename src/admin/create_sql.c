@@ -181,7 +181,9 @@ static const char *const topics_partition_sql[] = {
 	"CREATE TABLE " TOPICS_SQL "_p%1$02d_topic_post "
 	"PARTITION OF " TOPICS_SQL "_p%1$02d (creation_date NOT NULL, id NOT NULL, "
 	"user_id NOT NULL, PRIMARY KEY (topic, creation_date, id)) "
-	"FOR VALUES IN ('topic_post') WITH (autovacuum_vacuum_scale_factor = 0.1)"
+	"FOR VALUES IN ('topic_post') WITH (autovacuum_vacuum_scale_factor = 0.1)",
+	"CREATE INDEX topics_p%1$02d_topic_post_by_id "
+	"ON " TOPICS_SQL "_p%1$02d_topic_post (id)"
 };
 
 const Statements create_partition_sql[N_CONTAINERS] = {

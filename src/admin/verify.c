@@ -485,6 +485,7 @@ source_here(VerifySource *source)
 	source->nodes = "SELECT 0 AS node";
 	source->tables = ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS;
 	source->argument = DirectFunctionCall1(jsonb_in, CStringGetDatum("[]"));
+	source->topics = topics_compare;
 }
 
 /*
@@ -548,8 +549,8 @@ verify_run(bool with_views)
 	if (short_forms != NULL)
 		end_short_forms(short_forms);
 	results = lappend(results, compare_registry(&source));
-	if (with_views && cluster == NULL)
-		results = lappend(results, topics_compare());
+	if (with_views)
+		results = lappend(results, source.topics());
 	/* a cluster keeps no follows */
 	if (cluster == NULL)
 		results = lappend(results, follows_compare());

@@ -138,6 +138,12 @@ typedef struct VerifySource
 	int			tables;			/* the tables that verify_sql reads, a
 								 * combination of ON_... flags */
 	Datum		argument;		/* the jsonb to pass as $6 to verify_sql */
+
+	/*
+	 * Compare topics with posts, and return the findings, as topics_compare()
+	 * does.
+	 */
+	SPITupleTable *(*topics) (void);
 } VerifySource;
 
 /*

@@ -21,8 +21,10 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -48,14 +50,17 @@ typedef struct TopicReceiver
 	MemoryContext context;
 } TopicReceiver;
 
-static KeptPlan wanted_plan = {
-	ON_POSTS,
-	"SELECT id::uuid, user_id::uuid, creation_date::timestamptz,"
-	" properties::jsonb FROM " POSTS_SQL
-	" WHERE type = 'post' AND hidden IS NOT TRUE AND properties IS NOT NULL"
-	" AND num_nulls(id, user_id, creation_date) = 0 AND post_id = id",
-	0, {0}, NULL
-};
+/* The shown posts of a table that may have topics */
+#define WANTED_SQL(table) \
+	"SELECT id::uuid, user_id::uuid, creation_date::timestamptz," \
+	" properties::jsonb FROM " table \
+	" WHERE type = 'post' AND hidden IS NOT TRUE AND properties IS NOT NULL" \
+	" AND num_nulls(id, user_id, creation_date) = 0 AND post_id = id"
+
+static KeptPlan wanted_plan = {ON_POSTS, WANTED_SQL(POSTS_SQL), 0, {0}, NULL};
+
+/* the same for the partitions of one node; its SQL is set before it runs */
+static KeptPlan partitions_plan = {0, NULL, 0, {0}, NULL};
 
 #define ROW_NULLS_SQL \
 	"(topic IS NULL OR CASE type WHEN 'topic' THEN post_count IS NULL" \
@@ -110,6 +115,8 @@ topic_receive(TupleTableSlot *slot, DestReceiver *self)
 	slot_getallattrs(slot);
 	memcpy(values, slot->tts_values, TOPIC_PROPERTIES * sizeof(Datum));
 	item_init(&post, ITEM_POST);
+	item_set(&post, PROP_ID, values[TOPIC_ID]);
+	item_set(&post, PROP_POST_ID, values[TOPIC_ID]);
 	item_set(&post, PROP_PROPERTIES, slot->tts_values[TOPIC_PROPERTIES]);
 	topics_of_post(&post, &topics);
 	for (int i = 0; i < topics.n; i++)
@@ -171,9 +178,37 @@ receiver_make(void)
 }
 
 /*
+ * Send the posts of this node of a cluster to a receiver. The table "posts"
+ * would also return the posts of other nodes. So each partition is read by its
+ * own name.
+ */
+static void
+send_partitions(DestReceiver *dest)
+{
+	StringInfoData sql;
+
+	initStringInfo(&sql);
+	container_lock(CONTAINER_POSTS, false);
+	container_require_whole(CONTAINER_POSTS);
+	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
+		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
+	{
+		Oid			table = partition_table(CONTAINER_POSTS, p);
+
+		appendStringInfo(&sql, "%s" WANTED_SQL("%s"), sql.len > 0 ? " UNION ALL " : "",
+						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
+													get_rel_name(table)));
+	}
+	partitions_plan.sql = sql.data;
+	if (sql.len > 0)
+		plan_send_once(&partitions_plan, dest);
+}
+
+/*
  * Compare the container with the topics of the posts, with the active
- * snapshot, and return the findings. The caller has called SPI_connect(), and
- * acts as the containers' owner. Errors: 55000.
+ * snapshot, and return the findings. On a cluster, compare the topics of this
+ * node. The caller has called SPI_connect(), and acts as the containers'
+ * owner. Errors: 55000.
  */
 SPITupleTable *
 topics_compare(void)
@@ -181,7 +216,9 @@ topics_compare(void)
 	TopicReceiver *receiver = receiver_make();
 	EphemeralNamedRelation relation = palloc0(sizeof(EphemeralNamedRelationData));
 
-	if (topics_are_kept())
+	if (topics_are_kept() && cluster_calls() != NULL)
+		send_partitions(&receiver->pub);
+	else if (topics_are_kept())
 		plan_send_once(&wanted_plan, &receiver->pub);
 	relation->md.name = TOPICS_WANTED;
 	relation->md.tupdesc = receiver->desc;
@@ -257,7 +294,7 @@ mend_topic_post(TopicChanges *changes, ManyPosts *many, const Finding *f)
 
 	topic.topic[0] = CStringGetTextDatum(f->expected[0] != '\0' ?
 										 f->expected : f->actual);
-	if (there && !item_hidden(&post))
+	if (there)
 		topics_of_post(&post, &topics);
 	topic_changes_add(changes, &f->post_id,
 					  there ? item_uuid(&post, PROP_USER_ID) : &f->user_id,

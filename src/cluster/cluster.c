@@ -33,6 +33,7 @@ static const ClusterCalls calls = {
 	.serve_command = remote_command,
 	.begin_query = remote_begin_query,
 	.find_post_of_user = remote_find_post_of_user,
+	.topics_complete = nodes_topics_complete,
 
 	.refresh_batch = deliver_batch,
 	.build_copies = deliver_missing_copies,

@@ -17,6 +17,7 @@
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
+#include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
 #include "utils/memutils.h"
@@ -39,6 +40,18 @@ typedef struct TopicPosts
 								 * handled */
 	int			leaves;
 } TopicPosts;
+
+/*
+ * Return whether a post has moved to another node of the cluster. The topics
+ * of that node have the post, too. Those of this node have it until the worker
+ * deletes the row.
+ */
+static bool
+is_elsewhere(const pg_uuid_t *post_id)
+{
+	return cluster_calls() != NULL &&
+		partition_of(CONTAINER_POSTS, ITEM_POST, post_id) == NO_PARTITION;
+}
 
 /*
  * Copy the next ids of the topic to id[], as many as the page needs. Returns
@@ -65,7 +78,7 @@ take_ids(RequestScan *scan, pg_uuid_t *id)
 		posts->last.valid = true;
 		posts->last.date = item_date(&row);
 		posts->last.id = *item_uuid(&row, PROP_ID);
-		if (deleted_has_author(scan->deleted, &row))
+		if (deleted_has_author(scan->deleted, &row) || is_elsewhere(&posts->last.id))
 			continue;
 		posts->date[n] = posts->last.date;
 		id[n++] = posts->last.id;

@@ -5,6 +5,9 @@
  * Both read the container topics, which the worker keeps. Unlike other lists,
  * they have no other source: the posts themselves have no index by topic.
  *
+ * On a cluster, each node runs both for the topics of its own posts
+ * (request_is_part). The node that was asked merges the rows.
+ *
  * Runs in backends and parallel workers.
  */
 #include "postgres.h"
@@ -32,19 +35,16 @@ QUERY_FUNCTION(list_topics, REQUEST_LIST_TOPICS, ITEM_TOPIC,
 static void
 need_topics(void)
 {
-	if (cluster_calls() != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("topics are not kept on a cluster"),
-				 errhint("Keep the containers on one server."),
-				 err_fields(NULL, NULL, RULE_TOPICS)));
+	const ClusterCalls *cluster = cluster_calls();
+
 	if (!topics_are_kept())
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("posts have no topics, because blogstore.topic_property is empty"),
 				 errhint("Set blogstore.topic_property to the property of posts that holds their topics, and reload the configuration."),
 				 err_fields(NULL, NULL, RULE_TOPICS)));
-	if (!topics_ready(GetActiveSnapshot()))
+	if (!topics_ready(GetActiveSnapshot()) ||
+		(cluster != NULL && !cluster->topics_complete()))
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("topics are not ready"),

@@ -135,6 +135,7 @@ typedef struct BlogItem
  *		PATH_REPLY_LIST	comment		(post_id, creation_date, id), WHERE
  *									parent_id IS NOT NULL
  *		PATH_FOLLOWED	follow		(followed_id, creation_date, id)
+ *		PATH_ID		post of a topic	(id)
  *
  * So all comments on a post, by date, are in two indexes: PATH_LIST has those
  * without a parent, and PATH_REPLY_LIST the replies.
@@ -149,10 +150,11 @@ typedef enum AccessPath
 	PATH_DATE,
 	PATH_REPLIES,
 	PATH_REPLY_LIST,
-	PATH_FOLLOWED
+	PATH_FOLLOWED,
+	PATH_ID
 } AccessPath;
 
-#define N_PATHS (PATH_FOLLOWED + 1)
+#define N_PATHS (PATH_ID + 1)
 
 extern const char *container_table(Container container);
 extern Property container_key(Container container);

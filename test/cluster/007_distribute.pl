@@ -86,7 +86,10 @@ SELECT blogstore.delete_post(kit.p(7)), blogstore.delete_user(kit.u(9)), blogsto
 UPDATE blogstore.posts SET mood = 'glad' WHERE title LIKE 'title 3%';
 UPDATE blogstore.users SET email = 'a\@b' WHERE user_id = kit.u(3) AND type = 'user';
 });
+set_and_reload($_, 'blogstore.topic_property', 'tags') foreach members($cluster);
+wait_until($coordinator, 'postgres', q{SELECT count(*) > 0 FROM blogstore.topics});
 wait_jobs($cluster, $coordinator);
+ok(wait_views($coordinator), 'the views follow');
 
 # Every item by plain SQL, without posts that clients write to, and without
 # deltas, which can be folded at any time
@@ -104,7 +107,9 @@ my @requests = (
 	qq{SELECT c.* FROM generate_series(1, $POSTS) n, LATERAL blogstore.list_post_comments(kit.p(n), NULL, include_hidden => true) c},
 	qq{SELECT c.* FROM generate_series(1, $POSTS) n, LATERAL blogstore.list_post_likes(kit.p(n), NULL) c},
 	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL blogstore.list_user_comments(kit.u(n), NULL) c WHERE post_id < kit.p($LIVE)},
-	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL (SELECT * FROM blogstore.list_user_posts(kit.u(n), NULL) WHERE post_id < kit.p($LIVE)) c});
+	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL (SELECT * FROM blogstore.list_user_posts(kit.u(n), NULL) WHERE post_id < kit.p($LIVE)) c},
+	q{SELECT * FROM blogstore.list_topics()},
+	q{SELECT * FROM blogstore.list_topic_posts('a', NULL)});
 
 sub content
 {
@@ -299,6 +304,8 @@ is_deeply([ content($spread) ], \@before, 'every item is as before');
 is_deeply([ map { $coordinator->safe_psql('postgres', sprintf $_, '_one_machine') } $ITEMS, $COUNTED, $NAMES, $one_machine =~ s/blogstore\.users/blogstore.users_one_machine/r ],
 	\@before, 'the old tables still have every item');
 wait_jobs($cluster, members($cluster));
+ok(cluster_views_follow($cluster), 'the views follow');
+is($coordinator->safe_psql('postgres', q{SELECT count(*) FROM blogstore.topics}), 0, 'the coordinator has no posts, and no topics');
 same_everywhere($cluster, $requests[$_], $answers[$_], "request $_ returns what it did before") foreach 0 .. $#requests;
 views_right($cluster, 'spread');
 is($coordinator->safe_psql('postgres', q{SELECT count(DISTINCT nodename || nodeport), count(*) FROM citus_shards WHERE table_name = 'blogstore.posts_post'::regclass}),

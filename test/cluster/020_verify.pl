@@ -39,6 +39,8 @@ CREATE SCHEMA trap AUTHORIZATION watcher;
 SET ROLE watcher;
 CREATE FUNCTION trap.differ(text, text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
 CREATE OPERATOR trap.<> (FUNCTION = trap.differ, LEFTARG = text, RIGHTARG = text);
+CREATE FUNCTION trap.get(jsonb, text) RETURNS jsonb LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
+CREATE OPERATOR trap.-> (FUNCTION = trap.get, LEFTARG = jsonb, RIGHTARG = text);
 CREATE FUNCTION trap.bool_and(boolean) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN RAISE 'called by %', current_user; END $$;
 });
 is($coordinator->safe_psql('postgres', 'SET ROLE watcher; SET search_path = trap, pg_catalog; SELECT count(*) FROM blogstore.verify()'), '0', 'the caller has nothing run by the owner');

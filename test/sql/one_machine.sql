@@ -34,7 +34,9 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('import_edit_posts(''{}'', now())'),
 	('import_edit_comments(''{}'', now())'),
 	('repair_part(''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
-	('repair_copies(''{}'', ''{}'', ''{}'')')) AS v (call);
+	('repair_copies(''{}'', ''{}'', ''{}'')'),
+	('verify_topics()'),
+	('repair_topics()')) AS v (call);
 
 -- The functions that nodes call on each other cannot be called, with any
 -- arguments

@@ -54,7 +54,7 @@ my @damages = (
 		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.feed DROP CONSTRAINT odd' ],
 	[ 'a CHECK on the topics', q{ALTER TABLE blogstore.topics ADD CONSTRAINT odd CHECK (topic <> 'x')},
 		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.topics DROP CONSTRAINT odd' ],
-	[ 'an index on the posts of topics', 'CREATE INDEX odd ON blogstore.topics_p00_topic_post (id)',
+	[ 'an index on the posts of topics', 'CREATE INDEX odd ON blogstore.topics_p00_topic_post (user_id)',
 		qr/${view}an index, "odd"/, 'DROP INDEX blogstore.odd' ],
 	[ 'a foreign key of the copies', 'ALTER TABLE blogstore.users_p02_post ADD CONSTRAINT odd FOREIGN KEY (user_id) REFERENCES kit.authors',
 		qr/${view}a constraint, "odd"/, 'ALTER TABLE blogstore.users_p02_post DROP CONSTRAINT odd' ],
@@ -132,6 +132,8 @@ my @damages = (
 		qr/"posts_p00_like" does not belong to the containers' owner/, 'ALTER TABLE blogstore.posts_p00_like OWNER TO CURRENT_USER' ],
 	[ 'an index of comments dropped', 'DROP INDEX blogstore.posts_p01_comment_list',
 		qr/"posts_p01_comment" lacks an index that blogstore needs/, 'CREATE INDEX posts_p01_comment_list ON blogstore.posts_p01_comment (post_id, creation_date, id) WHERE parent_id IS NULL' ],
+	[ 'an index of topics dropped', 'DROP INDEX blogstore.topics_p01_topic_post_by_id',
+		qr/"topics_p01_topic_post" lacks an index that blogstore needs/, 'CREATE INDEX topics_p01_topic_post_by_id ON blogstore.topics_p01_topic_post (id)' ],
 	[ 'posts renamed', 'BEGIN; DROP VIEW kit.implied, kit.posts; ALTER TABLE blogstore.posts RENAME TO odd; COMMIT',
 		qr/container "posts" is missing/, 'BEGIN; ALTER TABLE blogstore.odd RENAME TO posts; VIEWS COMMIT', unread => 'posts and state' ]);
 

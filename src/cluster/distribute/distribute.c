@@ -353,9 +353,13 @@ distribute_containers(PG_FUNCTION_ARGS)
 	SPI_finish();
 	AtEOXact_GUC(true, nest);
 
-	/* Discard the views of the single server. Each node builds its own. */
+	/*
+	 * Discard the views of the single server. Each node builds its own. The
+	 * rebuild on this node deletes the topics of posts that are elsewhere.
+	 */
 	owner_begin(&scope);
 	views_abandon();
+	job_queue_rebuild_anew();
 	owner_end(&scope);
 
 	container_require();

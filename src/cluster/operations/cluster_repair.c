@@ -12,6 +12,7 @@
  *	usernames				statements of the calling node, which Citus runs
  *	copies of posts			two nodes: the post's node makes the copy, and
  *							the author's node writes it
+ *	topics					each node with posts, which compares them again
  *
  * The post's node makes copies in its SQL function repair_copies(). Until the
  * transaction ends, the worker of that node refreshes no copies.
@@ -279,6 +280,22 @@ mend_copies(int group, const Finding *findings, uint64 n)
 	pfree(of_copy);
 }
 
+/*
+ * If any finding is about topics, make each node repair its topics. A finding
+ * does not say on which node it was made.
+ */
+static void
+mend_topics_on(int group, const Finding *findings, uint64 n)
+{
+	GroupCall	call = {.name = "repair_topics"};
+	bool		any = false;
+
+	for (uint64 i = 0; i < n; i++)
+		any |= finding_is_of_topics(&findings[i]);
+	if (any)
+		(void) remote_group_flag(group, &call);
+}
+
 static KeptPlan username_plan = {
 	ON_POSTS, MEND_USERNAME_SQL(USER_ITEMS_SQL), ITEM_ARGUMENTS, NULL
 };
@@ -286,7 +303,7 @@ static KeptPlan username_plan = {
 /*
  * If a statement on this node can repair what a finding reports, run the
  * statement. Returns whether to count the finding as repaired. A finding about
- * a copy is counted here, although mend_copies() writes the copy later.
+ * a copy or topics is counted here, although they are written later.
  */
 static bool
 mend_by_statement(const Finding *f)
@@ -323,7 +340,10 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 		mended += mend_on_node(lfirst_int(lc), findings, n);
 	if (with_views)
 		foreach(lc, groups)
+		{
+			mend_topics_on(lfirst_int(lc), findings, n);
 			mend_copies(lfirst_int(lc), findings, n);
+		}
 	return mended;
 }
 

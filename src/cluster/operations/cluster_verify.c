@@ -14,6 +14,8 @@
  *	feed		each node has a feed. Citus reads all of them through
  *				separate connections, as the containers' owner. The
  *				newest blogstore.feed_size rows must be the same
+ *	topics		each node compares the topics of its own posts, and returns
+ *				the findings
  *
  * Runs in backends.
  */
@@ -27,16 +29,31 @@
 #include "cluster/citus/citus.h"
 #include "cluster/operations/operations.h"
 #include "cluster/user_items/reference_users.h"
+#include "cluster/view_delivery/view_delivery.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "lib/stringinfo.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/guc.h"
+#include "utils/json.h"
 #include "utils/snapmgr.h"
 
 NODE_FUNCTION(views_served, "verify()");
+NODE_FUNCTION(verify_topics, "verify()");
+
+/* how many findings about topics a node returns at most */
+#define MAX_TOPIC_FINDINGS 10000
+
+/*
+ * How long verify_topics() waits for a lock. Its caller is in another session,
+ * and the deadlock detector does not know that the caller waits. So if
+ * verify_topics() waited for a lock of the caller, both would wait forever.
+ */
+#define TOPICS_LOCK_WAIT "30s"
 
 /*
  * Selects the newest rows of a node's feed as JSON; NULL if the node's views
@@ -48,8 +65,8 @@ NODE_FUNCTION(views_served, "verify()");
 	" ORDER BY creation_date DESC, id DESC LIMIT %d) AS f), '[]') END"
 
 /*
- * Selects two columns: the feeds of all nodes as a JSON array, and the errors
- * of the nodes that have not answered.
+ * Selects two columns: the results of all nodes as a JSON array, and the
+ * errors of the nodes that have not answered.
  */
 #define NODES_SQL \
 	"SELECT coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object(" \
@@ -102,32 +119,55 @@ static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
 
 /*
- * Return the feeds of all nodes whose views are ready, as a jsonb array.
- * Called as the containers' owner, after SPI_connect(). Errors: 55000 if a
- * node does not answer.
+ * Run a query for one jsonb on each node. Return the results that are not
+ * NULL as a jsonb array. Called as the containers' owner, after SPI_connect().
+ * Errors: 55000 if a node does not answer.
+ *
+ * what: what the query returns, for the error's message
  */
 static Datum
-read_feeds(void)
+ask_nodes(const char *sql, const char *what)
 {
-	char	   *rows = psprintf(ROWS_SQL, blogstore_feed_size);
-	char	   *feeds;
+	char	   *results;
 	char	   *failed;
 	int			nest = NewGUCNestLevel();
 
 	setting_change("search_path", SAFE_SEARCH_PATH);
-	if (SPI_execute(psprintf(NODES_SQL, quote_literal_cstr(rows)), false, 0) !=
+	if (SPI_execute(psprintf(NODES_SQL, quote_literal_cstr(sql)), false, 0) !=
 		SPI_OK_SELECT || SPI_processed != 1)
-		elog(ERROR, "could not read the feeds of all nodes");
+		elog(ERROR, "could not ask all nodes");
 	AtEOXact_GUC(true, nest);
-	feeds = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
+	results = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1);
 	failed = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 2);
 	if (failed != NULL)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-				 errmsg("could not read the feed of a node: %s", failed),
+				 errmsg("could not read the %s of a node: %s", what, failed),
 				 errhint("citus_check_cluster_node_health() shows which nodes can be reached."),
 				 err_fields(NULL, NULL, RULE_CLUSTER)));
-	return DirectFunctionCall1(jsonb_in, CStringGetDatum(feeds));
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(results));
+}
+
+/*
+ * Have each node compare its topics with its posts, and return the findings of
+ * all nodes. Called as the containers' owner, after SPI_connect(). Errors:
+ * 55000 if a node does not answer.
+ */
+static SPITupleTable *
+compare_topics(void)
+{
+	Datum		found = ask_nodes("SELECT " BLOGSTORE_SCHEMA ".verify_topics()", "topics");
+	int			nest = NewGUCNestLevel();
+
+	setting_change("search_path", SAFE_SEARCH_PATH);
+	if (SPI_execute_with_args("SELECT f->>0, f->>1, f->>2, (f->>3)::uuid, (f->>4)::uuid,"
+							  " (f->>5)::uuid, f->>6, f->>7, (f->>8)::timestamptz"
+							  " FROM pg_catalog.jsonb_array_elements($1) AS n,"
+							  " pg_catalog.jsonb_array_elements(n->'rows') AS f",
+							  1, (Oid[]) {JSONBOID}, &found, NULL, true, 0) != SPI_OK_SELECT)
+		elog(ERROR, "could not read the findings of all nodes");
+	AtEOXact_GUC(true, nest);
+	return SPI_tuptable;
 }
 
 /*
@@ -148,7 +188,8 @@ cluster_verify_source(VerifySource *source)
 	source->feed = feeds_sql;
 	source->nodes = nodes_sql;
 	source->tables = ON_USERS | ON_POSTS | ON_USERNAMES | ON_JOBS;
-	source->argument = read_feeds();
+	source->argument = ask_nodes(psprintf(ROWS_SQL, blogstore_feed_size), "feed");
+	source->topics = compare_topics;
 	cluster_one_connection();
 }
 
@@ -160,4 +201,94 @@ static Datum
 views_served(PG_FUNCTION_ARGS)
 {
 	PG_RETURN_BOOL(views_ready(GetActiveSnapshot()));
+}
+
+/*
+ * Append a finding to a JSON array, as an array of its columns.
+ */
+static void
+append_finding(StringInfo json, HeapTuple row, TupleDesc desc)
+{
+	appendStringInfoString(json, json->data[json->len - 1] == '[' ? "[" : ",[");
+	for (int c = 1; c <= desc->natts; c++)
+	{
+		char	   *value = SPI_getvalue(row, desc, c);
+
+		if (c > 1)
+			appendStringInfoChar(json, ',');
+		if (value != NULL)
+			escape_json(json, value);
+		else
+			appendStringInfoString(json, "null");
+	}
+	appendStringInfoChar(json, ']');
+}
+
+/*
+ * Return whether this node's topics can be compared with its posts: it has
+ * posts, its views are ready, and its topics are those of its posts. Reads
+ * with the active snapshot. Errors: 55000.
+ */
+bool
+cluster_topics_comparable(void)
+{
+	return partition_first(CONTAINER_POSTS, ITEM_POST) != NO_PARTITION &&
+		views_ready(GetActiveSnapshot()) && views_fit_settings() &&
+		nodes_topics_exact();
+}
+
+/*
+ * Compare this node's topics with its posts, with the active snapshot. Returns
+ * the findings as a JSON array of arrays, with the columns of a finding, but
+ * at most MAX_TOPIC_FINDINGS. The caller has called SPI_connect().
+ */
+static Datum
+find_wrong_topics(void)
+{
+	SPITupleTable *found = topics_compare();
+	uint64		n = Min(found->numvals, MAX_TOPIC_FINDINGS);
+	StringInfoData json;
+
+	initStringInfo(&json);
+	appendStringInfoChar(&json, '[');
+	for (uint64 i = 0; i < n; i++)
+		append_finding(&json, found->vals[i], found->tupdesc);
+	appendStringInfoChar(&json, ']');
+	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
+}
+
+/*
+ * blogstore.verify_topics(): compare this node's topics with its posts. Return
+ * the findings (find_wrong_topics()). Returns NULL if they cannot be compared
+ * now, or if a shard was moved meanwhile.
+ *
+ * Takes no locks on shards. repair() holds these locks in another session, and
+ * waits for this function. If a move waited for repair(), this function would
+ * wait for the move. Errors: 55000; 55P03 after TOPICS_LOCK_WAIT.
+ */
+static Datum
+verify_topics(PG_FUNCTION_ARGS)
+{
+	int			nest = NewGUCNestLevel();
+	int64		layout;
+	Datum		found = (Datum) 0;
+	bool		known;
+
+	setting_change("lock_timeout", TOPICS_LOCK_WAIT);
+	setting_change("datestyle", "ISO");
+	SPI_connect();
+	PushActiveSnapshot(GetLatestSnapshot());
+	layout = container_layout();
+	known = cluster_topics_comparable();
+	if (known)
+		found = SPI_datumTransfer(find_wrong_topics(), false, -1);
+	PopActiveSnapshot();
+	PushActiveSnapshot(GetLatestSnapshot());
+	known &= layout == container_layout();
+	PopActiveSnapshot();
+	SPI_finish();
+	AtEOXact_GUC(true, nest);
+	if (!known)
+		PG_RETURN_NULL();
+	PG_RETURN_DATUM(found);
 }

@@ -37,7 +37,10 @@
 #include "utils/lsyscache.h"
 #include "utils/uuid.h"
 
-/* how many partitions topics has on each node; it stays empty */
+/*
+ * How many partitions the table "topics" has on each node. Each node has only
+ * the topics of its own posts.
+ */
 #define TOPIC_PARTITIONS 1
 
 SQL_FUNCTION(create_node_tables);
@@ -206,6 +209,7 @@ give_owner_rights(Oid owner)
 								   BLOGSTORE_SCHEMA ".serve_post, "
 								   BLOGSTORE_SCHEMA ".serve_comment, "
 								   BLOGSTORE_SCHEMA ".serve_like, "
+								   BLOGSTORE_SCHEMA ".serve_topic, "
 								   BLOGSTORE_SCHEMA ".serve_flag TO %s", role));
 	if (!superuser_arg(owner))
 		(void) create_run_sql(psprintf("GRANT USAGE, CREATE ON SCHEMA "
@@ -227,7 +231,8 @@ grant_here(const Creation *creation)
 								   BLOGSTORE_SCHEMA ".tell_node, "
 								   BLOGSTORE_SCHEMA ".views_served, "
 								   BLOGSTORE_SCHEMA ".views_look, "
-								   BLOGSTORE_SCHEMA ".views_unsettled TO %s",
+								   BLOGSTORE_SCHEMA ".views_unsettled, "
+								   BLOGSTORE_SCHEMA ".verify_topics TO %s",
 								   quote_identifier(GetUserNameFromId(creation->owner, false))));
 }
 

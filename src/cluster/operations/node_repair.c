@@ -16,6 +16,7 @@
 #include "base/compat.h"
 #include "base/preload.h"
 #include "cluster/citus/citus.h"
+#include "cluster/operations/operations.h"
 #include "cluster/view_delivery/view_delivery.h"
 #include "model/post_counts/post_counts.h"
 #include "storage/blog_item.h"
@@ -36,6 +37,7 @@
 
 NODE_FUNCTION(repair_part, "repair()");
 NODE_FUNCTION(repair_copies, "repair()");
+NODE_FUNCTION(repair_topics, "repair()");
 
 /*
  * The arguments of repair_part(). Each is an array with one element for each
@@ -258,4 +260,48 @@ repair_copies(PG_FUNCTION_ARGS)
 	many_posts_end(many);
 	PopActiveSnapshot();
 	return (Datum) 0;
+}
+
+/*
+ * Repair what the findings say about this node's topics. Do nothing if the
+ * settings were changed since: the worker rebuilds the views, or has done so.
+ */
+static void
+mend_topics_of_node(const Finding *findings, uint64 n)
+{
+	views_lock();
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (views_fit_settings())
+		mend_topics(findings, n);
+	PopActiveSnapshot();
+}
+
+/*
+ * blogstore.repair_topics(): compare this node's topics with its posts, and
+ * correct the topics. Does nothing while they cannot be compared. Returns
+ * true.
+ *
+ * Locks: the views' lock (views_lock()) until the transaction ends, if there
+ * are findings; those of topic_changes_end(). Errors: 55000.
+ */
+static Datum
+repair_topics(PG_FUNCTION_ARGS)
+{
+	SPITupleTable *found;
+	Finding    *findings;
+
+	PushActiveSnapshot(GetTransactionSnapshot());
+	if (cluster_topics_comparable())
+	{
+		SPI_connect();
+		found = topics_compare();
+		findings = palloc(sizeof(Finding) * Max(found->numvals, 1));
+		for (uint64 i = 0; i < found->numvals; i++)
+			finding_get(&findings[i], found->vals[i], found->tupdesc);
+		if (found->numvals > 0)
+			mend_topics_of_node(findings, found->numvals);
+		SPI_finish();
+	}
+	PopActiveSnapshot();
+	PG_RETURN_BOOL(true);
 }

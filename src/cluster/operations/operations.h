@@ -33,6 +33,7 @@ extern int	cluster_make_on_nodes(const Creation *creation);
 extern bool cluster_call_nodes(const char *name, const Oid *types,
 							   FunctionCallInfo fcinfo, bool *all);
 extern void cluster_verify_source(VerifySource *source);
+extern bool cluster_topics_comparable(void);
 extern bool cluster_views_look_begin(ViewsLook *look);
 extern ArrayType *cluster_views_look_end(const ViewsLook *look, ArrayType *post_ids);
 extern int64 cluster_repair(bool with_views);

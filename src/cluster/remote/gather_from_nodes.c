@@ -16,6 +16,7 @@
 
 #include "base/compat.h"
 #include "cluster/remote/remote_call.h"
+#include "model/topics/topics.h"
 #include "storage/layout/layout.h"
 
 #include "access/htup_details.h"
@@ -31,6 +32,8 @@ typedef enum GatherOrder
 	ORDER_OLDEST_FIRST,
 	/* likes, in the order of post_id and comment_id NULLS FIRST */
 	ORDER_BY_POST,
+	/* topics; the counts that the nodes have of a topic are added up */
+	ORDER_BY_TOPIC,
 	/* in the order of the ids that were passed to the query */
 	ORDER_AS_ASKED
 } GatherOrder;
@@ -43,8 +46,10 @@ typedef struct Gathered
 	pg_uuid_t	second;			/* for ORDER_BY_POST: the liked comment;
 								 * undefined if has_second is false */
 	TimestampTz date;
-	int			place;
+	Datum		topic;			/* for ORDER_BY_TOPIC */
 } Gathered;
+
+typedef int (*Comparison) (const void *a, const void *b);
 
 /* A query on all nodes, and the rows that the nodes have returned so far. */
 typedef struct Gathering
@@ -167,6 +172,11 @@ set_order(Gathering *gather, const char *name)
 			gather->second_column = column_of(ITEM_LIKE, PROP_COMMENT_ID);
 		}
 	}
+	else if (strcmp(name, "list_topics") == 0)
+	{
+		size = 1;
+		gather->order = ORDER_BY_TOPIC;
+	}
 	else
 	{
 		size = 1;
@@ -276,6 +286,25 @@ keep_second(const Gathering *gather, TupleDesc desc, Gathered *one)
 		one->second = *DatumGetUUIDP(value);
 }
 
+/* Set the fields of *one, a row of a node, by which rows are put in order. */
+static void
+keep_place(const Gathering *gather, TupleDesc desc, Gathered *one)
+{
+	bool		isnull;
+
+	if (gather->order == ORDER_BY_TOPIC)
+	{
+		one->topic = heap_getattr(one->row, column_of(ITEM_TOPIC, PROP_TOPIC),
+								  desc, &isnull);
+		return;
+	}
+	one->id = *DatumGetUUIDP(heap_getattr(one->row, gather->id_column, desc,
+										  &isnull));
+	keep_second(gather, desc, one);
+	one->date = DatumGetTimestampTz(heap_getattr(one->row, gather->date_column,
+												 desc, &isnull));
+}
+
 static void
 keep(Gathering *gather, const RemoteRows *rows)
 {
@@ -283,7 +312,6 @@ keep(Gathering *gather, const RemoteRows *rows)
 	for (int i = 0; i < rows->n; i++)
 	{
 		Gathered   *one;
-		bool		isnull;
 
 		if (gather->n == gather->room)
 		{
@@ -294,12 +322,7 @@ keep(Gathering *gather, const RemoteRows *rows)
 		}
 		one = &gather->found[gather->n++];
 		one->row = rows->row[i];
-		one->id = *DatumGetUUIDP(heap_getattr(one->row, gather->id_column,
-											  rows->desc, &isnull));
-		keep_second(gather, rows->desc, one);
-		one->date = DatumGetTimestampTz(heap_getattr(one->row, gather->date_column,
-													 rows->desc, &isnull));
-		one->place = 0;
+		keep_place(gather, rows->desc, one);
 	}
 	if (gather->asked > 0 && rows->n >= gather->asked)
 	{
@@ -376,6 +399,75 @@ compare_ids(const void *a, const void *b)
 	return order != 0 ? order : memcmp(&x->second, &y->second, UUID_LEN);
 }
 
+static int
+compare_topics(const void *a, const void *b)
+{
+	return topic_compare(((const Gathered *) a)->topic,
+						 ((const Gathered *) b)->topic);
+}
+
+/*
+ * Return the comparison by which the collected rows are sorted. Rows in the
+ * order of the requested ids are sorted by id, to be found by take_as_asked().
+ */
+static Comparison
+comparison(const Gathering *gather)
+{
+	switch (gather->order)
+	{
+		case ORDER_NEWEST_FIRST:
+			return compare_newest;
+		case ORDER_OLDEST_FIRST:
+			return compare_dates;
+		case ORDER_BY_TOPIC:
+			return compare_topics;
+		case ORDER_BY_POST:
+		case ORDER_AS_ASKED:
+			break;
+	}
+	return compare_ids;
+}
+
+/*
+ * Make one row of n rows of the same topic, which several nodes have returned:
+ * add up the counts of posts.
+ */
+static HeapTuple
+merge_counts(const Gathering *gather, const Gathered *same, int n)
+{
+	int			column = column_of(ITEM_TOPIC, PROP_POST_COUNT);
+	Datum		value[2];
+	bool		isnull[2] = {false, false};
+	int64		count = 0;
+
+	for (int i = 0; i < n; i++)
+		count += DatumGetInt64(heap_getattr(same[i].row, column, gather->desc,
+											&isnull[column - 1]));
+	value[column_of(ITEM_TOPIC, PROP_TOPIC) - 1] = same[0].topic;
+	value[column - 1] = Int64GetDatum(count);
+	return heap_form_tuple(gather->desc, value, isnull);
+}
+
+/*
+ * Put the collected topics, which are sorted, into *rows, each once. A topic
+ * among the first topics of all nodes is among the first of each node that has
+ * it. So all of its counts have been collected.
+ */
+static void
+take_topics(const Gathering *gather, RemoteRows *rows)
+{
+	int			n;
+
+	rows->row = palloc(sizeof(HeapTuple) * Max(gather->n, 1));
+	for (int i = 0; i < gather->n && (gather->limit < 0 || rows->n < gather->limit); i += n)
+	{
+		for (n = 1; i + n < gather->n; n++)
+			if (compare_topics(&gather->found[i], &gather->found[i + n]) != 0)
+				break;
+		rows->row[rows->n++] = merge_counts(gather, &gather->found[i], n);
+	}
+}
+
 /*
  * Put the collected rows into *rows, in the order of the requested ids. A row
  * whose id is requested twice appears twice.
@@ -430,14 +522,17 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 	int			first;
 
 	if (gather->n > 1)
-		qsort(gather->found, gather->n, sizeof(Gathered),
-			  gather->order == ORDER_NEWEST_FIRST ? compare_newest :
-			  gather->order == ORDER_OLDEST_FIRST ? compare_dates : compare_ids);
+		qsort(gather->found, gather->n, sizeof(Gathered), comparison(gather));
 	rows->desc = gather->desc;
 	rows->n = 0;
 	if (gather->order == ORDER_AS_ASKED)
 	{
 		take_as_asked(gather, rows);
+		return 0;
+	}
+	if (gather->order == ORDER_BY_TOPIC)
+	{
+		take_topics(gather, rows);
 		return 0;
 	}
 	first = first_of_page(gather);

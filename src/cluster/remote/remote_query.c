@@ -11,7 +11,8 @@
  *									if the copies are not ready
  *		the feed					this node or all nodes (view_pages.c)
  *		get_posts(), get_likes();	all nodes; this node merges the results
- *		a user's comments or likes	(gather_from_nodes.c)
+ *		a user's comments or likes;	(gather_from_nodes.c)
+ *		topics and their posts
  *
  * A node that runs a part of another node's query reads only its own items.
  *
@@ -166,9 +167,8 @@ remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)
 	bool		feed = strcmp(name, "list_feed") == 0;
 
 	remote_renew_snapshot(scan);
-	/* a cluster keeps no topics or follows: the query raises the error */
-	if (strcmp(name, "list_topic_posts") == 0 || type == ITEM_TOPIC ||
-		strcmp(name, "list_home_feed") == 0 || type == ITEM_FOLLOW)
+	/* a cluster keeps no follows: the query raises the error */
+	if (strcmp(name, "list_home_feed") == 0 || type == ITEM_FOLLOW)
 		scan->query->begin(scan, fcinfo);
 	else if (feed && !request_is_part)
 		remote_begin_feed(scan, fcinfo);

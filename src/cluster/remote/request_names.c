@@ -44,6 +44,8 @@ remote_serve_function(ItemType type)
 		case ITEM_LIKE:
 		case ITEM_COMMENT_LIKE:
 			return "serve_like";
+		case ITEM_TOPIC:
+			return "serve_topic";
 		default:
 			elog(ERROR, "items of type \"%s\" are on every node",
 				 item_type_name(type));
@@ -65,13 +67,15 @@ static const char *const served[] = {
 	"get_post", "get_posts", "get_comment", "get_like", "get_likes",
 	"get_comment_likes", "list_user_posts", "list_post_comments",
 	"list_comment_replies", "list_post_likes", "list_comment_likes",
-	"list_user_comments", "list_user_likes", "list_feed",
+	"list_user_comments", "list_user_likes", "list_feed", "list_topic_posts",
+	"list_topics",
 	"put_copies", "touch_copies", "begin_user_deletion", "revive_user",
 	"wait_for_views", "wait_for_posts", "rebuild_views",
 	"import_begin_part", "deleting_users", "import_posts", "import_comments",
 	"import_likes", "import_comment_likes", "import_keep_posts",
 	"import_count_posts", "import_count_comments", "import_same_names",
-	"import_edit_posts", "import_edit_comments", "repair_part", "repair_copies"
+	"import_edit_posts", "import_edit_comments", "repair_part", "repair_topics",
+	"repair_copies"
 };
 
 static int
@@ -336,7 +340,8 @@ bool
 remote_is_of_all_nodes(const char *name)
 {
 	static const char *const names[] = {
-		"get_posts", "get_likes", "list_user_comments", "list_user_likes"
+		"get_posts", "get_likes", "list_user_comments", "list_user_likes",
+		"list_topic_posts", "list_topics"
 	};
 
 	for (int i = 0; i < lengthof(names); i++)

@@ -7,12 +7,16 @@
  * shard before may not have finished its work on the shard. A job of kind
  * ARRIVAL finishes that work for one shard:
  *
- * 1.	A sweep (model/user_changes/user_items_sweep.c) gives each item of the
+ * 1.	The job inserts the topics of the shard's posts. Topics do not move
+ *	with a shard. Until this step is done, this node refuses to list topics.
+ * 2.	A sweep (model/user_changes/user_items_sweep.c) gives each item of the
  *	shard the current name of its author. An item without an author was left
  *	by an unfinished deletion of that user, and is deleted.
- * 2.	The job refreshes the copies of the shard's posts, which can be on any
+ * 3.	The job refreshes the copies of the shard's posts, which can be on any
  *	node. It also refreshes the copies that arrived with the shard.
- * 3.	The feed is rewritten, as it is when a shard leaves.
+ * 4.	The feed is rewritten, as it is when a shard leaves.
+ *
+ * A job without a shard deletes the topics of posts that have left this node.
  *
  * The worker keeps the list of the shards on this node only in memory. A new
  * worker compares the shards with those from which the views were built
@@ -23,19 +27,27 @@
  */
 #include "postgres.h"
 
+#include "base/settings.h"
+#include "cluster/citus/citus.h"
 #include "cluster/view_delivery/other_nodes.h"
+#include "model/topics/topics.h"
 #include "model/user_changes/user_items_walk.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "views/worker/worker_parts.h"
 
+#include "access/xact.h"
+#include "catalog/pg_inherits.h"
+#include "catalog/pg_type.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 
 /*
  * RELABEL_CHUNK: how many items get the names of their authors in one
  *	transaction
- * ARRIVAL_CHUNK: how many posts or copies are checked in one transaction
+ * ARRIVAL_CHUNK: how many posts, copies or rows of topics are checked in one
+ *	transaction
  */
 #define RELABEL_CHUNK 1000
 #define ARRIVAL_CHUNK 500
@@ -117,8 +129,8 @@ is_known(Oid shard)
 /*
  * Queue a job for each shard that has arrived on this node since the worker
  * last looked. Also queue a job without a shard. This job removes from the
- * feed the posts of shards that have left this node. Then remember which
- * shards are on this node.
+ * topics and the feed the posts of shards that have left this node. Then
+ * remember which shards are on this node.
  */
 static void
 queue_arrivals(void)
@@ -281,15 +293,97 @@ refresh_chunk(Job *job, int partition)
 }
 
 /*
- * Do the next step of a job of kind ARRIVAL in its phase SWEEP_VIEWS. When
- * both passes over the shard are finished, rewrite the feed and finish the
- * job. The caller has taken the views' lock (views_lock()).
+ * Refresh the topics of the posts that the next ARRIVAL_CHUNK rows of a
+ * partition have. Returns whether the partition's end was reached.
+ *
+ * container, type, partition, path: the rows, and the index by which they are
+ *	read; its first column has the posts' ids
+ */
+static bool
+refresh_topics(Job *job, Container container, ItemType type, int partition,
+			   AccessPath path)
+{
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * ARRIVAL_CHUNK);
+	BlogItem	row;
+	int			n = 0;
+	ItemScan   *scan;
+
+	shards_here_hold();
+	/*
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its posts.
+	 */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	scan = item_scan_begin(&(ItemQuery) {
+		.container = container, .type = type, .partition = partition,
+		.path = path, .after = &job->place, .identity = true,
+		.rows = ARRIVAL_CHUNK
+	});
+	while (n < ARRIVAL_CHUNK && item_scan_next(scan, &row))
+	{
+		item_scan_place(scan, &job->place);
+		ids[n++] = job->place.first;
+	}
+	item_scan_end(scan);
+	topics_refresh(ids, n, NULL);
+	PopActiveSnapshot();
+	job->done += n;
+	pfree(ids);
+	return n < ARRIVAL_CHUNK;
+}
+
+/*
+ * Do the next step of inserting the topics of the posts in an arrived shard.
+ * When all are inserted, let the sweep begin.
+ */
+static void
+insert_topics(Job *job)
+{
+	int			partition = partition_with_table(CONTAINER_POSTS, job->partition_table);
+
+	if (partition != NO_PARTITION && topics_are_kept() &&
+		!refresh_topics(job, CONTAINER_POSTS, ITEM_POST, partition, PATH_KEY))
+		return;
+	job->partition = TOPICS_INSERTED;
+	job->place.valid = false;
+}
+
+/*
+ * Do the next step of deleting the topics of posts that have left this node.
+ * Returns whether no partition of topics is left.
+ *
+ * A row stays only if its post is found. It is not enough that the post's
+ * shard is here: the shard may have left and returned, and the post may have
+ * been deleted meanwhile.
+ */
+static bool
+delete_topics(Job *job)
+{
+	job->partition = partition_from(CONTAINER_TOPICS, ITEM_TOPIC_POST,
+									job->partition);
+	if (job->partition == NO_PARTITION)
+		return true;
+	if (refresh_topics(job, CONTAINER_TOPICS, ITEM_TOPIC_POST, job->partition,
+					   PATH_ID))
+	{
+		job->partition++;
+		job->place.valid = false;
+	}
+	return false;
+}
+
+/*
+ * Do the next step of a job of kind ARRIVAL in its phase SWEEP_VIEWS, or of
+ * one without a shard. When all of them are done, rewrite the feed and finish
+ * the job. The caller has taken the views' lock (views_lock()).
  */
 static void
 arrival_chunk(Job *job)
 {
 	int			partition = partition_with_table(CONTAINER_POSTS, job->partition_table);
 
+	if (!OidIsValid(job->partition_table) && !delete_topics(job))
+		return;
 	if (partition != NO_PARTITION && !refresh_chunk(job, partition))
 		return;
 	feed_deliver_all();
@@ -303,8 +397,96 @@ arrival_chunk(Job *job)
 }
 
 /*
+ * Finds jobs of kind ARRIVAL. If $1 is true, finds only those that have not
+ * yet inserted the topics of all posts in their shard (TOPICS_LACKING).
+ */
+static KeptPlan arrivals_plan = {
+	ON_JOBS,
+	"SELECT 1 FROM " JOBS_SQL " WHERE kind = 'arrival' AND (NOT $1"
+	" OR (user_id <> pg_catalog.uuid '00000000-0000-0000-0000-000000000000'"
+	" AND phase = 0 AND partition_number = 0))",
+	1, {BOOLOID}, NULL
+};
+
+/*
+ * Return what container_layout() returns with a new snapshot. Reads the
+ * catalogs only if this process has read the shards again since the last call.
+ */
+static int64
+layout_now(void)
+{
+	static uint64 loads = 0;
+	static int64 layout;
+
+	(void) container_shards(CONTAINER_POSTS);
+	if (loads != layout_loads())
+	{
+		loads = layout_loads();
+		PushActiveSnapshot(GetCatalogSnapshot(InheritsRelationId));
+		layout = container_layout();
+		PopActiveSnapshot();
+	}
+	return layout;
+}
+
+/*
+ * Return whether there is a job of kind ARRIVAL, or the worker has yet to
+ * queue one, because it has not noticed yet that a shard was moved. Errors:
+ * 55000; 40001 if the transaction's snapshot is too old to tell.
+ *
+ * lacking: whether to look only for jobs because of which this node lacks
+ *	topics
+ */
+static bool
+any_arrivals(bool lacking)
+{
+	Datum		value = BoolGetDatum(lacking);
+	AppliedPosition position;
+	OwnerScope	scope;
+	bool		moved;
+	bool		any;
+
+	owner_begin(&scope);
+	applied_position_read(&position);
+	moved = position.layout != layout_now();
+	any = moved || plan_run(&arrivals_plan, &value, NULL, true) > 0;
+	owner_end(&scope);
+	if (moved && IsolationUsesXactSnapshot())
+		ereport(ERROR,
+				(errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+				 errmsg("could not serialize access due to concurrent move of a shard"),
+				 errhint("Retry the transaction.")));
+	return any;
+}
+
+/*
+ * Return whether this node has the topics of all its posts. It lacks some
+ * after a shard was moved here, until the worker has read the shard's posts.
+ * Reads with the active snapshot. Errors: those of any_arrivals().
+ */
+bool
+nodes_topics_complete(void)
+{
+	return !any_arrivals(true);
+}
+
+/*
+ * Return whether this node has the topics of its posts, and no others. It may
+ * have others after a shard was moved away, until the worker has deleted them.
+ * Reads with the active snapshot. Errors: those of any_arrivals().
+ */
+bool
+nodes_topics_exact(void)
+{
+	return !any_arrivals(false);
+}
+
+/*
  * Do a step of a job of kind ARRIVAL, for a shard that was moved to this node.
  * For jobs of other kinds, return STEP_NOT_TAKEN, with one exception.
+ *
+ * A rebuild that sweeps over the topics reads their posts, so it first locks
+ * the shards of posts on this node against being moved.
  *
  * The exception is a job that deletes a user, and is in its last phase
  * SWEEP_VIEWS. Return STEP_HAS_TO_WAIT as long as this node's feed has posts
@@ -317,10 +499,15 @@ nodes_job_step(Job *job)
 	if (job->kind == JOB_DELETION && job->phase == SWEEP_VIEWS &&
 		feed_has_author(&job->user_id))
 		return STEP_HAS_TO_WAIT;
+	if (job->kind == JOB_REBUILD && job->phase == REBUILD_TOPICS)
+		shards_here_hold();
 	if (job->kind != JOB_ARRIVAL)
 		return STEP_NOT_TAKEN;
 	if (!arrival_writes_views(job))
 		return relabel_step(job);
-	arrival_chunk(job);
+	if (OidIsValid(job->partition_table) && job->phase == SWEEP_QUEUED)
+		insert_topics(job);
+	else
+		arrival_chunk(job);
 	return STEP_DONE;
 }

@@ -42,18 +42,40 @@ refresh_gone(const DirtySet *dirty)
 }
 
 /*
+ * Refresh the topics of n posts. Each node has the topics of its own posts.
+ * The caller has called copies_deliver(), which holds the posts' shards.
+ */
+static void
+topics_deliver(const PostKey *keys, int n, List **topics)
+{
+	/*
+	 * A shard may have been moved here while this transaction waited for
+	 * locks. Only a new snapshot sees its posts.
+	 */
+	PushActiveSnapshot(GetTransactionSnapshot());
+	view_topics_refresh(keys, n, topics);
+	PopActiveSnapshot();
+}
+
+/*
  * Refresh the views for the changes in a dirty set.
  *
  * posts: the keys of the n changed posts in the dirty set
+ * topics: the list to which the topics that gain or lose posts are added; or
+ *	NULL
  */
 void
-deliver_batch(const DirtySet *dirty, const PostKey *posts, int n)
+deliver_batch(const DirtySet *dirty, const PostKey *posts, int n,
+			  List **topics)
 {
 	pg_uuid_t  *users;
 	int			n_users;
+	int			n_written;
+	PostKey    *written = dirty_posts(dirty, &n_written);
 
 	refresh_gone(dirty);
 	copies_deliver(posts, n);
+	topics_deliver(written, n_written, topics);
 	if (dirty_feed_view(dirty))
 	{
 		nodes_ask_on_commit(true);

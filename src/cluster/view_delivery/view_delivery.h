@@ -16,7 +16,8 @@
 #include "access/tupdesc.h"
 
 /* batch_delivery.c */
-extern void deliver_batch(const DirtySet *dirty, const PostKey *posts, int n);
+extern void deliver_batch(const DirtySet *dirty, const PostKey *posts, int n,
+						  List **topics);
 extern bool deliver_missing_copies(ItemPlace *place, int64 *done);
 extern void deliver_feed(void);
 
@@ -26,6 +27,8 @@ extern Datum copies_row(ManyPosts *many, const PostKey *key, TupleDesc desc);
 /* arrived_shards.c */
 extern ClusterStep nodes_job_step(struct Job *job);
 extern void nodes_partitions_changed(void);
+extern bool nodes_topics_complete(void);
+extern bool nodes_topics_exact(void);
 
 /* worker_nodes.c */
 extern bool nodes_turn(struct Worker *worker);

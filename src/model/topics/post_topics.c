@@ -72,17 +72,6 @@ topics_have(const TopicList *topics, Datum topic)
 	return false;
 }
 
-/* Return whether two lists have the same topics, in whatever order. */
-bool
-topics_same(const TopicList *a, const TopicList *b)
-{
-	bool		same = a->n == b->n;
-
-	for (int i = 0; i < a->n && same; i++)
-		same = topics_have(b, a->topic[i]);
-	return same;
-}
-
 static void
 add_value(TopicList *topics, const JsonbValue *value)
 {
@@ -115,9 +104,10 @@ add_array(TopicList *topics, JsonbContainer *array)
 }
 
 /*
- * Set *topics to the topics of a post, or of a post's copy, without
- * duplicates. Whether the post is hidden does not matter. The topics are
- * allocated in the current memory context.
+ * Set *topics to the topics of a post, without duplicates. A hidden post has
+ * none. Neither has a post whose id is not its post_id, which the owner can
+ * have written: no request returns it. The topics are allocated in the current
+ * memory context.
  */
 void
 topics_of_post(const BlogItem *post, TopicList *topics)
@@ -127,7 +117,10 @@ topics_of_post(const BlogItem *post, TopicList *topics)
 	JsonbValue *value;
 
 	topics->n = 0;
-	if (!topics_are_kept() || post->isnull[PROP_PROPERTIES])
+	if (!topics_are_kept() || post->isnull[PROP_PROPERTIES] ||
+		item_hidden(post) ||
+		memcmp(item_uuid(post, PROP_ID), item_uuid(post, PROP_POST_ID),
+			   UUID_LEN) != 0)
 		return;
 	object = DatumGetJsonbP(post->value[PROP_PROPERTIES]);
 	if (!JB_ROOT_IS_OBJECT(object))

@@ -7,8 +7,7 @@
  * adds the difference to the count of each topic. So the count equals the
  * number of rows, even if rows that should not exist did not.
  *
- * Runs in the worker. Runs in backends for repair(), and for create_user() if
- * an earlier user with the same id is being deleted.
+ * Runs in the worker, and in backends for repair().
  */
 #include "postgres.h"
 
@@ -75,18 +74,18 @@ topic_changes_make(void)
 
 /*
  * Begin to gather changes if the container is kept. Return NULL if it is not:
- * blogstore.topic_property is empty, or this server is part of a cluster.
+ * blogstore.topic_property is empty.
  */
 TopicChanges *
 topic_changes_begin(void)
 {
-	return topics_are_kept() && cluster_calls() == NULL ?
-		topic_changes_make() : NULL;
+	return topics_are_kept() ? topic_changes_make() : NULL;
 }
 
 /*
  * From now on, add each topic of which a row is inserted or deleted to the
- * list *written, in the memory context of topic_changes_make().
+ * list *written, in the memory context of topic_changes_make(). Do nothing if
+ * "written" is NULL.
  */
 void
 topic_changes_list(TopicChanges *changes, List **written)
@@ -151,8 +150,24 @@ open_writers(TopicWriters *writers, Datum topic)
 }
 
 /*
- * Insert a row, and return true. If it exists, return false; set its author,
- * which is another one if the owner has written to the post.
+ * Set the author of the row that a scan has found, unless it is the author of
+ * the change. It is another one if the owner has written to the post.
+ */
+static void
+set_author(ItemWriter *writer, ItemScan *scan, BlogItem *row,
+		   const TopicChange *change)
+{
+	if (item_is_by(row, &change->user_id) ||
+		item_writer_lock_found(writer, scan, LockTupleExclusive, LockWaitBlock,
+							   row) != ITEM_OK)
+		return;
+	item_set(row, PROP_USER_ID, UUIDPGetDatum(&change->user_id));
+	item_writer_update(writer, row);
+}
+
+/*
+ * Insert a row, and return true. If it exists, correct its author, and return
+ * false.
  */
 static bool
 put_row(ItemWriter *writer, const TopicChange *change)
@@ -161,26 +176,21 @@ put_row(ItemWriter *writer, const TopicChange *change)
 		change->topic, TimestampTzGetDatum(change->date),
 		UUIDPGetDatum(&change->post_id)
 	};
+	ItemScan   *scan = item_writer_scan(writer, key, lengthof(key));
 	BlogItem	row;
-	ItemScan   *scan;
+	bool		there = item_scan_next(scan, &row);
 
+	if (there)
+		set_author(writer, scan, &row, change);
+	item_scan_end(scan);
+	if (there)
+		return false;
 	item_init(&row, ITEM_TOPIC_POST);
 	item_set(&row, PROP_TOPIC, change->topic);
 	item_set(&row, PROP_ID, UUIDPGetDatum(&change->post_id));
 	item_set(&row, PROP_USER_ID, UUIDPGetDatum(&change->user_id));
 	item_set(&row, PROP_CREATION_DATE, TimestampTzGetDatum(change->date));
-	if (item_writer_insert(writer, &row))
-		return true;
-	scan = item_writer_scan(writer, key, lengthof(key));
-	if (item_scan_next(scan, &row) && !item_is_by(&row, &change->user_id) &&
-		item_writer_lock_found(writer, scan, LockTupleExclusive, LockWaitBlock,
-							   &row) == ITEM_OK)
-	{
-		item_set(&row, PROP_USER_ID, UUIDPGetDatum(&change->user_id));
-		item_writer_update(writer, &row);
-	}
-	item_scan_end(scan);
-	return false;
+	return item_writer_insert(writer, &row);
 }
 
 static bool
@@ -350,12 +360,9 @@ topic_changes_add(TopicChanges *changes, const pg_uuid_t *post_id,
 	}
 }
 
-/*
- * Note that a post should have rows for all its topics ("wanted"), or for none
- * of them. The post may be given by its copy.
- */
+/* Note that a post should have rows for all its topics. */
 void
-topic_changes_post(TopicChanges *changes, const BlogItem *post, bool wanted)
+topic_changes_post(TopicChanges *changes, const BlogItem *post)
 {
 	MemoryContext old = MemoryContextSwitchTo(changes->per_post);
 	TopicList	topics;
@@ -363,7 +370,7 @@ topic_changes_post(TopicChanges *changes, const BlogItem *post, bool wanted)
 	topics_of_post(post, &topics);
 	topic_changes_add(changes, item_uuid(post, PROP_ID),
 					  item_uuid(post, PROP_USER_ID), item_date(post), &topics,
-					  wanted);
+					  true);
 	MemoryContextSwitchTo(old);
 	MemoryContextReset(changes->per_post);
 }
@@ -373,24 +380,6 @@ bool
 topic_changes_full(const TopicChanges *changes)
 {
 	return changes->n > MAX_GATHERED - MAX_TOPICS;
-}
-
-/*
- * Note that a post should have rows for the topics "new", and none for the
- * topics "old" that are not among them.
- */
-void
-topic_changes_differ(TopicChanges *changes, const pg_uuid_t *post_id,
-					 const pg_uuid_t *user_id, TimestampTz date,
-					 const TopicList *old, const TopicList *new)
-{
-	TopicList	gone = {.n = 0};
-
-	for (int i = 0; i < old->n; i++)
-		if (!topics_have(new, old->topic[i]))
-			gone.topic[gone.n++] = old->topic[i];
-	topic_changes_add(changes, post_id, user_id, date, &gone, false);
-	topic_changes_add(changes, post_id, user_id, date, new, true);
 }
 
 /*

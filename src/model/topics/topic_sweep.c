@@ -19,7 +19,6 @@
  */
 #include "postgres.h"
 
-#include "base/settings.h"
 #include "model/post_counts/post_counts.h"
 #include "model/topics/topics.h"
 #include "storage/layout/layout.h"
@@ -89,16 +88,18 @@ begin_partition(int partition, ItemType type)
 	place.split = false;
 }
 
-/* Return whether a post has the topic that a row says. */
+/*
+ * Return whether a row of type ITEM_TOPIC_POST should exist: its post is on
+ * this server, has the row's date, and has the row's topic.
+ */
 static bool
-row_is_wanted(TopicSweep *sweep, const BlogItem *row)
+is_wanted(ManyPosts *posts, const BlogItem *row)
 {
 	TopicList	topics;
 	BlogItem	post;
 
-	if (!topics_are_kept() || cluster_calls() != NULL ||
-		!many_posts_find(sweep->posts, item_uuid(row, PROP_ID), &post) ||
-		item_hidden(&post) || item_date(&post) != item_date(row))
+	if (!many_posts_find(posts, item_uuid(row, PROP_ID), &post) ||
+		item_date(&post) != item_date(row))
 		return false;
 	topics_of_post(&post, &topics);
 	return topics_have(&topics, row->value[PROP_TOPIC]);
@@ -110,7 +111,7 @@ look_at_row(TopicSweep *sweep, const BlogItem *row)
 	MemoryContext old = MemoryContextSwitchTo(sweep->per_row);
 	TopicList	gone = {.n = 1, .topic = {row->value[PROP_TOPIC]}};
 
-	if (row_is_wanted(sweep, row))
+	if (is_wanted(sweep->posts, row))
 		sweep->kept++;
 	else
 		topic_changes_add(sweep->changes, item_uuid(row, PROP_ID),

@@ -9,8 +9,8 @@
  *
  * The container has two types of rows: ITEM_TOPIC_POST, one for each topic of
  * each post, and ITEM_TOPIC, one for each topic, with the number of its posts.
- * Hidden posts have no rows. A process that writes the container has called
- * views_lock().
+ * Hidden posts have no rows. On a cluster, each node has rows of its own posts
+ * only. A process that writes the container has called views_lock().
  */
 #ifndef BLOGSTORE_TOPICS_H
 #define BLOGSTORE_TOPICS_H
@@ -36,7 +36,6 @@ typedef struct TopicList
 extern bool topic_of_text(Datum text, Datum *topic);
 extern void topics_of_post(const BlogItem *post, TopicList *topics);
 extern bool topics_have(const TopicList *topics, Datum topic);
-extern bool topics_same(const TopicList *a, const TopicList *b);
 extern int	topic_compare(Datum a, Datum b);
 extern bool topic_begins_with(Datum topic, Datum prefix);
 
@@ -49,18 +48,16 @@ extern void topic_changes_list(TopicChanges *changes, List **written);
 extern void topic_changes_add(TopicChanges *changes, const pg_uuid_t *post_id,
 							  const pg_uuid_t *user_id, TimestampTz date,
 							  const TopicList *topics, bool wanted);
-extern void topic_changes_post(TopicChanges *changes, const BlogItem *post,
-							   bool wanted);
+extern void topic_changes_post(TopicChanges *changes, const BlogItem *post);
 extern bool topic_changes_full(const TopicChanges *changes);
-extern void topic_changes_differ(TopicChanges *changes,
-								 const pg_uuid_t *post_id,
-								 const pg_uuid_t *user_id, TimestampTz date,
-								 const TopicList *old, const TopicList *new);
 extern void topic_changes_flush(TopicChanges *changes);
 extern void topic_changes_end(TopicChanges *changes);
 extern int64 topic_count_posts(Datum topic);
 extern bool topic_has_posts(Datum topic);
 extern void topic_count_set(Datum topic, int64 count);
+
+/* topic_refresh.c */
+extern void topics_refresh(pg_uuid_t *ids, int n, List **topics);
 
 /* topic_sweep.c */
 extern void topics_sweep_begin(void);

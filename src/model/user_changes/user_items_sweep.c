@@ -23,7 +23,10 @@
  *
  *	phase	 what the worker does	what it waits for		next phase
  *	-------	 ---------------------	----------------------	-------------------
- *	QUEUED	 nothing				the end of older jobs	FIRST
+ *	QUEUED	 for an arrival:		the end of older jobs	FIRST
+ *			 inserts the topics
+ *			 of the posts;
+ *			 else nothing
  *	FIRST	 changes the items,		nothing; it skips		WAIT if it has
  *			 leaf by leaf			locked items			skipped items or
  *															noted transactions.

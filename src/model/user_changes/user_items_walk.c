@@ -14,12 +14,9 @@
 #include "postgres.h"
 
 #include "base/compat.h"
-#include "base/settings.h"
 #include "model/post_counts/post_counts.h"
-#include "model/topics/topics.h"
 #include "model/user_changes/user_items_walk.h"
 #include "storage/blog_item.h"
-#include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
@@ -381,12 +378,9 @@ delete_items(const pg_uuid_t *user_id, WalkedItems items, int partition,
 /*
  * Delete the copies of a user's posts that the scan finds in a view. Closes
  * the scan and the writer, which the caller has opened.
- *
- * topics: receives the topics of the copies' posts; may be NULL
  */
 static void
-delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id,
-			 TopicChanges *topics)
+delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id)
 {
 	BlogItem	item;
 
@@ -394,40 +388,19 @@ delete_found(ItemWriter *writer, ItemScan *scan, const pg_uuid_t *user_id,
 		if (memcmp(item_uuid(&item, PROP_USER_ID), user_id, UUID_LEN) == 0 &&
 			item_writer_lock_found(writer, scan, LockTupleExclusive,
 								   LockWaitBlock, &item) == ITEM_OK)
-		{
-			if (topics != NULL)
-				topic_changes_post(topics, &item, false);
 			item_writer_delete(writer);
-		}
 	item_scan_end(scan);
 	item_writer_close(writer);
 }
 
 /*
- * If the views were built with other settings than this process has, queue a
- * rebuild. The worker and this process reload the configuration at different
- * times, so this process may not know which topics a copy stands for.
- */
-static void
-rebuild_if_settings_differ(void)
-{
-	ViewState	state;
-
-	view_state_read(&state);
-	if (state.short_form != short_form_stamp())
-		job_queue_once(JOB_REBUILD, NULL);
-}
-
-/*
  * Delete the copies of a user's posts in the views (the containers users and
- * feed) and the posts' topics, including copies that the transaction's
- * snapshot does not show. The caller has called views_lock(). Locks: the rows
- * of the copies, FOR UPDATE.
+ * feed), including copies that the transaction's snapshot does not show. The
+ * caller has called views_lock(). Locks: the rows of the copies, FOR UPDATE.
  */
 void
 delete_user_copies(const pg_uuid_t *user_id)
 {
-	TopicChanges *topics = topic_changes_begin();
 	Datum		key = UUIDPGetDatum(user_id);
 	const ClusterCalls *cluster = cluster_calls();
 	Snapshot	snapshot;
@@ -447,7 +420,7 @@ delete_user_copies(const pg_uuid_t *user_id)
 						.nkeys = 1, .identity = true, .snapshot = snapshot,
 						.rows = -1
 					}),
-					 user_id, topics);
+					 user_id);
 	delete_found(item_writer_open_partition(CONTAINER_FEED, ITEM_POST,
 											FEED_PARTITION),
 				 item_scan_begin(&(ItemQuery) {
@@ -455,12 +428,8 @@ delete_user_copies(const pg_uuid_t *user_id)
 					.partition = FEED_PARTITION, .path = PATH_DATE,
 					.identity = true, .snapshot = snapshot
 				}),
-				 user_id, NULL);
-	if (cluster == NULL)
-		rebuild_if_settings_differ();
+				 user_id);
 	PopActiveSnapshot();
-	if (topics != NULL)
-		topic_changes_end(topics);
 }
 
 

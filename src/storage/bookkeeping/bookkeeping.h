@@ -78,6 +78,17 @@ typedef enum SweepPhase
 	SWEEP_PARKED = JOB_PARKED
 } SweepPhase;
 
+/*
+ * Job.partition of an arrival in the phase SWEEP_QUEUED. Topics are inserted
+ * before the sweep begins, because a sweep may have to wait for transactions.
+ */
+typedef enum ArrivalTopics
+{
+	TOPICS_LACKING,				/* the topics of the partition's posts are
+								 * being inserted */
+	TOPICS_INSERTED
+} ArrivalTopics;
+
 typedef struct Job
 {
 	pg_uuid_t	id;

@@ -66,7 +66,7 @@ static const struct
 			[SWEEP_PARKED] = "parked"
 	}},
 	[JOB_ARRIVAL] = {ARRIVAL, {
-			[SWEEP_QUEUED] = "waiting",
+			[SWEEP_QUEUED] = "topics",
 			[SWEEP_FIRST] = "sweep",
 			[SWEEP_WAIT] = "waiting",
 			[SWEEP_RECHECK] = "recheck",

@@ -91,7 +91,8 @@ static const PathColumns path_columns[N_CONTAINERS][N_ITEM_TYPES][N_PATHS] = {
 			[PATH_KEY] = {1, {PROP_TOPIC}}
 		},
 		[ITEM_TOPIC_POST] = {
-			[PATH_LIST] = {3, {PROP_TOPIC, PROP_CREATION_DATE, PROP_ID}}
+			[PATH_LIST] = {3, {PROP_TOPIC, PROP_CREATION_DATE, PROP_ID}},
+			[PATH_ID] = {1, {PROP_ID}}
 		}
 	}
 };

@@ -195,16 +195,26 @@ typedef struct ClusterCalls
 									  TimestampTz *date);
 
 	/*
+	 * Return whether this node has the topics of all its posts. Topics do not
+	 * move with a partition: the worker makes them of the posts that have
+	 * come. Reads with the active snapshot. On one machine, the topics are
+	 * complete whenever the views are ready.
+	 */
+	bool		(*topics_complete) (void);
+
+	/*
 	 * Bring the views up to date with changed posts: update the copies and the
-	 * feed rows of the posts on all nodes. Called in a transaction that has
-	 * called views_lock(). On one machine, the caller updates the views of
-	 * this database.
+	 * feed rows of the posts on all nodes, and the topics on this node. Called
+	 * in a transaction that has called views_lock(). On one machine, the
+	 * caller updates the views of this database.
 	 *
 	 * dirty: the dirty set, which can have keys of users, too
 	 * posts, n: the keys of the posts in the dirty set
+	 * topics: the list to which the topics that gain or lose posts are added;
+	 *	or NULL
 	 */
 	void		(*refresh_batch) (const struct DirtySet *dirty, const struct PostKey *posts,
-								  int n);
+								  int n, List **topics);
 
 	/*
 	 * Do one chunk of a rebuild of all copies of posts. Returns true after the

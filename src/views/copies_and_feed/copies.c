@@ -1,13 +1,9 @@
 /*
  * copies.c
- *		The copies of each user's posts, in short form, in the container users;
- *		and the topics of these posts.
+ *		The copies of each user's posts, in short form, in the container users.
  *
  * copies_refresh() compares copies with their posts, and writes the copies
- * that differ. A copy has the topics that its post had at the last refresh. So
- * the worker learns from the copy which rows of the container topics are to be
- * deleted. The rows are written in the transaction that writes the copy.
- * On a cluster, another node sends posts of its own to this node.
+ * that differ. On a cluster, another node sends posts of its own to this node.
  * copies_put() writes the copies of these posts.
  *
  * Runs in the worker, and in a backend for repair(). The caller has called
@@ -17,7 +13,6 @@
 
 #include "model/post_counts/post_counts.h"
 #include "model/short_form/short_form.h"
-#include "model/topics/topics.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
@@ -131,7 +126,6 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 typedef struct CopiesOfLeaf
 {
 	ManyPosts  *many;
-	TopicChanges *topics;		/* NULL if the container topics is not kept */
 	ItemWriter *writer;
 	ItemScan   *scan;			/* scan of the open leaf, restarted for each
 								 * copy. NULL before the first copy */
@@ -170,60 +164,17 @@ find_copy(CopiesOfLeaf *copies, const Datum *place, BlogItem *copy)
 }
 
 /*
- * Note how a post's topics change. The rows of topics are not looked at if
- * the copy shows that the topics are the same, so a like costs nothing.
- *
- * hide_post() hides the copy, but leaves the topics to the worker. So a hidden
- * post or copy may still have rows.
- *
- * If the owner has moved the copy to another user, the post is not of this
- * key's author, but has its topics all the same.
- *
- * copy: the copy before the refresh; NULL if there was none
- * post: the post; NULL if it does not exist
- */
-static void
-note_topics(CopiesOfLeaf *copies, const PostKey *key, const BlogItem *copy,
-			const BlogItem *post)
-{
-	TopicList	old = {.n = 0};
-	TopicList	new = {.n = 0};
-	BlogItem	other;
-
-	if (copy != NULL && post != NULL && !item_hidden(copy) &&
-		!item_hidden(post) && item_same(copy, post, PROP_PROPERTIES))
-		return;
-	if (post == NULL && many_posts_find(copies->many, &key->post_id, &other) &&
-		item_date(&other) == key->creation_date)
-		post = &other;
-	if (copy != NULL)
-		topics_of_post(copy, &old);
-	if (post != NULL && !item_hidden(post))
-		topics_of_post(post, &new);
-	if (copy != NULL && !item_hidden(copy) && topics_same(&old, &new))
-		return;
-	topic_changes_differ(copies->topics, &key->post_id,
-						 post != NULL ? item_uuid(post, PROP_USER_ID) :
-						 &key->user_id,
-						 key->creation_date, &old, &new);
-}
-
-/*
  * Make the copy with the key "place" equal to "post", which is in short form.
  * If "post" is NULL, delete the copy.
  *
- * key: the post's key
- * place: the values of this key, one Datum for each index column
+ * place: the key, one Datum for each index column
  */
 static void
-put_copy(CopiesOfLeaf *copies, const PostKey *key, const Datum *place,
-		 const BlogItem *post)
+put_copy(CopiesOfLeaf *copies, const Datum *place, const BlogItem *post)
 {
 	BlogItem	copy;
 	bool		there = find_copy(copies, place, &copy);
 
-	if (copies->topics != NULL)
-		note_topics(copies, key, there ? &copy : NULL, post);
 	if (!there && post != NULL)
 		(void) item_writer_insert(copies->writer, post);
 	else if (there && !(post != NULL && copy_current(&copy, post)))
@@ -243,7 +194,7 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 
 	if (wanted)
 		item_shorten(&post);
-	put_copy(copies, key, place, wanted ? &post : NULL);
+	put_copy(copies, place, wanted ? &post : NULL);
 }
 
 /*
@@ -265,7 +216,7 @@ copies_put(const PostKey *key, const BlogItem *post)
 		.context = CurrentMemoryContext
 	};
 
-	put_copy(&copies, key, place, post);
+	put_copy(&copies, place, post);
 	copies_close(&copies);
 }
 
@@ -286,19 +237,15 @@ copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
  * Refresh the copies with n keys. The caller has sorted the keys by partition.
  *
  * per_key: memory context that is reset after each key
- * topics: see copies_refresh_and_list()
  */
 static void
-refresh_placed(PlacedKey *keys, int n, MemoryContext per_key, List **topics)
+refresh_placed(PlacedKey *keys, int n, MemoryContext per_key)
 {
 	CopiesOfLeaf copies = {
 		.many = many_posts_begin(GetActiveSnapshot()),
-		.topics = topic_changes_begin(),
 		.context = CurrentMemoryContext
 	};
 
-	if (copies.topics != NULL && topics != NULL)
-		topic_changes_list(copies.topics, topics);
 	for (int i = 0; i < n; i++)
 	{
 		const pg_uuid_t *user_id = &keys[i].key.user_id;
@@ -314,22 +261,16 @@ refresh_placed(PlacedKey *keys, int n, MemoryContext per_key, List **topics)
 		MemoryContextReset(per_key);
 	}
 	copies_close(&copies);
-	if (copies.topics != NULL)
-		topic_changes_end(copies.topics);
 	many_posts_end(copies.many);
 }
 
 /*
- * Refresh the copies with n keys, and the topics of their posts, reading the
- * posts with the active snapshot. Posts and copies must be on this node.
- * Locks: RowExclusiveLock on the leaves of copies; row locks on the changed
- * copies, as UPDATE or DELETE takes them; those of topic_changes_end().
- *
- * topics: the list to which the topics that gain or lose posts are added; or
- *	NULL
+ * Refresh the copies with n keys, reading the posts with the active snapshot.
+ * Posts and copies must be on this node. Locks: RowExclusiveLock on the leaves
+ * of copies; row locks on the changed copies, as UPDATE or DELETE takes them.
  */
 void
-copies_refresh_and_list(const PostKey *keys, int n, List **topics)
+copies_refresh(const PostKey *keys, int n)
 {
 	MemoryContext per_key = AllocSetContextCreate(CurrentMemoryContext,
 												  "blogstore copy",
@@ -344,14 +285,7 @@ copies_refresh_and_list(const PostKey *keys, int n, List **topics)
 	}
 	if (n > 1)
 		qsort(placed, n, sizeof(PlacedKey), placed_compare);
-	refresh_placed(placed, n, per_key, topics);
+	refresh_placed(placed, n, per_key);
 	pfree(placed);
 	MemoryContextDelete(per_key);
-}
-
-/* Do the same without a list of topics. */
-void
-copies_refresh(const PostKey *keys, int n)
-{
-	copies_refresh_and_list(keys, n, NULL);
 }

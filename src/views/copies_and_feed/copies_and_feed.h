@@ -24,7 +24,6 @@
 extern bool copies_key(ManyPosts *many, const pg_uuid_t *post_id,
 					   PostKey *key);
 extern void copies_refresh(const PostKey *keys, int n);
-extern void copies_refresh_and_list(const PostKey *keys, int n, List **topics);
 
 /* copies_build.c */
 extern bool copies_build(ItemPlace *place, int64 *done);
@@ -37,6 +36,9 @@ extern bool feed_has_author(const pg_uuid_t *user_id);
 /* feed_page.c */
 extern bool feed_is_whole(void);
 extern bool feed_reaches(const Cursor *place);
+
+/* view_topics.c */
+extern void view_topics_refresh(const PostKey *keys, int n, List **topics);
 
 /* hide_from_views.c */
 extern void views_hide(const BlogItem *post);

@@ -209,10 +209,8 @@ look_at_post(CopiesBuild *build, const BlogItem *there, const BlogItem *copy)
 static void
 add_topics(CopiesBuild *build, const BlogItem *post)
 {
-	if (build->topics != NULL && !item_hidden(post) &&
-		memcmp(item_uuid(post, PROP_ID), item_uuid(post, PROP_POST_ID),
-			   UUID_LEN) == 0)
-		topic_changes_post(build->topics, post, true);
+	if (build->topics != NULL)
+		topic_changes_post(build->topics, post);
 }
 
 /*

@@ -94,14 +94,16 @@ is_ready(const Job *job)
 
 /*
  * Return whether the next step of a job of the kind JOB_ARRIVAL writes views
- * instead of items. If a partition has come from another node, the job first
- * updates the items of the partition, and then the views. If partitions have
- * left this node, the job updates only the views.
+ * instead of items. If a partition has come from another node, the job inserts
+ * the topics of the partition's posts, then updates the items of the
+ * partition, and then the other views. If partitions have left this node, the
+ * job updates only the views.
  */
 bool
 arrival_writes_views(const Job *job)
 {
-	return job->phase == SWEEP_VIEWS || !OidIsValid(job->partition_table);
+	return job->phase == SWEEP_VIEWS || !OidIsValid(job->partition_table) ||
+		(job->phase == SWEEP_QUEUED && job->partition == TOPICS_LACKING);
 }
 
 static bool

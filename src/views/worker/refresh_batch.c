@@ -51,18 +51,23 @@ refresh_batch(void *arg)
 	const ClusterCalls *cluster = cluster_calls();
 	const DirtySet *dirty = arg;
 	List	   *topics = NIL;
+	List	  **listed = blogstore_notify ? &topics : NULL;
 	pg_uuid_t  *users;
 	int			nusers;
 	int			n;
+	int			n_written;
 	PostKey    *posts = list_posts(dirty, &n);
+	PostKey    *written = dirty_posts(dirty, &n_written);
 
 	if (cluster != NULL)
 	{
-		cluster->refresh_batch(dirty, posts, n);
-		hint_prepare(posts, n, NIL);
+		cluster->refresh_batch(dirty, posts, n, listed);
+		hint_prepare(posts, n, topics);
 		return;
 	}
-	copies_refresh_and_list(posts, n, blogstore_notify ? &topics : NULL);
+	copies_refresh(posts, n);
+	/* Counts do not change topics. So a like costs nothing here. */
+	view_topics_refresh(written, n_written, listed);
 	if (dirty_feed_view(dirty))
 		feed_make();
 	else
