@@ -96,8 +96,12 @@ topic_changes_list(TopicChanges *changes, List **written)
 static void
 list_topic(const TopicChanges *changes, Datum topic)
 {
-	MemoryContext old = MemoryContextSwitchTo(changes->context);
+	MemoryContext old;
 
+	if (changes->written == NULL ||
+		list_length(*changes->written) > MAX_LISTED_TOPICS)
+		return;
+	old = MemoryContextSwitchTo(changes->context);
 	*changes->written = lappend(*changes->written, DatumGetTextPCopy(topic));
 	MemoryContextSwitchTo(old);
 }
@@ -267,7 +271,7 @@ write_topic(TopicWriters *writers, const TopicChanges *changes, int from)
 			continue;
 		written = true;
 	}
-	if (written && changes->written != NULL)
+	if (written)
 		list_topic(changes, first->topic);
 	if (more != 0)
 		write_count(writers->topics, first->topic, more, false);

@@ -26,6 +26,12 @@
  */
 #define MAX_TOPIC_VALUES 100
 
+/*
+ * topic_changes_list() lists topics up to this number, and one more. Each
+ * could be listed several times.
+ */
+#define MAX_LISTED_TOPICS 200
+
 typedef struct TopicList
 {
 	int			n;

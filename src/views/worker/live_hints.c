@@ -7,7 +7,7 @@
  * keys of what has changed. A client that receives it finds the views
  * refreshed. Hidden posts are never named.
  *
- * NOTIFY takes a lock, which it shares with all sessions that commit a NOTIFY,
+ * NOTIFY needs a lock that every session with a NOTIFY takes at its commit,
  * and fails if the server's queue of notifications is full. So a hint has a
  * transaction of its own. If it fails, the hint is dropped; the batch is
  * committed already.
@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "model/topics/topics.h"
+#include "model/user_changes/user_changes.h"
 #include "storage/bookkeeping/bookkeeping.h"
 #include "views/copies_and_feed/copies_and_feed.h"
 #include "views/worker/worker_parts.h"
@@ -27,6 +28,7 @@
 #include "commands/async.h"
 #include "lib/stringinfo.h"
 #include "utils/builtins.h"
+#include "utils/fmgroids.h"
 #include "utils/json.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
@@ -42,7 +44,7 @@
 #define HINT_ALL "{\"all\": true}"
 
 /* A hint with more keys than this is replaced by HINT_ALL, too. */
-#define MAX_HINT_KEYS 200
+#define MAX_HINT_KEYS MAX_LISTED_TOPICS
 
 typedef struct Hint
 {
@@ -57,6 +59,9 @@ typedef struct Hint
  * NULL if there is nothing to tell. Allocated in TopMemoryContext.
  */
 static char *payload = NULL;
+
+/* Whether a hint was dropped since the last one that was sent. */
+static bool dropped = false;
 
 static void
 set_payload(const char *text)
@@ -92,33 +97,34 @@ add_topic(List *topics, Datum topic)
 }
 
 /*
- * Add a changed post to a hint. Of a deleted post only the author is named,
- * because the post may have been hidden.
+ * Add a changed post to a hint. A post that is no longer shown is not named,
+ * nor is its author, because it may have been hidden for long. It may have
+ * left the feed.
+ *
+ * deleted: the users who are being deleted
  */
 static void
-add_post(Hint *hint, ManyPosts *many, const PostKey *key)
+add_post(Hint *hint, ManyPosts *many, const DeletedUsers *deleted,
+		 const PostKey *key)
 {
 	BlogItem	post;
 	TopicList	topics = {.n = 0};
 
-	if (!many_posts_find(many, &key->post_id, &post))
+	if (!many_posts_find(many, &key->post_id, &post) || item_hidden(&post) ||
+		deleted_has_author(deleted, &post))
 	{
-		hint->users = add_uuid(hint->users, &key->user_id);
+		hint->feed = true;
 		return;
 	}
-	if (item_hidden(&post))
-		return;
 	hint->posts = add_uuid(hint->posts, &key->post_id);
 	hint->users = add_uuid(hint->users, &key->user_id);
-	if (topics_are_kept())
-		topics_of_post(&post, &topics);
+	topics_of_post(&post, &topics);
 	for (int i = 0; i < topics.n; i++)
 		hint->topics = add_topic(hint->topics, topics.topic[i]);
 }
 
 /*
- * Return whether the feed has changed, or could have: it reaches back to the
- * newest of the changed posts.
+ * Return whether the feed reaches back to the newest of the changed posts.
  */
 static bool
 feed_has_any(const PostKey *posts, int n)
@@ -126,7 +132,9 @@ feed_has_any(const PostKey *posts, int n)
 	Cursor		newest = {.valid = true, .date = DT_NOBEGIN};
 
 	for (int i = 0; i < n; i++)
-		if (posts[i].creation_date >= newest.date)
+		if (posts[i].creation_date > newest.date ||
+			(posts[i].creation_date == newest.date &&
+			 memcmp(&posts[i].post_id, &newest.id, UUID_LEN) > 0))
 		{
 			newest.date = posts[i].creation_date;
 			newest.id = posts[i].post_id;
@@ -176,61 +184,93 @@ hint_as_json(const Hint *hint)
 }
 
 /*
+ * Fill a hint with the keys of what a batch has changed. The active snapshot
+ * shows the batch.
+ */
+static void
+fill(Hint *hint, const PostKey *posts, int n, List *topics)
+{
+	ManyPosts  *many = many_posts_begin(GetActiveSnapshot());
+	const DeletedUsers *deleted = deleted_users(GetActiveSnapshot());
+	ListCell   *lc;
+
+	for (int i = 0; i < n && keys_of(hint) <= MAX_HINT_KEYS; i++)
+		add_post(hint, many, deleted, &posts[i]);
+	many_posts_end(many);
+	foreach(lc, topics)
+		hint->topics = add_topic(hint->topics, PointerGetDatum(lfirst(lc)));
+	hint->feed = hint->feed || feed_has_any(posts, n);
+}
+
+/*
  * Prepare the hint of a batch, in the transaction that has applied the batch
  * to the views. hint_send() sends it after the commit.
  *
  * posts: the keys of the posts that have changed, an array of n elements
  * topics: the topics that have gained or lost posts
+ * feed: whether the feed was written anew
  */
 void
-hint_prepare(const PostKey *posts, int n, List *topics)
+hint_prepare(const PostKey *posts, int n, List *topics, bool feed)
 {
-	Hint		hint = {0};
-	ManyPosts  *many;
-	ListCell   *lc;
+	Hint		hint = {.feed = feed};
 	char	   *json;
 
 	set_payload(NULL);
 	if (!blogstore_notify)
 		return;
-	many = many_posts_begin(GetActiveSnapshot());
-	for (int i = 0; i < n && keys_of(&hint) <= MAX_HINT_KEYS; i++)
-		add_post(&hint, many, &posts[i]);
-	many_posts_end(many);
-	foreach(lc, topics)
+	PushActiveSnapshot(GetLatestSnapshot());
+	if (list_length(topics) <= MAX_HINT_KEYS)
+		fill(&hint, posts, n, topics);
+	PopActiveSnapshot();
+	if (list_length(topics) > MAX_HINT_KEYS || keys_of(&hint) > MAX_HINT_KEYS)
+		set_payload(HINT_ALL);
+	else if (keys_of(&hint) > 0 || hint.feed)
 	{
-		if (keys_of(&hint) > MAX_HINT_KEYS)
-			break;
-		hint.topics = add_topic(hint.topics, PointerGetDatum(lfirst(lc)));
+		json = hint_as_json(&hint);
+		set_payload(strlen(json) <= MAX_HINT ? json : HINT_ALL);
 	}
-	hint.feed = feed_has_any(posts, n);
-	if (keys_of(&hint) == 0 && !hint.feed)
-		return;
-	json = hint_as_json(&hint);
-	set_payload(keys_of(&hint) <= MAX_HINT_KEYS && strlen(json) <= MAX_HINT ? json : HINT_ALL);
 }
 
+/* Forget the hint of a batch that was rolled back. */
+void
+hint_forget(void)
+{
+	set_payload(NULL);
+}
+
+/*
+ * Send a hint. If hints were dropped before, tell clients that anything may
+ * have changed. pg_notification_queue_usage() first frees what nobody has to
+ * read any more: a NOTIFY does not do so while the queue is full.
+ */
 static void
 notify(const char *text)
 {
 	StartTransactionCommand();
 	limit_lock_waits();
-	Async_Notify(HINT_CHANNEL, text);
+	if (dropped)
+		(void) OidFunctionCall0(F_PG_NOTIFICATION_QUEUE_USAGE);
+	Async_Notify(HINT_CHANNEL, dropped ? HINT_ALL : text);
 	CommitTransactionCommand();
+	dropped = false;
 }
 
 /*
- * Log that a hint was dropped, with the cause: the error that is being
- * handled.
+ * Roll back after an error of notify(), and log it. The log is written after
+ * the rollback, which releases the locks of NOTIFY.
  */
 static void
-log_dropped(MemoryContext context)
+drop(MemoryContext context)
 {
 	static LogRate rate = {0};
 	ErrorData  *error;
 
 	MemoryContextSwitchTo(context);
 	error = CopyErrorData();
+	apply_roll_back();
+	MemoryContextSwitchTo(context);
+	dropped = true;
 	if (log_rate_allows(&rate))
 		ereport(LOG,
 				(errmsg("a live hint of database \"%s\" was dropped: %s",
@@ -241,7 +281,7 @@ log_dropped(MemoryContext context)
 
 /*
  * Send the hint that was prepared. Called outside of a transaction. Errors of
- * the NOTIFY are logged; an error with CAUSE_SERVER is thrown again.
+ * the NOTIFY are logged, except a cancellation, which is thrown again.
  */
 void
 hint_send(void)
@@ -256,10 +296,10 @@ hint_send(void)
 	}
 	PG_CATCH();
 	{
-		if (error_cause(APPLY_STATE, geterrcode()) == CAUSE_SERVER)
+		if (ERRCODE_TO_CATEGORY(geterrcode()) ==
+			ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION))
 			PG_RE_THROW();
-		log_dropped(context);
-		apply_roll_back();
+		drop(context);
 	}
 	PG_END_TRY();
 	MemoryContextSwitchTo(context);
@@ -267,8 +307,8 @@ hint_send(void)
 }
 
 /*
- * Tell clients that anything may have changed: readers use the views again.
- * Called outside of a transaction.
+ * Send HINT_ALL. Called when readers can use the views again, outside of a
+ * transaction.
  */
 void
 hint_send_all(void)

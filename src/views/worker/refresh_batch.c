@@ -62,7 +62,7 @@ refresh_batch(void *arg)
 	if (cluster != NULL)
 	{
 		cluster->refresh_batch(dirty, posts, n, listed);
-		hint_prepare(posts, n, topics);
+		hint_prepare(posts, n, topics, dirty_feed_view(dirty));
 		return;
 	}
 	copies_refresh(posts, n);
@@ -74,22 +74,24 @@ refresh_batch(void *arg)
 		feed_refresh(posts, n);
 	users = dirty_users(dirty, &nusers);
 	jobs_request_renames(users, nusers, dirty_all_users(dirty));
-	hint_prepare(posts, n, topics);
+	hint_prepare(posts, n, topics, dirty_feed_view(dirty));
 }
 
 /*
  * Apply a dirty set to the views, in one transaction. Locks: those of
  * APPLY_VIEWS (worker_transaction.c). Returns false if a concurrent
  * transaction prevents this. Nothing is written then, and the caller tries
- * again later. After the commit, sends a live hint.
+ * again later. If it returns true, the caller calls hint_send().
  */
 bool
 batch_apply(const DirtySet *dirty)
 {
-	if (apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty, NULL) != APPLY_DONE)
-		return false;
-	hint_send();
-	return true;
+	bool		done = apply_run(APPLY_VIEWS, refresh_batch, (void *) dirty,
+								 NULL) == APPLY_DONE;
+
+	if (!done)
+		hint_forget();
+	return done;
 }
 
 static void

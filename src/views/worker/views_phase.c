@@ -171,8 +171,8 @@ worker_serve_views(Worker *worker)
 	if (worker->views != VIEWS_SERVED)
 		worker_entry_running(worker->entry);
 	worker->views = VIEWS_SERVED;
-	hint_send_all();
 	ConditionVariableBroadcast(&worker->entry->progress);
+	hint_send_all();
 	if (worker->rebuild_began != 0)
 		rebuild_ends(worker->rebuild_began);
 	worker->rebuild_began = 0;

@@ -364,6 +364,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 		worker_invalidate_views(worker, worker->must_invalidate);
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
+	hint_send();
 	/* Deltas are folded even if the views could not be written. */
 	fold = fold_step();
 

@@ -266,7 +266,9 @@ extern bool batch_apply(const DirtySet *dirty);
 extern bool batch_make_feed(void);
 
 /* live_hints.c */
-extern void hint_prepare(const PostKey *posts, int n, List *topics);
+extern void hint_prepare(const PostKey *posts, int n, List *topics,
+						 bool feed);
+extern void hint_forget(void);
 extern void hint_send(void);
 extern void hint_send_all(void);
 
