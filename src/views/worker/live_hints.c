@@ -97,9 +97,10 @@ add_topic(List *topics, Datum topic)
 }
 
 /*
- * Add a changed post to a hint. A post that is no longer shown is not named,
- * nor is its author, because it may have been hidden for long. It may have
- * left the feed.
+ * Add a changed post to a hint. The hint names neither a post that is not
+ * shown, nor its author, because clients may never have seen the post. The
+ * post may have been in the feed before, so the hint says that the feed has
+ * changed.
  *
  * deleted: the users who are being deleted
  */
