@@ -62,6 +62,19 @@ is($node->safe_psql('postgres', "COMMIT PREPARED 'hidden'; $lists"), '0', 'hidde
 is($node->safe_psql('postgres', 'SELECT hidden FROM blogstore.hide_post(kit.p(110), false)'), 'f', 'shown again');
 check_store($node, 'postgres', 'shown again');
 is($node->safe_psql('postgres', $lists), '2', 'shown again: served');
+# A prepared follow and a prepared end of one
+my $followers = q{SELECT concat_ws(' ', (SELECT string_agg(user_username, ', ') FROM blogstore.list_followers(kit.u(5))), '|', (SELECT string_agg(user_username, ', ') FROM blogstore.list_followers(kit.u(6))))};
+$node->safe_psql(
+	'postgres', q{
+SELECT blogstore.follow_user(kit.u(1), kit.u(5));
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT blogstore.follow_user(kit.u(4), kit.u(6)), blogstore.unfollow_user(kit.u(1), kit.u(5));
+PREPARE TRANSACTION 'follows';
+});
+is($node->safe_psql('postgres', $followers), 'user 1 |', 'follows, prepared: as before');
+my ($status, $out, $error) = $node->psql('postgres', "SET lock_timeout = '10ms'; SELECT blogstore.follow_user(kit.u(4), kit.u(1))");
+like($error, qr/canceling statement due to lock timeout/, 'follows, prepared: another follow of that user waits');
+is($node->safe_psql('postgres', "COMMIT PREPARED 'follows'; $followers"), '| user 4', 'follows, committed');
 $node->safe_psql(
 	'postgres', q{
 BEGIN;
