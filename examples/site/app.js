@@ -33,7 +33,7 @@ const POLICY = {
   },
 };
 
-export function createApp(store, { secret, proxies = 0 }) {
+export function createApp(store, live, { secret, proxies = 0 }) {
   const app = express();
   const eta = new Eta({ views: path.join(HERE, 'views'), cache: true, useWith: false });
   const csrf = csrfSync({ size: 32, getTokenFromRequest: (req) => req.body?._csrf });
@@ -43,10 +43,21 @@ export function createApp(store, { secret, proxies = 0 }) {
   app.use(helmet({ contentSecurityPolicy: POLICY }));
   app.use(express.static(path.join(HERE, 'public'), { maxAge: '1h' }));
   app.use('/fonts', express.static(path.join(HERE, 'node_modules/@fontsource-variable'), { maxAge: '1d' }));
+  app.use('/idiomorph', express.static(path.join(HERE, 'node_modules/idiomorph/dist'), { maxAge: '1d' }));
   app.use(cookieSession({ name: 'site', secret, sameSite: 'lax', httpOnly: true, maxAge: 30 * 24 * 3600 * 1000 }));
 
   app.use((req, res, next) => {
     const user = req.session?.user ?? null;
+    // The version before anything is read for the page
+    const { version } = live;
+    const render = (view, data) => eta.render(view, {
+      // Only a form makes a token. So a page without forms sets no cookie.
+      // Such a page is the refusal of another site's form, which arrives
+      // without cookies; a new cookie would end the user's session.
+      csrf: () => csrf.generateToken(req),
+      show, user, version, title: '', ...data,
+    });
+    let followed = false;
 
     req.store = store;
     // Pages name the signed-in user, and change with the user's actions.
@@ -54,7 +65,7 @@ export function createApp(store, { secret, proxies = 0 }) {
     // Run the work of a request in one transaction, as the visitor.
     req.visit = (work) => store.as(user?.id ?? null, work);
     req.listsFollow = async () => {
-      if (req.session.wrote && await store.listsFollow()) req.session.wrote = undefined;
+      followed = Boolean(req.session.wrote) && await store.listsFollow();
     };
     // Redirect to a page that shows a notice once.
     req.done = (notice, address) => {
@@ -65,19 +76,18 @@ export function createApp(store, { secret, proxies = 0 }) {
       const notice = req.session?.notice;
 
       if (notice) req.session.notice = undefined;
-      res.status(status).type('html').send(eta.render(view, {
-        // Only a form makes a token. So a page without forms sets no cookie.
-        // Such a page is the refusal of another site's form, which arrives
-        // without cookies; a new cookie would end the user's session.
-        csrf: () => csrf.generateToken(req),
-        show, user, notice, title: '', ...data,
-      }));
+      if (followed) req.session.wrote = undefined;
+      res.status(status).type('html').send(render(view, { notice, ...data }));
     };
+    // A part of a page, which the script in the browser fetches. It leaves the
+    // session as it is: the visitor may be signing out meanwhile.
+    res.part = (view, data) => res.type('html').send(render(view, data));
     next();
   });
   app.use(express.urlencoded({ extended: false, limit: MAX_FORM, parameterLimit: 20 }));
   app.use(csrf.csrfSynchronisedProtection);
 
+  app.get('/live', (req, res) => live.open(req, res));
   lists.routes(app);
   account.routes(app);
   posts.routes(app);

@@ -30,6 +30,9 @@ export function uuid(param) {
 // An address has a position in a list as the date and id of an item.
 export const placeText = ({ date, id }) => `${date.toISOString()}_${id}`;
 
+// The part of an address that has a position
+export const search = (req) => req.url.slice(req.path.length);
+
 export function where(query) {
   const side = query.before !== undefined ? 'before' : 'after';
 

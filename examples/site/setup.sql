@@ -26,6 +26,10 @@ WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
 -- another property goes on with it.
 SELECT $$ALTER SYSTEM SET blogstore.topic_property = 'topics'$$
 WHERE current_setting('blogstore.topic_property') = '' \gexec
+
+-- Pages show what is new without being reloaded (live.js).
+SELECT 'ALTER SYSTEM SET blogstore.notify = on'
+WHERE NOT current_setting('blogstore.notify')::boolean \gexec
 SELECT pg_reload_conf();
 
 SELECT blogstore.grant_requests('site_owner');

@@ -138,6 +138,12 @@ class Visit {
       this.rows('SELECT * FROM site.list_topic_posts($1, $2, $3, $4, $5)', topic, ...at), where));
   }
 
+  // The name under which hints have a topic. Of all topics that begin with it,
+  // the topic itself is the first.
+  async topicKey(topic) {
+    return (await this.row('SELECT topic FROM site.list_topics($1, 1)', topic))?.topic;
+  }
+
   // A page of the topics that begin with a text, behind a topic
   async topics(prefix, after) {
     const rows = await this.rows('SELECT * FROM site.list_topics($1, $2, $3)', prefix, TOPICS + 1, after);

@@ -161,7 +161,7 @@ async function drafts({ site, browser }) {
 
 async function hiding({ site, browser }) {
   const ada = await person(browser, site);
-  const bob = await person(browser, site);
+  const bob = await person(browser, site, { live: false });
 
   await signIn(ada, 'Ada');
   await signIn(bob, 'Bob');

@@ -355,7 +355,7 @@ async function guarded({ site, browser, store }) {
   await client.end();
 
   // a front page is two calls
-  const ada = await person(browser, site);
+  const ada = await person(browser, site, { live: false });
 
   await signIn(ada, 'Ada');
   await ada.page.goto('/');

@@ -61,7 +61,12 @@ async function start(environment = {}) {
     site.on('exit', (status) => reject(new Error(`the site ended with ${status}`)));
   });
 
-  return { url: url.replace(/\/$/, ''), stop: () => site.kill() };
+  const stop = () => new Promise((resolve) => {
+    site.once('exit', resolve);
+    site.kill();
+  });
+
+  return { url: url.replace(/\/$/, ''), stop };
 }
 
 async function launch() {
@@ -73,12 +78,14 @@ async function launch() {
 }
 
 // A person with a browser, in a context of its own. Keeps what the person's
-// pages complain of: scripts that the browser refused, and errors.
-async function person(browser, site, options = {}) {
+// pages complain of: scripts that the browser refused, and errors. With
+// live: false the pages get no events.
+async function person(browser, site, { live = true, ...options } = {}) {
   const context = await browser.newContext({ baseURL: site.url, ...options });
   const page = await context.newPage();
   const complaints = [];
 
+  if (!live) await context.route('**/live?*', (route) => route.fulfill({ status: 204 }));
   context.setDefaultTimeout(TIMEOUT);
   context.setDefaultNavigationTimeout(TIMEOUT);
   page.on('pageerror', (error) => complaints.push(String(error)));

@@ -71,7 +71,7 @@ async function scroll(page, least) {
 }
 
 async function endless({ site, browser, store }) {
-  const { page, complaints } = await person(browser, site);
+  const { page, complaints } = await person(browser, site, { live: false });
   let requests = 0;
 
   page.on('request', (request) => { requests += new URL(request.url()).pathname === '/feed' ? 1 : 0; });

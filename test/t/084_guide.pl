@@ -20,6 +20,7 @@ my $guide = "$FindBin::RealBin/../guide";
 my $directory = PostgreSQL::Test::Utils::tempdir('guide');
 read_document('docs/GUIDE.md');
 my $node = new_server('guide');
+$node->append_conf('postgresql.conf', 'blogstore.notify = on');
 $node->start;
 
 # ---- SQL
@@ -115,11 +116,12 @@ END
 }
 
 save('store.mjs', 'js', 'JavaScript', 1, 2);
-copy("$guide/with_node_postgres.mjs", $directory) or die $!;
+save('hints.mjs', 'js', 'Pages that update themselves', 1);
+copy("$guide/$_.mjs", $directory) or die $! foreach qw(with_node_postgres with_hints);
 SKIP:
 {
 	# The package pg: Debian's, one that NODE_PATH names, or one from npm
-	skip 'there is no node', 1 if !runs('node', '--version');
+	skip 'there is no node', 2 if !runs('node', '--version');
 	my ($modules) = grep { -d "$_/pg" } split(/:/, $ENV{NODE_PATH} // ''), '/usr/share/nodejs';
 
 	if ($modules)
@@ -128,12 +130,21 @@ SKIP:
 	}
 	else
 	{
-		skip 'there is no package pg', 1
+		skip 'there is no package pg', 2
 		  if !runs('npm', 'install', '--prefix', $directory, '--ignore-scripts', '--no-audit', '--no-fund', '--no-update-notifier', 'pg');
 	}
 	is(printed('node', "$directory/with_node_postgres.mjs"), $driver->('JavaScript') . <<'END', 'JavaScript: rows, pages, errors and repetitions');
 lost while it was idle in a transaction: true true
 and on with another: First
+END
+	is(printed('node', "$directory/with_hints.mjs"), <<'END', 'JavaScript: hints, lost connections and odd payloads');
+listening
+a new post: true true
+a lost connection: all
+a hint behind it: true
+rubbish: all
+no object: all
+no lists: true
 END
 }
 

@@ -1,12 +1,14 @@
 // Comments and replies on a post
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound } from '../errors.js';
-import { field, isUuid, localPath, newId, postId, uuid, where } from '../form.js';
+import { field, isUuid, localPath, newId, postId, search, uuid, where } from '../form.js';
+import { livePath } from '../live.js';
 import { postPath } from '../show.js';
 
 export function routes(app) {
   app.post('/posts/:post/comments', create);
-  app.get('/posts/:post/comments/:comment', thread);
+  app.get('/posts/:post/comments/:comment', async (req, res) => res.page('thread', await thread(req)));
+  app.get('/posts/:post/comments/:comment/replies', async (req, res) => res.part('replies', await thread(req)));
   app.post('/posts/:post/comments/:comment/edit', edit);
   app.post('/posts/:post/comments/:comment/delete', remove);
   app.post('/posts/:post/comments/:comment/like', like);
@@ -29,14 +31,19 @@ async function create(req, res) {
   return req.done('Your comment is below.', `${postPath(post)}#c-${comment.id}`);
 }
 
-async function thread(req, res) {
+async function thread(req) {
   const id = postId(req.params.post);
   const parentId = uuid(req.params.comment);
   const at = where(req.query);
   const [post, page] = await req.visit(async (visit) => [await visit.post(id), await visit.thread(id, parentId, at)]);
 
   if (!post) throw notFound();
-  res.page('thread', { title: `Replies on ${post.title}`, post, parentId, page, newId: randomUUID, base: req.path, at: req.originalUrl });
+  const base = `/posts/${id}/comments/${parentId}`;
+
+  return {
+    title: `Replies on ${post.title}`, post, parentId, page, newId: randomUUID,
+    base, at: base + search(req), part: `${base}/replies`, live: livePath('post', id),
+  };
 }
 
 async function edit(req, res) {

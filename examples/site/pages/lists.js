@@ -1,32 +1,36 @@
 // Lists of posts: the front page, a user's page and a topic's page. Each has
 // two addresses: one for the page, and one for its posts alone, which the
-// script in the browser appends to the list. And the list of topics.
+// script in the browser fetches to go on with the list, and to renew it. And
+// the list of topics.
 import { notFound } from '../errors.js';
 import { field, line, uuid, where } from '../form.js';
+import { livePath } from '../live.js';
 import { topicPath, userPath } from '../show.js';
 
 export function routes(app) {
-  app.get('/', (req, res) => feed(req, res, 'feed'));
-  app.get('/feed', (req, res) => feed(req, res, 'posts'));
-  app.get('/users/:user', (req, res) => user(req, res, 'user'));
-  app.get('/users/:user/posts', (req, res) => user(req, res, 'posts'));
+  list(app, '/', '/feed', 'feed', feed);
+  list(app, '/users/:user', '/users/:user/posts', 'user', user);
   app.get('/topics', topics);
-  app.get('/topics/:topic', (req, res) => topic(req, res, 'topic'));
-  app.get('/topics/:topic/posts', (req, res) => topic(req, res, 'posts'));
+  list(app, '/topics/:topic', '/topics/:topic/posts', 'topic', topic);
 }
 
-async function feed(req, res, view) {
+function list(app, page, part, view, read) {
+  app.get(page, async (req, res) => res.page(view, await read(req)));
+  app.get(part, async (req, res) => res.part('posts', await read(req)));
+}
+
+async function feed(req) {
   const at = where(req.query);
 
   await req.listsFollow();
   const page = await req.visit((visit) => visit.feed(at));
 
-  res.page(view, { page, base: '/', more: '/feed' });
+  return { page, base: '/', part: '/feed', live: livePath('feed') };
 }
 
 // The store returns hidden posts only to their author, so they appear only on
 // the visitor's own page.
-async function user(req, res, view) {
+async function user(req) {
   const id = uuid(req.params.user);
   const at = where(req.query);
 
@@ -34,7 +38,10 @@ async function user(req, res, view) {
   const [owner, page] = await req.visit(async (visit) => [await visit.user(id), await visit.userPosts(id, at)]);
 
   if (!owner) throw notFound();
-  res.page(view, { page, owner, base: userPath(id), more: `${userPath(id)}/posts`, title: owner.username, name: owner.username });
+  return {
+    page, owner, base: userPath(id), part: `${userPath(id)}/posts`, live: livePath('user', id),
+    title: owner.username, name: owner.username,
+  };
 }
 
 async function topics(req, res) {
@@ -49,14 +56,14 @@ async function topics(req, res) {
 
 // The store compares topics regardless of case, and there is a topic as long
 // as a post has it.
-async function topic(req, res, view) {
+async function topic(req) {
   const name = req.params.topic.trim();
   const base = topicPath(name);
   const at = where(req.query);
 
   await req.listsFollow();
-  const page = await req.visit((visit) => visit.topicPosts(name, at));
+  const [page, key] = await req.visit(async (visit) => [await visit.topicPosts(name, at), await visit.topicKey(name)]);
 
   if (page.items.length === 0) throw notFound();
-  res.page(view, { page, base, more: `${base}/posts`, title: name });
+  return { page, base, part: `${base}/posts`, live: livePath('topic', key), title: name };
 }

@@ -4,7 +4,8 @@
 // or nothing deleted), so these functions do not check the author.
 import { randomUUID } from 'node:crypto';
 import { badRequest, notFound, problemOf } from '../errors.js';
-import { field, merged, newId, postForm, postId, slugIn, topicsText, where } from '../form.js';
+import { field, merged, newId, postForm, postId, search, slugIn, topicsText, where } from '../form.js';
+import { livePath } from '../live.js';
 import { postPath, userPath } from '../show.js';
 
 const TITLE_MAX = 200;
@@ -12,7 +13,8 @@ const TITLE_MAX = 200;
 export function routes(app) {
   app.get('/posts/new', write);
   app.post('/posts', create);
-  app.get('/posts/:post', read);
+  app.get('/posts/:post', page);
+  app.get('/posts/:post/discussion', async (req, res) => res.part('discussion', await read(req)));
   app.get('/posts/:post/edit', edit);
   app.post('/posts/:post/edit', save);
   app.post('/posts/:post/publish', publish);
@@ -21,17 +23,26 @@ export function routes(app) {
   app.post('/posts/:post/like', like);
 }
 
-async function read(req, res) {
+// The page of a post. Its address has the post's current slug.
+async function page(req, res) {
+  const data = await read(req);
+
+  if (req.path !== data.base) return res.redirect(302, data.at);
+  return res.page('post', data);
+}
+
+// Read a post and a page of its comments.
+async function read(req) {
   const id = postId(req.params.post);
   const at = where(req.query);
-  const [post, liked, page] = await req.visit(async (visit) =>
+  const [post, liked, comments] = await req.visit(async (visit) =>
     [await visit.post(id), await visit.likes(id), await visit.comments(id, at)]);
 
   if (!post) throw notFound();
-  // Redirect to the address with the post's current slug.
-  if (req.path !== postPath(post))
-    return res.redirect(302, postPath(post) + req.url.slice(req.path.length));
-  return res.page('post', { title: post.title, post, liked, page, newId: randomUUID, base: postPath(post), at: req.originalUrl });
+  return {
+    title: post.title, post, liked, page: comments, newId: randomUUID,
+    base: postPath(post), at: postPath(post) + search(req), part: `/posts/${id}/discussion`, live: livePath('post', id),
+  };
 }
 
 // ---- Writing

@@ -1,6 +1,10 @@
 // Improve the pages in browsers with JavaScript. All pages work without it.
+import { Idiomorph } from '/idiomorph/idiomorph.esm.js';
 
 // ---- Liking: send the like and show the new count, without a new page
+
+// The number of likes that were sent, and of those that were answered
+let likes = 0;
 
 document.addEventListener('submit', async (event) => {
   const form = event.target.closest('form[data-like]');
@@ -9,12 +13,14 @@ document.addEventListener('submit', async (event) => {
   event.preventDefault();
   if (form.ariaBusy === 'true') return;
   form.ariaBusy = 'true';
+  likes++;
   try {
     show(form, await post(form));
   } catch (error) {
     form.querySelector('output').textContent = error.message;
   } finally {
     form.ariaBusy = 'false';
+    likes++;
   }
 });
 
@@ -37,22 +43,58 @@ function show(form, { liked, likes }) {
   form.querySelector('output').textContent = `${likes.toLocaleString('en')} ${likes === 1 ? 'like' : 'likes'}`;
 }
 
+// ---- The part of a page that goes on, or is renewed, and its address
+
+const part = document.querySelector('[data-part]');
+const first = location.search;
+let last = Promise.resolve();
+
+// Change the part after all changes that were begun before.
+function change(work) {
+  last = last.then(work).catch(() => {});
+}
+
+// Fetch a page of a list, or the whole part.
+async function fetched(search) {
+  const response = await fetch(part.dataset.part + search);
+
+  // The post is not shown any more: the visitor is told so.
+  if (response.status === 404) location.reload();
+  if (!response.ok) throw new Error(response.statusText);
+  const { body } = new DOMParser().parseFromString(await response.text(), 'text/html');
+
+  for (const card of body.querySelectorAll('.card')) card.dataset.page = location.pathname + search;
+  return body;
+}
+
+const cards = (within) => Array.from(within.querySelectorAll('.card'));
+const older = (within) => within.querySelector('.card ~ .turn a.older');
+
+// Replace the link to the next page of a list by that page.
+async function follow(list, link) {
+  const next = await fetched(new URL(link.href).search);
+  const seen = new Set(cards(list).map((card) => card.id));
+
+  for (const card of cards(next))
+    if (seen.has(card.id)) card.remove();
+  link.closest('.turn').replaceWith(...next.children);
+}
+
 // ---- Endless lists: fetch the next page when its link comes near
 //
 // A click on a post sets the address of the history entry to the page that has
 // the post. So the browser's Back button returns to the same place in the
 // list.
 
-const posts = document.querySelector('.posts[data-more]');
 const near = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries)
-    if (isIntersecting) more(target);
+    if (isIntersecting) change(() => more(target));
 }, { rootMargin: '800px' });
 
-if (posts) {
-  for (const card of posts.querySelectorAll('.card')) card.dataset.page = location.href;
+if (part?.matches('.posts')) {
+  for (const card of cards(part)) card.dataset.page = location.pathname + first;
   watch();
-  posts.addEventListener('click', (event) => {
+  part.addEventListener('click', (event) => {
     const card = event.target.closest('a') && event.target.closest('.card');
 
     if (card) history.replaceState({ card: card.id }, '', card.dataset.page);
@@ -61,32 +103,78 @@ if (posts) {
 }
 
 function watch() {
-  const link = posts.querySelector('a.older');
+  const link = older(part);
 
   if (link) near.observe(link);
 }
 
+// If that fails, the link remains, and the visitor can follow it.
 async function more(link) {
-  const page = new URL(link.href);
-
   near.unobserve(link);
-  posts.ariaBusy = 'true';
+  if (link !== older(part)) return;
+  part.ariaBusy = 'true';
   try {
-    const response = await fetch(posts.dataset.more + page.search);
-
-    if (!response.ok) return;
-    const next = new DOMParser().parseFromString(await response.text(), 'text/html');
-    const seen = new Set(Array.from(posts.querySelectorAll('.card'), (card) => card.id));
-
-    for (const card of next.querySelectorAll('.card')) {
-      card.dataset.page = page.href;
-      if (seen.has(card.id)) card.remove();
-    }
-    link.closest('.turn').replaceWith(...next.body.children);
+    await follow(part, link);
     watch();
-  } catch {
-    // The link remains, and the visitor can follow it.
   } finally {
-    posts.ariaBusy = 'false';
+    part.ariaBusy = 'false';
   }
+}
+
+// ---- Live pages: renew the part when the site says that it may have changed
+//
+// Changes of a moment are fetched at once, and the visitors do not all fetch
+// them in the same moment.
+
+const SPREAD = 500;
+let events;
+let version = part?.dataset.version;
+let due = false;
+
+if (part) {
+  listen();
+  document.addEventListener('visibilitychange', listen);
+}
+
+// A browser keeps few connections to a site, so a page that is not seen has
+// none.
+function listen() {
+  events?.close();
+  if (document.hidden) return;
+  events = new EventSource(`${part.dataset.live}&version=${version}`);
+  events.addEventListener('message', (event) => {
+    version = event.lastEventId;
+    if (!due) setTimeout(() => change(renew), SPREAD * Math.random());
+    due = true;
+  });
+}
+
+async function renew() {
+  let before;
+  let next;
+
+  due = false;
+  // What was fetched beside a like may not have it.
+  do {
+    before = likes;
+    next = await whole();
+  } while (likes !== before);
+  // Elements that are the same remain, with the focus and the place on the
+  // page. So does what the visitor writes and has folded.
+  Idiomorph.morph(part, next.childNodes, {
+    morphStyle: 'innerHTML',
+    callbacks: {
+      beforeNodeMorphed: (node) => !(node instanceof HTMLFormElement && node.matches('.comment-form')),
+      beforeAttributeUpdated: (name) => name !== 'open',
+    },
+  });
+  if (part.matches('.posts')) watch();
+}
+
+// Fetch the part as far as it is shown.
+async function whole() {
+  const next = await fetched(first);
+
+  while (cards(next).length < cards(part).length && older(next)) await follow(next, older(next));
+  return next;
 }

@@ -1,0 +1,265 @@
+// Pages that show what is new without being reloaded: one person changes
+// something, and others look, who do not touch their pages.
+'use strict';
+
+const kit = require('./kit.js');
+
+const { is, ok, person, signIn, start, text, titles, until, write } = kit;
+
+const comments = (page) => page.$$eval('.comment > .text', (all) => all.map((comment) => comment.textContent));
+const counts = (page) => page.$$eval('.card:first-of-type .counts > span', (all) => all.map((count) => count.textContent.replace(/\s+/g, ' ').trim()));
+const mark = (...people) => Promise.all(people.map(({ page }) => page.evaluate(() => { window.marked = true; })));
+const marked = (...people) => Promise.all(people.map(({ page }) => page.evaluate(() => window.marked ?? false)));
+const user = async (store, name) => (await store.rows('SELECT id FROM blogstore.get_user_by_name($1)', name))[0].id;
+
+async function watching({ site, browser, store }) {
+  const [ada, bob, cleo, dora] = [await person(browser, site), await person(browser, site), await person(browser, site), await person(browser, site)];
+
+  await signIn(ada, 'Ada');
+  await signIn(bob, 'Bob');
+  const address = await write(ada, { title: 'Watched', topics: 'Tea' });
+  const id = address.slice(-36);
+
+  await bob.page.goto(address);
+  await cleo.page.goto('/');
+  await until(() => titles(cleo.page), ['Watched'], 'the front page shows a new post');
+  await dora.page.goto(`/users/${await user(store, 'ada')}`);
+  await mark(ada, bob, cleo, dora);
+
+  await bob.page.click('.heart');
+  await until(() => text(ada.page, '.post .like-count'), '1 like', 'a like is counted on the page of the post');
+  await until(() => counts(cleo.page), ['1 like', '0 comments'], '... on the front page');
+  await until(() => counts(dora.page), ['1 like', '0 comments'], "... on the author's page");
+  await bob.page.fill('.comment-form textarea', 'Seen by others');
+  await bob.page.click('.comment-form button');
+  await until(() => comments(ada.page), ['Seen by others'], 'a comment is shown on the page of the post');
+  is(await text(ada.page, '#comments-title'), '1 comment', '... and counted');
+  await until(() => counts(cleo.page), ['1 like', '1 comment'], '... on the front page');
+  await ada.page.click('.comment summary >> text=Reply');
+  await ada.page.fill('.comment .comment-form textarea', 'A reply');
+  await Promise.all([ada.page.waitForNavigation(), ada.page.click('.comment .comment-form button')]);
+  await until(() => comments(bob.page), ['Seen by others', 'A reply'], 'so is a reply');
+
+  // new, edited, hidden, shown again
+  await mark(ada);
+  const second = await write(bob, { title: "Bob's", topics: 'Tea' });
+
+  await until(() => titles(cleo.page), ["Bob's", 'Watched'], 'another post heads the front page');
+  await cleo.page.goto('/topics/TEA');
+  is(await titles(cleo.page), ["Bob's", 'Watched'], 'a page of a topic');
+  await mark(cleo);
+  await store.rows(`SELECT blogstore.edit_post($1, 'Rewritten', properties => '{"topics": "Cake"}')`, second.slice(-36));
+  await until(() => titles(cleo.page), ['Watched'], '... loses a post that has it no more');
+  await store.rows(`SELECT blogstore.edit_post($1, 'Rewritten', properties => '{"topics": "tea"}')`, second.slice(-36));
+  await until(() => titles(cleo.page), ['Rewritten', 'Watched'], '... and gets it back');
+  await until(() => text(bob.page, 'h1'), 'Rewritten', 'an edit is shown');
+  await bob.page.goto(address);
+  await store.rows('SELECT blogstore.hide_post($1)', id);
+  await until(() => titles(cleo.page), ['Rewritten'], 'a hidden post disappears from the topic');
+  await until(() => titles(dora.page), [], "... from the author's page");
+  await until(() => text(bob.page, 'h1'), 'Nothing here', '... and its own page says so');
+  await ada.page.goto(address);
+  is(await text(ada.page, '.post .badge'), 'Hidden', 'its author sees it');
+  await store.rows('SELECT blogstore.publish_post($1)', id);
+  await until(() => titles(dora.page), ['Watched'], 'a post that is shown again appears');
+  await until(() => ada.page.$('.post .badge'), null, "... on its author's page of it, too");
+  is(await marked(cleo, dora), [true, true], 'nobody has loaded a page again');
+  is([ada, bob, cleo, dora].flatMap(({ complaints }) => complaints), [], 'nothing is complained of');
+}
+
+// What the visitor does on the page stays
+async function writing({ site, browser, store }) {
+  const [ada, bob] = [await person(browser, site), await person(browser, site)];
+
+  await signIn(ada, 'Ada');
+  await signIn(bob, 'Bob');
+  const address = await write(ada, { title: 'Discussed' });
+  const bobs = await user(store, 'bob');
+  const comment = async (content, parent = null) => (await store.rows('SELECT id FROM blogstore.create_comment($1, $2, $3, parent_id => $4)', address.slice(-36), bobs, content, parent))[0].id;
+  const first = await comment('First');
+
+  await comment('A reply', first);
+  await ada.page.reload();
+  await ada.page.click('.replies > summary');
+  await ada.page.fill('.comments > .comment-form textarea', 'Begun above');
+  await ada.page.click(`#c-${first} > .actions summary >> text=Reply`);
+  await ada.page.type(`#c-${first} > .actions textarea`, 'Half ');
+  await comment('Second');
+  await until(() => comments(ada.page), ['Second', 'First', 'A reply'], 'a comment comes while somebody writes');
+  await ada.page.keyboard.type('written');
+  is(await ada.page.inputValue(`#c-${first} > .actions textarea`), 'Half written', '... who goes on writing');
+  is(await ada.page.inputValue('.comments > .comment-form textarea'), 'Begun above', '... and finds what was begun before');
+  is(await ada.page.isVisible('.comment .comment'), false, 'a thread that was folded stays folded');
+  await ada.page.click(`#c-${first} > .actions .comment-form button`);
+  await until(() => comments(ada.page), ['Second', 'First', 'A reply', 'Half written'], 'the form can be sent');
+
+  // a page of replies
+  await bob.page.goto(`/posts/${address.slice(-36)}/comments/${first}`);
+  await comment('Another reply', first);
+  await until(() => comments(bob.page), ['A reply', 'Half written', 'Another reply'], 'a page of replies shows a new one');
+  await bob.page.click('.comment .heart');
+  await until(() => text(bob.page, '.comment .like-count'), '1 like', '... whose replies can be liked');
+}
+
+// ---- Lists of more than a page
+
+async function longList({ site, browser, store }) {
+  const { page } = await person(browser, site);
+  const ann = (await store.rows("SELECT id FROM blogstore.create_user('Ann')"))[0].id;
+  const expected = Array.from({ length: 90 }, (_, n) => `Post ${90 - n}`);
+  const shown = async () => (await titles(page)).join();
+
+  await store.rows(`SELECT count(blogstore.create_post($1, 'Post ' || i, '', creation_date => now() - interval '1 day' + i * interval '1 second'))
+    FROM generate_series(1, 90) AS i`, ann);
+  await store.rows("SELECT blogstore.wait_for_views('10 min')");
+  await page.goto(`/users/${ann}`);
+  await until(async () => {
+    await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+    return shown();
+  }, expected.join(), 'a list is read to its end');
+
+  const top = () => page.$eval('.card:last-of-type', (card) => card.getBoundingClientRect().top);
+  const before = await top();
+
+  await store.rows(`SELECT blogstore.hide_post(id), blogstore.wait_for_views('10 min') FROM blogstore.list_user_posts($1, NULL) WHERE title = 'Post 45'`, ann);
+  await until(shown, expected.filter((title) => title !== 'Post 45').join(), 'a post far down disappears');
+  await store.rows("SELECT blogstore.create_post($1, 'New', '')", ann);
+  await until(shown, ['New', ...expected.filter((title) => title !== 'Post 45')].join(), 'a new one is there, and each of the others once');
+  is(Math.round(await top()), Math.round(before), 'what is being read stays in its place');
+  await store.rows("SELECT blogstore.publish_post(post_id) FROM blogstore.posts WHERE type = 'post' AND hidden");
+}
+
+// ---- Connections that are lost
+
+async function listening({ site, browser, store }) {
+  const [ada, bob] = [await person(browser, site), await person(browser, site)];
+  const listeners = async () => (await store.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'site live' AND datname = current_database()")).map((row) => row.pid);
+
+  await signIn(ada, 'Ada');
+  const address = await write(ada, { title: 'Shown later' });
+  const id = address.slice(-36);
+  const adas = await user(store, 'ada');
+  const comment = (content) => store.rows('SELECT FROM blogstore.create_comment($1, $2, $3)', id, adas, content);
+
+  await bob.page.goto(address);
+  await comment('Before');
+  await until(() => comments(bob.page), ['Before'], 'the page shows a comment');
+  await until(() => comments(ada.page), ['Before'], '... in each browser');
+  await mark(ada, bob);
+  const [pid, ...others] = await listeners();
+
+  is(others, [], 'one connection listens for all of them');
+
+  // The hint is sent while nobody listens.
+  await store.rows('ALTER ROLE site_app NOLOGIN');
+  await store.rows('SELECT pg_terminate_backend($1)', pid);
+  await until(listeners, [], 'the connection is lost');
+  await comment('Meanwhile');
+  for (let i = 0; i < 2; i++) await store.rows("SELECT blogstore.wait_for_views('10 min')");
+  is(await comments(bob.page), ['Before'], '... and a comment is not seen');
+  await store.rows('ALTER ROLE site_app LOGIN');
+  await until(() => comments(bob.page), ['Meanwhile', 'Before'], 'when it is back, the comment is shown');
+  await until(() => comments(ada.page), ['Meanwhile', 'Before'], '... in each browser');
+  await comment('After');
+  await until(() => comments(bob.page), ['After', 'Meanwhile', 'Before'], '... and so is the next one');
+  is([(await listeners()).length, (await listeners()).includes(pid)], [1, false], 'one other connection listens');
+
+  // Any role can send a NOTIFY.
+  for (const payload of ['rubbish', '', 'null', '5', '{"posts": {"a": 1}, "topics": 5}', '{"feed": true, "posts": [null]}'])
+    await store.rows('SELECT pg_notify($1, $2)', 'blogstore', payload);
+  await comment('In spite of it');
+  await until(async () => (await comments(bob.page))[0], 'In spite of it', 'a hint that makes no sense stops nothing');
+  is(await marked(ada, bob), [true, true], 'nobody has loaded a page again');
+}
+
+async function restarting({ browser, store }) {
+  const site = await start();
+  const bob = await person(browser, site);
+  const adas = await user(store, 'ada');
+  const { id } = (await store.rows("SELECT id FROM blogstore.create_post($1, 'Shown by another process', '')", adas))[0];
+
+  await bob.page.goto(`/posts/${id}`);
+  await store.rows("SELECT FROM blogstore.create_comment($1, $2, 'Before')", id, adas);
+  await until(() => comments(bob.page), ['Before'], 'the page shows a comment');
+  await mark(bob);
+  await site.stop();
+  await store.rows("SELECT FROM blogstore.create_comment($1, $2, 'Meanwhile')", id, adas);
+  const again = await start({ PORT: new URL(site.url).port });
+
+  await until(() => comments(bob.page), ['Meanwhile', 'Before'], 'after a restart of the site the page shows what it has missed');
+  is(await marked(bob), [true], '... without being loaded again');
+  await again.stop();
+}
+
+// ---- Events, and what they lead to
+
+// The ids of the events of a page, as they come
+async function eventsOf(site, on, key) {
+  const aborted = new AbortController();
+  const response = await fetch(`${site.url}/live?${new URLSearchParams({ on, key })}`, { signal: aborted.signal });
+  const ids = [];
+
+  (async () => {
+    for await (const chunk of response.body) ids.push(...Array.from(String(Buffer.from(chunk)).matchAll(/^id: (.*)$/gm), ([, id]) => id));
+  })().catch(() => {});
+  // A page that does not say which version it is gets an event at once.
+  await until(() => ids.length > 0, true, `${on}: events begin`);
+  return { ids, stop: () => aborted.abort() };
+}
+
+async function events({ site, browser, store }) {
+  const ada = await person(browser, site);
+  const bob = await person(browser, site);
+
+  await signIn(ada, 'Ada');
+  await signIn(bob, 'Bob');
+  const address = await write(ada, { title: 'Of two topics', topics: 'Milk' });
+  const id = address.slice(-36);
+
+  await store.rows("SELECT blogstore.create_post($1, 'Of another', '', properties => '{\"topics\": \"Rum\"}')", await user(store, 'ada'));
+  for (let i = 0; i < 2; i++) await store.rows("SELECT blogstore.wait_for_views('10 min')");
+  await ada.page.goto('/topics/MILK');
+  const shown = new URLSearchParams(await ada.page.$eval('[data-live]', (part) => part.dataset.live.split('?')[1]));
+
+  is(Object.fromEntries(shown), { on: 'topic', key: 'milk' }, 'a page of a topic has the name that hints have');
+  const [milk, rum] = [await eventsOf(site, 'topic', 'milk'), await eventsOf(site, 'topic', 'rum')];
+  const known = [milk.ids.length, rum.ids.length];
+
+  await store.rows('SELECT blogstore.edit_post($1, $2)', id, 'Only of milk');
+  await until(() => milk.ids.length > known[0], true, 'a hint is an event for pages that show its topic');
+  await store.rows(`SELECT blogstore.edit_post($1, 'Of rum', properties => '{"topics": "Rum"}')`, id);
+  await until(() => rum.ids.length > known[1], true, '... and one of another topic for pages of that');
+  is(rum.ids.slice(known[1]).includes(milk.ids[known[0]]), false, '... which have not had the first one');
+  milk.stop();
+  rum.stop();
+
+  const get = (who, path, headers = {}) => who.context.request.get(path, { headers: { Accept: 'text/html', ...headers }, maxRedirects: 0 });
+
+  is((await get(bob, '/live?on=nothing')).status(), 404, 'events of nothing');
+  is((await get(bob, '/live?on=__proto__')).status(), 404, '...');
+  is((await get(bob, '/live?on=post&key=a&key=b')).status(), 400, 'events of two posts');
+
+  // parts of pages
+  await store.rows('SELECT blogstore.hide_post($1)', id);
+  is([(await get(bob, `/posts/${id}/discussion`)).status(), (await get(ada, `/posts/${id}/discussion`)).status()], [404, 200], 'a hidden post is shown to its author alone');
+  await store.rows('SELECT blogstore.publish_post($1)', id);
+  await write(ada, { title: 'Written just now' });
+  const part = await get(ada, '/feed');
+
+  is([part.status(), part.headers()['set-cookie'] ?? null], [200, null], 'a part of a page changes no session');
+  ok((await part.text()).includes('Written just now'), '... and has what the visitor has written');
+  ok(/^site=/.test((await get(ada, '/')).headers()['set-cookie']), '... as a whole page does');
+}
+
+async function withoutScript({ site, browser, store }) {
+  const cleo = await person(browser, site, { javaScriptEnabled: false });
+  const asked = [];
+
+  cleo.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+  await cleo.page.goto('/');
+  await store.rows("SELECT blogstore.create_post($1, 'Seen without JavaScript', '')", await user(store, 'ada'));
+  await until(async () => { await cleo.page.reload(); return (await titles(cleo.page)).includes('Seen without JavaScript'); }, true, 'without JavaScript: a page that is loaded again shows what is new');
+  is(asked.filter((path) => path === '/live' || path === '/feed'), [], '... and asks for nothing else');
+}
+
+kit.run([watching, writing, longList, listening, restarting, events, withoutScript]);
