@@ -8,6 +8,7 @@ import { Eta } from 'eta';
 import helmet from 'helmet';
 import * as account from './pages/account.js';
 import * as comments from './pages/comments.js';
+import * as follows from './pages/follows.js';
 import * as lists from './pages/lists.js';
 import * as posts from './pages/posts.js';
 import { notFound, problemOf } from './errors.js';
@@ -92,6 +93,7 @@ export function createApp(store, live, { secret, proxies = 0 }) {
   account.routes(app);
   posts.routes(app);
   comments.routes(app);
+  follows.routes(app);
   app.use((req) => { throw notFound(); });
 
   // Express takes a function of four arguments for an error handler.

@@ -26,7 +26,7 @@ const STATES = {
   22026: [400, 'That does not work', 'The text has characters in it that cannot be stored.'],
   '22P02': [400, 'That does not work', 'The address or the form has something in it that cannot be read.'],
   '22P05': [400, 'That does not work', 'The text has characters in it that cannot be stored.'],
-  23503: [404, 'It is gone', 'The post or comment that this was about is not shown any more, or your account has been deleted.'],
+  23503: [404, 'It is gone', 'What this was about is not shown any more, or your account has been deleted.'],
   23505: [409, 'Taken', 'That is taken. Choose another name, or, if this was a form that you have sent before, look whether it has arrived.'],
   23514: [409, 'Not now', 'What this is about is hidden, and takes no comments and likes until it is shown.'],
   42501: [403, 'Not yours', 'Only who has written it can do that, and has to be signed in.'],
@@ -42,6 +42,8 @@ export function problemOf(error) {
   if (error instanceof Problem) return error;
   if (error.code === '55000' && error.constraint === 'topics')
     return new Problem(503, 'Not yet', 'The lists of topics are being made. Please try again in a moment.');
+  if (error.code === '54000' && error.constraint === 'max_followed')
+    return new Problem(409, 'Too many', 'You follow as many others as one can. End another follow first.');
   if (Object.hasOwn(STATES, error.code ?? '')) {
     const [status, title, message] = STATES[error.code];
 

@@ -21,6 +21,8 @@ const APPLIES = {
   feed: (hint) => hint.feed,
   post: (hint, id) => hint.feed || hint.posts.includes(id),
   user: (hint, id) => hint.feed || hint.users.includes(id),
+  // The users whom the visitor follows are not known here.
+  home: (hint) => hint.feed || hint.users.length > 0,
   topic: (hint, topic) => hint.topics.includes(topic),
 };
 

@@ -126,6 +126,12 @@ class Visit {
       this.rows('SELECT * FROM site.list_feed($1, $2, $3, $4)', ...at), where));
   }
 
+  // The posts of all whom the visitor follows
+  async homeFeed(where) {
+    return this.liked(await this.page((...at) =>
+      this.rows('SELECT * FROM site.list_home_feed($1, $2, $3, $4, $5)', this.userId, ...at), where));
+  }
+
   async userPosts(userId, where) {
     return this.liked(await this.page((...at) =>
       this.rows('SELECT * FROM site.list_user_posts($1, $2, $3, $4, $5, include_hidden => true)',
@@ -301,6 +307,25 @@ class Visit {
 
   rename(name) {
     return this.row('SELECT * FROM site.edit_user(username => $1)', name);
+  }
+
+  // ---- Follows
+
+  follow(userId, follows) {
+    return this.row(follows ? 'SELECT * FROM site.follow_user($1)' : 'SELECT site.unfollow_user($1)', userId);
+  }
+
+  async isFollowing(userId) {
+    if (this.userId === null) return false;
+    return (await this.rows('SELECT FROM site.get_follows($1, ARRAY[$2::uuid])', this.userId, userId)).length > 0;
+  }
+
+  followers(userId, where) {
+    return this.page((...at) => this.rows('SELECT * FROM site.list_followers($1, $2, $3, $4, $5)', userId, ...at), where);
+  }
+
+  following(userId, where) {
+    return this.page((...at) => this.rows('SELECT * FROM site.list_following($1, $2, $3, $4, $5)', userId, ...at), where);
   }
 }
 

@@ -1,7 +1,7 @@
-// Lists of posts: the front page, a user's page and a topic's page. Each has
-// two addresses: one for the page, and one for its posts alone, which the
-// script in the browser fetches to go on with the list, and to renew it. And
-// the list of topics.
+// Lists of posts: the front page, the visitor's home page, a user's page and
+// a topic's page. Each has two addresses: one for the page, and one for its
+// posts alone, which the script in the browser fetches to go on with the list,
+// and to renew it. And the list of topics.
 import { notFound } from '../errors.js';
 import { field, line, uuid, where } from '../form.js';
 import { livePath } from '../live.js';
@@ -9,6 +9,8 @@ import { topicPath, userPath } from '../show.js';
 
 export function routes(app) {
   list(app, '/', '/feed', 'feed', feed);
+  app.get('/home', (req, res, next) => (req.session.user ? next() : res.redirect(303, '/sign-in?to=/home')));
+  list(app, '/home', '/home/posts', 'home', home);
   list(app, '/users/:user', '/users/:user/posts', 'user', user);
   app.get('/topics', topics);
   list(app, '/topics/:topic', '/topics/:topic/posts', 'topic', topic);
@@ -28,6 +30,15 @@ async function feed(req) {
   return { page, base: '/', part: '/feed', live: livePath('feed') };
 }
 
+async function home(req) {
+  const at = where(req.query);
+
+  await req.listsFollow();
+  const page = await req.visit((visit) => visit.homeFeed(at));
+
+  return { page, base: '/home', part: '/home/posts', live: livePath('home'), title: 'Home' };
+}
+
 // The store returns hidden posts only to their author, so they appear only on
 // the visitor's own page.
 async function user(req) {
@@ -35,11 +46,12 @@ async function user(req) {
   const at = where(req.query);
 
   await req.listsFollow();
-  const [owner, page] = await req.visit(async (visit) => [await visit.user(id), await visit.userPosts(id, at)]);
+  const [owner, page, follows] = await req.visit(async (visit) =>
+    [await visit.user(id), await visit.userPosts(id, at), await visit.isFollowing(id)]);
 
   if (!owner) throw notFound();
   return {
-    page, owner, base: userPath(id), part: `${userPath(id)}/posts`, live: livePath('user', id),
+    page, owner, follows, base: userPath(id), part: `${userPath(id)}/posts`, live: livePath('user', id),
     title: owner.username, name: owner.username,
   };
 }
