@@ -1,4 +1,4 @@
-"""Requests that the article does not have, with properties, replies and follows."""
+"""Requests that the article does not have, with properties and replies."""
 
 import os
 from typing import NamedTuple
@@ -29,25 +29,13 @@ class Beyond(NamedTuple):
 
 
 class BeyondSite(Site):
-	"""The data set with properties, replies and follows, for blogstore and the
-	floor.
+	"""The data set with properties and replies, for blogstore and the floor.
 	"""
 
 	def __init__(self, server, name, scale, options, partitions=DEFAULT):
 		super().__init__(server, name, scale, options, ['blogstore', 'floor'])
 		self.contestants = list(BEYOND_CONTESTANTS)
 		self.partitions = partitions
-
-	def begin(self):
-		"""Make the follows, too."""
-		super().begin()
-		self.file(os.path.join(SQL, 'beyond', 'follows.sql'), users=self.users)
-
-	def complete(self, contestant):
-		"""Import blogstore's follows before the worker builds the views."""
-		if contestant.is_blogstore:
-			self.sql("SELECT * FROM blogstore.import(follows => 'staging.follows')")
-		return super().complete(contestant)
 
 	def slice(self, first, last):
 		"""Load a slice, with properties and replies."""

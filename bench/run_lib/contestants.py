@@ -55,13 +55,14 @@ BEYOND = (
 	Request('Q4', 'list_comment_replies', 'list a comment\'s answers', ('answered_post',)),
 	Request('Q4', 'list_user_comments', 'list a user\'s comments', ('user',)),
 	Request('Q5', 'list_user_likes', 'list a user\'s likes', ('user',)),
-	Request('Q6', 'list_home_feed', 'list the posts of 100 followed users', ('reader',)),
 )
 # only in a part of its own (viral.py)
 COMMENT_LIKE = Request('C4', 'create_comment_like', 'like a comment', ('number',))
 # only in a part of its own (topics.py): there are as many topics as users
 TOPIC_POSTS = Request('Q3', 'list_topic_posts', 'list a topic\'s posts', ('user',))
-BY_NAME = {request.name: request for request in (*REQUESTS, *BY_IDS, *BEYOND, COMMENT_LIKE, TOPIC_POSTS)}
+# only in a part of its own (home.py), beside two plans on the floor's tables
+HOME_FEED = Request('Q6', 'list_home_feed', 'list the posts of all followed users', ('reader',))
+BY_NAME = {request.name: request for request in (*REQUESTS, *BY_IDS, *BEYOND, COMMENT_LIKE, TOPIC_POSTS, HOME_FEED)}
 
 
 class Contestant:

@@ -6,7 +6,7 @@ from lib.report import table
 
 from .beyond import DEFAULT
 from .cold import COMMENTS
-from .contestants import BEYOND, BLOGSTORE, BY_NAME
+from .contestants import BEYOND, BLOGSTORE, BY_NAME, HOME_FEED
 from .figures import spread
 from .topics import REQUESTS
 
@@ -48,6 +48,17 @@ def topics(found):
 		f'{spread(found.ratios())} times as long as one of a user.')
 	table(['request', 'ms', 'buffers'], [[request.title, f'{found.timing.percentiles(request, BLOGSTORE).p50:.3f}',
 		f'{found.buffers[request.name]:.0f}'] for request in REQUESTS])
+
+
+def home(found):
+	"""By the number of followed users."""
+	print('\n## The posts of all followed users\n')
+	print(f'Pages of 20, {found.users:,} users with {found.posts} posts each; one client. Median ms and buffers of a call, beside two plans of the same\n'
+		'merge on the floor\'s tables. Calls a second of blogstore against those of the faster plan, by round.')
+	table(['followed users', *(f'{contestant.title}, {what}' for what in ('ms', 'buffers') for contestant in found.contestants), 'to the faster plan'],
+		[[f'{followed:,}', *(f'{timing.percentiles(HOME_FEED, contestant).p50:.3f}' for contestant in found.contestants),
+		*(f'{found.costs[followed][HOME_FEED.name, contestant.name].buffers:,.0f}' for contestant in found.contestants),
+		spread(found.ratios(followed))] for followed, timing in found.timings.items()])
 
 
 def cold(found):

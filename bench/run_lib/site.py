@@ -47,6 +47,7 @@ class Site:
 		self.written = {}			# (contestant, request) -> how many
 		self.series = 0				# of single calls
 		self.worker_runs = False
+		self.readers = (1, 1)		# of home feeds (home.py): first and last
 		wanted = contestants or [contestant.name for contestant in CONTESTANTS]
 		self.contestants = [contestant for contestant in CONTESTANTS if contestant.name in wanted]
 
@@ -196,6 +197,7 @@ class Site:
 	def variables(self):
 		"""Return pgbench's variables for the scripts in run_sql/keys."""
 		return {'users': self.users, 'idle_users': self.idle_users, 'posts': self.posts, 'most_likes': self.most_likes,
+			'first': self.readers[0], 'last': self.readers[1],
 			# of permute(); without it each client has another one
 			'default_seed': self.seed}
 
@@ -217,5 +219,4 @@ class Site:
 			yield {'post': ID + post, 'comment': ID + 32 * post + 26, 'user': ID + choose.randint(1, self.users), 'liker': ID + liker,
 				'idle_user': ID + self.users + 1 + n % self.idle_users,
 				'number': APART + self.series * 10 ** 6 + n,
-				# who follows others, in the store of beyond.py
-				'reader': ID + choose.randint(1, min(self.users, 100))}
+				'reader': ID + choose.randint(*self.readers)}

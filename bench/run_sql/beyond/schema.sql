@@ -4,4 +4,3 @@
 \ir ../floor/schema.sql
 ALTER TABLE posts ADD COLUMN hidden boolean, ADD COLUMN modification_date timestamptz, ADD COLUMN properties jsonb;
 ALTER TABLE comments ADD COLUMN parent_id uuid, ADD COLUMN hidden boolean, ADD COLUMN modification_date timestamptz, ADD COLUMN properties jsonb;
-CREATE TABLE follows (user_id uuid NOT NULL, followed_id uuid NOT NULL);

@@ -1,3 +1,3 @@
 -- reader.sql
 --		Any user who follows others.
-\set reader 8000000000000000 + random(1, least(:users, 100))
+\set reader 8000000000000000 + random(:first, :last)
