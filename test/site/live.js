@@ -101,6 +101,52 @@ async function writing({ site, browser, store }) {
   await until(() => text(bob.page, '.comment .like-count'), '1 like', '... whose replies can be liked');
 }
 
+// Changes beside what the browser does: none is missed, and none is undone
+async function crossing({ site, browser, store }) {
+  const bob = await person(browser, site);
+  const adas = await user(store, 'ada');
+  const { id } = (await store.rows("SELECT id FROM blogstore.create_post($1, 'Crossing', '')", adas))[0];
+  const comment = async (content) => {
+    await store.rows('SELECT FROM blogstore.create_comment($1, $2, $3)', id, adas, content);
+    for (let i = 0; i < 2; i++) await store.rows("SELECT blogstore.wait_for_views('10 min')");
+  };
+  const pressed = () => bob.page.getAttribute('.heart', 'aria-pressed');
+
+  await signIn(bob, 'Bob');
+  let release;
+  const released = new Promise((resolve) => { release = resolve; });
+
+  await bob.context.route('**/live?*', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await bob.page.goto(`/posts/${id}`);
+  await comment('Early');
+  is(await comments(bob.page), [], 'a page is made');
+  release();
+  await until(() => comments(bob.page), ['Early'], '... and shows what has changed before its events began');
+
+  // The part is read before the like, and comes after it.
+  const held = [];
+
+  await bob.context.route('**/discussion*', async (route) => {
+    const response = await route.fetch();
+
+    await new Promise((resolve) => { held.push(resolve); });
+    await route.fulfill({ response });
+  });
+  await comment('Late');
+  await until(() => held.length, 1, 'a page is fetched again');
+  await bob.page.click('.heart');
+  await until(pressed, 'true', '... and liked meanwhile');
+  held[0]();
+  await until(() => held.length, 2, '... so it is fetched once more');
+  is([await pressed(), await text(bob.page, '.like-count'), await comments(bob.page)], ['true', '1 like', ['Early']], '... and the like stays');
+  held[1]();
+  await until(() => comments(bob.page), ['Late', 'Early'], '... with what the page was fetched for');
+  is([await pressed(), await text(bob.page, '.like-count')], ['true', '1 like'], '... and the like');
+}
+
 // ---- Lists of more than a page
 
 async function longList({ site, browser, store }) {
@@ -262,4 +308,4 @@ async function withoutScript({ site, browser, store }) {
   is(asked.filter((path) => path === '/live' || path === '/feed'), [], '... and asks for nothing else');
 }
 
-kit.run([watching, writing, longList, listening, restarting, events, withoutScript]);
+kit.run([watching, writing, crossing, longList, listening, restarting, events, withoutScript]);
