@@ -123,8 +123,8 @@ async function more(link) {
 
 // ---- Live pages: renew the part when the site says that it may have changed
 //
-// Changes of a moment are fetched at once, and the visitors do not all fetch
-// them in the same moment.
+// The browser waits a moment first. So several changes are fetched together,
+// and not all browsers fetch at the same time.
 
 const SPREAD = 500;
 let events;
