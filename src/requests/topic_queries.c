@@ -48,7 +48,7 @@ need_topics(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("topics are not ready"),
-				 errhint("Wait until the worker has built the views. See blogstore.stat_worker and blogstore.progress."),
+				 errhint("Wait until the worker has built the views; if it is stopped, call blogstore.start_worker(). See blogstore.stat_worker and blogstore.progress."),
 				 err_fields(NULL, NULL, RULE_TOPICS)));
 }
 

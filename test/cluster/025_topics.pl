@@ -123,7 +123,7 @@ sub set_everywhere
 # ---- Without the setting, then with it
 
 my $none = '55000|posts have no topics, because blogstore.topic_property is empty|Set blogstore.topic_property to the property of posts that holds their topics, and reload the configuration.';
-my $not_ready = '55000|topics are not ready|Wait until the worker has built the views. See blogstore.stat_worker and blogstore.progress.';
+my $not_ready = '55000|topics are not ready|Wait until the worker has built the views; if it is stopped, call blogstore.start_worker(). See blogstore.stat_worker and blogstore.progress.';
 
 $coordinator->safe_psql('postgres', qq{
 SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(1, 12) AS n;

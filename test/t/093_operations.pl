@@ -105,7 +105,7 @@ sub listed
 my $listed = listed('Messages');
 # Messages that are settings in the way, and not literals
 delete @$listed{
-	'no free background worker slot; raise max_worker_processes', 'wal_level is below ...', 'max_replication_slots is 0',
+	'no free background worker slot', 'the slot has no worker', 'wal_level is below ...', 'max_replication_slots is 0',
 	'the library is not preloaded', 'more than ... databases have blogstore containers'
 };
 is(join("\n", sort keys %$listed), join("\n", sort keys %message), 'the document lists the messages of the sources');

@@ -65,7 +65,7 @@ sub check_topics
 # ---- No property is set, then one is, while the worker is held
 
 my $none = '55000|posts have no topics, because blogstore.topic_property is empty|Set blogstore.topic_property to the property of posts that holds their topics, and reload the configuration.';
-my $not_ready = '55000|topics are not ready|Wait until the worker has built the views. See blogstore.stat_worker and blogstore.progress.';
+my $not_ready = '55000|topics are not ready|Wait until the worker has built the views; if it is stopped, call blogstore.start_worker(). See blogstore.stat_worker and blogstore.progress.';
 
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'the views follow');
 is(outcome($topics), $none, 'no property: the error names the setting');
