@@ -1468,6 +1468,14 @@ REVOKE ALL ON FUNCTION blogstore.serve_topic FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.serve_topic IS
 'For nodes of a cluster: serve a request that returns topics.';
 
+CREATE FUNCTION blogstore.serve_follow(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
+RETURNS SETOF blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_serve'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.serve_follow FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.serve_follow IS
+'For nodes of a cluster: serve a request that returns follows.';
+
 CREATE FUNCTION blogstore.serve_flag(key uuid, request text, arguments text[], part boolean DEFAULT false, shard bigint DEFAULT 0)
 RETURNS SETOF boolean
 AS 'MODULE_PATHNAME', 'blogstore_serve'
@@ -1475,6 +1483,30 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.serve_flag FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.serve_flag IS
 'For nodes of a cluster: serve a request that returns a boolean.';
+
+CREATE FUNCTION blogstore.list_followed(user_id uuid)
+RETURNS SETOF blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_list_followed'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.list_followed FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.list_followed IS
+'For nodes of a cluster: return the ids of whom a user follows.';
+
+CREATE FUNCTION blogstore.home_feed_copies(user_ids uuid[], page_size integer, before_date timestamptz, before_id uuid, oldest_first boolean)
+RETURNS SETOF blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_home_feed_copies'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.home_feed_copies FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.home_feed_copies IS
+'For nodes of a cluster: return users'' posts from this node''s copies.';
+
+CREATE FUNCTION blogstore.home_feed_posts(user_ids uuid[], page_size integer, before_date timestamptz, before_id uuid, oldest_first boolean)
+RETURNS SETOF blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_home_feed_posts'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.home_feed_posts FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.home_feed_posts IS
+'For nodes of a cluster: return users'' posts from this node''s posts.';
 
 CREATE FUNCTION blogstore.put_copies(copies blogstore.post_item[])
 RETURNS boolean
@@ -1562,7 +1594,7 @@ AS 'MODULE_PATHNAME', 'blogstore_import_begin_part'
 LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION blogstore.import_begin_part FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_begin_part IS
-'For nodes of a cluster: lock the leaves of posts for import().';
+'For nodes of a cluster: lock the leaves that import() writes.';
 
 CREATE FUNCTION blogstore.deleting_users()
 RETURNS SETOF blogstore.like_item
@@ -1611,6 +1643,22 @@ LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION blogstore.import_keep_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_keep_posts IS
 'For nodes of a cluster: lock posts against deletion.';
+
+CREATE FUNCTION blogstore.import_lock_followers(ids uuid[])
+RETURNS SETOF blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_import_lock_followers'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.import_lock_followers FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.import_lock_followers IS
+'For nodes of a cluster: lock users who get follows, and count these.';
+
+CREATE FUNCTION blogstore.import_follows(user_ids uuid[], followed_ids uuid[])
+RETURNS SETOF blogstore.follow_item
+AS 'MODULE_PATHNAME', 'blogstore_import_follows'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.import_follows FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.import_follows IS
+'For nodes of a cluster: return follows that exist.';
 
 CREATE FUNCTION blogstore.import_count_posts(ids uuid[])
 RETURNS boolean

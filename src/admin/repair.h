@@ -67,6 +67,44 @@ extern bool finding_is_settled(const ViewsLook *look, const Finding *f);
 	" AND i.type = $2 AND i.id = $3" \
 	" AND i.user_username COLLATE \"C\" IS DISTINCT FROM u.username"
 
+/*
+ * Statements that repair a finding about a follow. Their arguments are
+ * ITEM_ARGUMENTS.
+ *
+ * name: writes the name of the user who follows into the follow
+ * followed_name: writes the name of the user who is followed
+ * orphan: deletes the follow, if one of its users does not exist
+ */
+typedef struct FollowPlans
+{
+	KeptPlan	name;
+	KeptPlan	followed_name;
+	KeptPlan	orphan;
+} FollowPlans;
+
+/* The FollowPlans for a table from which users are read. */
+#define FOLLOW_PLANS(users) { \
+	.name = {ON_USERS, MEND_FOLLOW_NAME_SQL(users, "user_username", "user_id"), \
+		ITEM_ARGUMENTS, NULL}, \
+	.followed_name = {ON_USERS, MEND_FOLLOW_NAME_SQL(users, "followed_username", "followed_id"), \
+		ITEM_ARGUMENTS, NULL}, \
+	.orphan = {ON_USERS, "DELETE FROM " USERS_SQL " AS f WHERE " OF_FOLLOW \
+		" AND (" NO_USER_SQL(users, "f.user_id") " OR " NO_USER_SQL(users, "f.followed_id") ")", \
+		ITEM_ARGUMENTS, NULL} \
+}
+
+#define OF_FOLLOW "f.type = $2 AND f.user_id = $4 AND f.id = $3"
+
+#define MEND_FOLLOW_NAME_SQL(users, name, user) \
+	"UPDATE " USERS_SQL " AS f SET " name " = u.username" \
+	" FROM " users " AS u WHERE " OF_FOLLOW \
+	" AND u.type = 'user' AND u.user_id = f." user " AND u.username IS NOT NULL" \
+	" AND f." name " COLLATE \"C\" IS DISTINCT FROM u.username"
+
+#define NO_USER_SQL(users, id) \
+	"NOT EXISTS (SELECT FROM " users " AS u" \
+	" WHERE u.type = 'user' AND u.user_id = " id ")"
+
 extern bool mend_by(KeptPlan *plan, const Finding *f);
 
 /* mend_finding.c */
@@ -81,8 +119,9 @@ extern bool finding_is_of_topics(const Finding *f);
 extern bool finding_is_of_topic_post(const Finding *f);
 extern void mend_topics(const Finding *findings, uint64 n);
 
-/* verify_follows.c */
+/* mend_follows.c */
 extern bool finding_is_of_follow(const Finding *f);
+extern bool mend_follow_by(FollowPlans *by, const Finding *f);
 extern bool mend_follow(const Finding *f);
 
 /* mend_registry.c */

@@ -4,8 +4,8 @@
  *		items in the containers.
  *
  * One SQL statement compares everything except the table usernames, the
- * container topics (verify_topics.c) and follows (verify_follows.c), for each
- * of which there is a statement of its own. The statements use the same
+ * container topics (verify_topics.c) and follows (VERIFY_FOLLOWS_SQL), for
+ * each of which there is a statement of its own. The statements use the same
  * snapshot. They are in SQL so that verify() shares no code with what it
  * checks. SQL cannot extract the text from HTML, or compute the keys of the
  * table usernames. In a database with encoding SQL_ASCII, SQL cannot count
@@ -348,6 +348,10 @@ static KeptPlan registry_plan = {
 	ON_USERNAMES, VERIFY_REGISTRY_SQL(USERNAMES_SQL), 0, {0}, NULL
 };
 
+static KeptPlan follows_plan = {
+	ON_USERS | ON_JOBS, VERIFY_FOLLOWS_SQL(USERS_SQL, "MATERIALIZED"), 0, {0}, NULL
+};
+
 /*
  * The texts that replace {content} and {joined} in verify_sql. They depend on
  * the setting blogstore.short_form_format.
@@ -480,6 +484,7 @@ source_here(VerifySource *source)
 	source->users = USERS_SQL;
 	source->names = &names_plan;
 	source->registry = &registry_plan;
+	source->follows = &follows_plan;
 	source->tally = verify_tally_sql;
 	source->feed = "(SELECT 0 AS node, * FROM " FEED_SQL ") AS f";
 	source->nodes = "SELECT 0 AS node";
@@ -551,9 +556,8 @@ verify_run(bool with_views)
 	results = lappend(results, compare_registry(&source));
 	if (with_views)
 		results = lappend(results, source.topics());
-	/* a cluster keeps no follows */
-	if (cluster == NULL)
-		results = lappend(results, follows_compare());
+	plan_execute_once(source.follows, NULL, true);
+	results = lappend(results, SPI_tuptable);
 	AtEOXact_GUC(true, nest);
 	return results;
 }

@@ -108,6 +108,46 @@ typedef enum FindingColumn
 	" WHERE a.user_id IS NULL OR n.user_id IS NULL"
 
 /*
+ * Compares follows with the users whom they name. A follow is wrong if one of
+ * its users does not exist, or if it has another name of a user than the
+ * user's own. Follows of users who are being deleted are not compared. Nor are
+ * names that a queued rename will correct. The CTE "ends" has a follow once
+ * for each of its two users.
+ *
+ * users: the table that users are read from
+ * kept: MATERIALIZED, so that the tables are read once; on a cluster NOT
+ *	MATERIALIZED, so that each node compares its follows
+ */
+#define VERIFY_FOLLOWS_SQL(users, kept) \
+	"WITH follow AS " kept " (SELECT id, user_id, user_username, followed_id," \
+	" followed_username, creation_date FROM " USERS_SQL " WHERE type = 'follow')," \
+	" account AS " kept " (SELECT user_id, min(username) AS username" \
+	" FROM " users " WHERE type = 'user' AND user_id IS NOT NULL GROUP BY user_id)," \
+	" leaving AS MATERIALIZED (SELECT user_id FROM (" USERS_BEING_DELETED_SQL ") AS d)," \
+	" renaming AS MATERIALIZED (SELECT user_id FROM (" USERS_BEING_RENAMED_SQL ") AS r)," \
+	" ends AS " kept " (SELECT f.id, f.user_id, f.creation_date, e.*, a.username," \
+	" e.end_id IS NOT NULL AND a.user_id IS NULL AS nobodys" \
+	" FROM follow AS f CROSS JOIN LATERAL (VALUES" \
+	" (true, 'user_id', f.user_id, 'username', 'user_username', f.user_username)," \
+	" (false, 'followed_id', f.followed_id, 'followed_username', 'followed_username'," \
+	" f.followed_username)) AS e (own, id_property, end_id, problem, property, end_name)" \
+	" LEFT JOIN account AS a ON a.user_id = e.end_id" \
+	" WHERE NOT EXISTS (SELECT FROM leaving AS l WHERE l.user_id IN (f.user_id, f.followed_id)))" \
+	\
+	" SELECT 'users', m.problem, 'follow', i.id, NULL::uuid, i.user_id, m.expected," \
+	" m.actual, i.creation_date FROM ends AS i CROSS JOIN LATERAL (VALUES" \
+	" ('orphan', 'a user', NULL, i.nobodys, false)," \
+	" (i.problem, i.username, i.end_name, i.username IS NOT NULL" \
+	" AND i.end_name COLLATE \"C\" IS DISTINCT FROM i.username, i.end_name IS NOT NULL)," \
+	" ('invalid', 'not null', i.property," \
+	" i.end_name IS NULL AND i.username IS NULL AND NOT i.nobodys, false)," \
+	" ('invalid', 'not null', i.id_property, i.end_id IS NULL, false)," \
+	" ('invalid', 'not null', 'id', i.own AND i.id IS NULL, false)," \
+	" ('invalid', 'not null', 'creation_date', i.own AND i.creation_date IS NULL, false))" \
+	" AS m (problem, expected, actual, wrong, renamed) WHERE m.wrong AND (NOT m.renamed" \
+	" OR NOT EXISTS (SELECT FROM renaming AS r WHERE r.user_id IS NULL OR r.user_id = i.end_id))"
+
+/*
  * The parts of verify()'s statements that are not the same on one machine and
  * on a cluster.
  */
@@ -117,6 +157,7 @@ typedef struct VerifySource
 	KeptPlan   *names;			/* the statement VERIFY_NAMES_SQL(users) */
 	KeptPlan   *registry;		/* the statement
 								 * VERIFY_REGISTRY_SQL(registry) */
+	KeptPlan   *follows;		/* the statement VERIFY_FOLLOWS_SQL(users) */
 
 	/*
 	 * Two CTEs: "recounted" (see RECOUNTED_SQL), and "tally", with one row for
@@ -205,8 +246,6 @@ extern const char verify_tally_sql[];
 /* verify_topics.c */
 extern SPITupleTable *topics_compare(void);
 
-/* verify_follows.c */
-extern SPITupleTable *follows_compare(void);
 
 /* verify.c */
 extern List *verify_run(bool with_views);

@@ -409,7 +409,7 @@ import_staged(Import *import)
 	check_items(import, ITEM_LIKE);
 	check_items(import, ITEM_COMMENT_LIKE);
 	if (import->tally[ITEM_FOLLOW].read > 0)
-		(void) import_run(import, import_lock_followers_sql);
+		import->target->lock_followers(import);
 	check_items(import, ITEM_FOLLOW);
 	rejected = count_rejected(import);
 	if (rejected > 0 && !OidIsValid(import->rejects))

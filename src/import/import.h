@@ -103,6 +103,14 @@ typedef struct ImportTarget
 	void		(*keep_posts) (const Import *import, int64 posts);
 
 	/*
+	 * Lock the items of the users in the source of follows, as follow_user()
+	 * does, so that none of them follows more than MAX_FOLLOWED users. On a
+	 * cluster, also copy from the other nodes what the next statements read as
+	 * #follows and #followers (import_sql.c).
+	 */
+	void		(*lock_followers) (const Import *import);
+
+	/*
 	 * Write the new items of a type; "rows" is their number. Errors: 09000 if
 	 * a trigger suppresses an insert; 40001.
 	 */

@@ -94,6 +94,12 @@ keep_posts_here(const Import *import, int64 posts)
 		import_outdated(import, "a post was deleted");
 }
 
+static void
+lock_followers_here(const Import *import)
+{
+	(void) import_run(import, import_lock_followers_sql);
+}
+
 static ItemLookup *
 lookup_here(const Import *import, ItemType type, ItemType rows)
 {
@@ -390,6 +396,7 @@ const ImportTarget import_here = {
 	.learn = learn_here,
 	.lookup = lookup_here,
 	.keep_posts = keep_posts_here,
+	.lock_followers = lock_followers_here,
 	.write = write_here,
 	.count_on_comments = count_on_comments_here,
 	.edit = import_edit_here,

@@ -5,9 +5,10 @@
  * The statements contain these placeholders and parameters:
  *
  *	@name	a temporary table of the import
- *	#name	a container, the table "usernames", or (#deleting) the users who
- *			are being deleted. On a cluster, this can be a temporary copy
- *			(ImportTarget.learn in import.h).
+ *	#name	a container, the table "usernames", (#deleting) the users who are
+ *			being deleted, (#follows) all follows, or (#followers) how many
+ *			users each user follows. On a cluster, this can be a temporary copy
+ *			(ImportTarget.learn and lock_followers in import.h).
  *	$1		the current time
  *	$2		true if existing items are edited, false if rows that differ from
  *			them are rejected. It is a constant for the planner.
@@ -367,11 +368,9 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" END AS problem FROM " WITH_AUTHOR("follow") " AS s"
 	" LEFT JOIN (SELECT type, user_id, username FROM #users OFFSET 0) AS o"
 	" ON o.type = 'user' AND o.user_id = s.followed_id"
-	" LEFT JOIN (SELECT user_id, followed_id, creation_date FROM #users"
-	" WHERE type = 'follow' OFFSET 0) AS i"
+	" LEFT JOIN (SELECT * FROM #follows OFFSET 0) AS i"
 	" ON i.user_id = s.user_id AND i.followed_id = s.followed_id"
-	" LEFT JOIN (SELECT user_id, count(*) AS followed FROM #users"
-	" WHERE type = 'follow' GROUP BY user_id OFFSET 0) AS n ON n.user_id = s.user_id"
+	" LEFT JOIN (SELECT * FROM #followers OFFSET 0) AS n ON n.user_id = s.user_id"
 	") AS looked_up) AS numbered"
 };
 

@@ -23,7 +23,6 @@
 #include "model/user_follows.h"
 #include "model/user_changes/user_changes.h"
 #include "storage/blog_item.h"
-#include "storage/layout/cluster_calls.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 
@@ -32,18 +31,6 @@
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
-
-/* Raise an error (0A000) on a cluster, which keeps no follows. */
-void
-follows_need_one_server(void)
-{
-	if (cluster_calls() != NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("users cannot follow others on a cluster"),
-				 errhint("Keep the containers on one server."),
-				 err_fields(NULL, NULL, RULE_CLUSTER)));
-}
 
 /* Read a follow with the transaction's snapshot. */
 static bool
@@ -79,17 +66,26 @@ need_followed(const pg_uuid_t *followed_id, BlogItem *user)
 }
 
 /*
- * Lock the item of a user until the transaction ends. Errors: 23503 if the
- * user does not exist; 40001.
+ * Lock the item of a user until the transaction ends, so that no other
+ * transaction adds follows of this user. Returns false if the user does not
+ * exist. On a cluster, lock only this node's copy of the item: other
+ * transactions that add follows of the user run on this node, and those that
+ * change the user lock all copies. Errors: 40001.
  */
-static void
-lock_user(const pg_uuid_t *user_id)
+bool
+follower_lock(const pg_uuid_t *user_id)
 {
-	UserWriter	user;
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemWriter *users = item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
+	BlogItem	user;
+	bool		found;
 
-	if (!user_writer_lock(&user, user_id, USER_EDIT))
-		unknown_item(ITEM_USER, user_id);
-	user_writer_close(&user);
+	PushActiveSnapshot(GetTransactionSnapshot());
+	found = item_writer_lock(users, &key, 1, LockTupleNoKeyExclusive,
+							 LockWaitBlock, &user) == ITEM_OK;
+	PopActiveSnapshot();
+	item_writer_close(users);
+	return found;
 }
 
 /*
@@ -152,8 +148,8 @@ try_insert(BlogItem *follow, BlogItem *there, bool *found)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_USERS, ITEM_FOLLOW, user_id);
 	*found = find_follow(user_id, followed_id, there);
-	if (!*found)
-		lock_user(user_id);
+	if (!*found && !follower_lock(user_id))
+		unknown_item(ITEM_USER, user_id);
 	need_user(user_id, &user);
 	need_followed(followed_id, &followed);
 	if (!*found)

@@ -35,8 +35,8 @@ QUERY_FUNCTION(list_home_feed, REQUEST_LIST_HOME_FEED, ITEM_POST,
  * follow_user(): let a user follow another user. A second call returns the
  * first follow.
  *
- * Errors: 0A000, 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: those
- * of follow_make(). Waits for a transaction in which the user has followed
+ * Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: those of
+ * follow_make(). Waits for a transaction in which the user has followed
  * another user, or that is editing or deleting the user.
  */
 static Datum
@@ -63,7 +63,6 @@ follow_user(PG_FUNCTION_ARGS)
 				 err_fields(NULL, "followed_id", RULE_NOT_ONESELF)));
 
 	request_begin(&scope, "follow_user()");
-	follows_need_one_server();
 	follow_make(&follow);
 	owner_end(&scope);
 	return return_item(fcinfo, &follow, ITEM_FOLLOW);
@@ -73,7 +72,7 @@ follow_user(PG_FUNCTION_ARGS)
  * unfollow_user(): let a user no longer follow another user. Returns whether
  * the user did.
  *
- * Errors: 0A000, 22004, 25006, 40001, 55000. Locks: those of follow_end().
+ * Errors: 22004, 25006, 40001, 55000. Locks: those of follow_end().
  */
 static Datum
 unfollow_user(PG_FUNCTION_ARGS)
@@ -84,7 +83,6 @@ unfollow_user(PG_FUNCTION_ARGS)
 	bool		found;
 
 	request_begin(&scope, "unfollow_user()");
-	follows_need_one_server();
 	found = follow_end(user_id, followed_id);
 	owner_end(&scope);
 	PG_RETURN_BOOL(found);
@@ -92,7 +90,7 @@ unfollow_user(PG_FUNCTION_ARGS)
 
 /*
  * Begin the query get_follows(), which returns a user's follows of users with
- * given ids, in the order of the ids. Errors: 0A000, 22004, 55000.
+ * given ids, in the order of the ids. Errors: 22004, 55000.
  */
 static void
 get_follows(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -101,13 +99,12 @@ get_follows(RequestScan *scan, FunctionCallInfo fcinfo)
 	ArrayType  *ids = need_uuids(fcinfo, 1, "followed_ids");
 
 	query_ready(scan);
-	follows_need_one_server();
 	query_follows_by_ids(scan, user_id, ids);
 }
 
 /*
  * Begin the query list_following(), which returns the users whom a user
- * follows. Errors: 0A000, 22004, 22023, 55000.
+ * follows. Errors: 22004, 22023, 55000.
  */
 static void
 list_following(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -116,16 +113,15 @@ list_following(RequestScan *scan, FunctionCallInfo fcinfo)
 
 	get_page(fcinfo, 1, &scan->page);
 	query_ready(scan);
-	follows_need_one_server();
 	page_find(&scan->page, ITEM_FOLLOW, user_id, NULL);
 	query_list(scan, CONTAINER_USERS, PATH_LIST, &user_id, 1);
 }
 
 /*
  * Begin the query list_followers(), which returns the users who follow a user.
- * Their follows are in all partitions of users. Errors: 0A000, 22004, 22023,
- * 55000. Locks: AccessShareLock on the root table of users, until the end of
- * the transaction.
+ * Their follows are in all partitions of users. Errors: 22004, 22023, 55000.
+ * Locks: AccessShareLock on the root table of users, until the end of the
+ * transaction.
  */
 static void
 list_followers(RequestScan *scan, FunctionCallInfo fcinfo)
@@ -134,7 +130,6 @@ list_followers(RequestScan *scan, FunctionCallInfo fcinfo)
 
 	get_page(fcinfo, 1, &scan->page);
 	query_ready(scan);
-	follows_need_one_server();
 	if (!deleted_has(scan->deleted, user_id))
 		query_user_items_by_date(scan, user_id, PATH_FOLLOWED);
 }
@@ -143,18 +138,21 @@ list_followers(RequestScan *scan, FunctionCallInfo fcinfo)
  * Begin the query list_home_feed(), which returns the posts of all users whom
  * a user follows, in short form. Hidden posts are not among them. Like
  * list_user_posts(), it reads the copies of the posts or the posts themselves.
- * Errors: 0A000, 22004, 22023, 55000.
+ * Errors: 22004, 22023, 55000.
  */
 static void
 list_home_feed(RequestScan *scan, FunctionCallInfo fcinfo)
 {
 	const pg_uuid_t *user_id = need_uuid(fcinfo, 0, "user_id");
+	pg_uuid_t  *followed;
+	int			n;
 
 	get_page(fcinfo, 1, &scan->page);
 	query_ready(scan);
-	follows_need_one_server();
 	if (deleted_has(scan->deleted, user_id))
 		return;
+	followed = followed_users(scan->deleted, user_id, &n);
 	page_find(&scan->page, ITEM_POST, NULL, NULL);
-	query_home_feed(scan, user_id, views_ready(GetActiveSnapshot()));
+	query_home_feed(scan, followed, n, views_ready(GetActiveSnapshot()));
+	pfree(followed);
 }

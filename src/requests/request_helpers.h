@@ -217,7 +217,9 @@ extern void query_user_likes_by_post(RequestScan *scan,
 									 const pg_uuid_t *comment_id);
 
 /* source_home_feed.c */
-extern void query_home_feed(RequestScan *scan, const pg_uuid_t *user_id,
+extern pg_uuid_t *followed_users(const DeletedUsers *deleted,
+								 const pg_uuid_t *user_id, int *n);
+extern void query_home_feed(RequestScan *scan, const pg_uuid_t *ids, int n,
 							bool copies);
 
 /* source_follows_by_ids.c */

@@ -330,11 +330,12 @@ compare_users(const void *a, const void *b)
 }
 
 /*
- * Read whom a user follows, except users who are being deleted. Sort them by
- * partition, so that each leaf of copies is opened once.
+ * Return the ids of the users whom a user follows, except users who are being
+ * deleted. Reads with the active snapshot. The result is an array of *n ids,
+ * in the current memory context. Errors: 55000 if the leaf cannot be read.
  */
-static void
-read_followed(const RequestScan *scan, HomeFeed *home, const pg_uuid_t *user_id)
+pg_uuid_t *
+followed_users(const DeletedUsers *deleted, const pg_uuid_t *user_id, int *n)
 {
 	Datum		key = UUIDPGetDatum(user_id);
 	ItemScan   *follows = item_scan_begin(&(ItemQuery) {
@@ -342,35 +343,52 @@ read_followed(const RequestScan *scan, HomeFeed *home, const pg_uuid_t *user_id)
 		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1
 	});
 	int			room = 64;
+	pg_uuid_t  *ids = palloc(sizeof(pg_uuid_t) * room);
 	BlogItem	follow;
 
-	home->user = palloc(sizeof(FollowedUser) * room);
+	*n = 0;
 	while (item_scan_next(follows, &follow))
 	{
-		if (deleted_has_author(scan->deleted, &follow))
+		if (deleted_has_author(deleted, &follow))
 			continue;
-		if (home->nusers == room)
+		if (*n == room)
 		{
 			room *= 2;
-			home->user = repalloc(home->user, sizeof(FollowedUser) * room);
+			ids = repalloc(ids, sizeof(pg_uuid_t) * room);
 		}
-		home->user[home->nusers++].id = *item_uuid(&follow, PROP_FOLLOWED_ID);
+		ids[(*n)++] = *item_uuid(&follow, PROP_FOLLOWED_ID);
 	}
 	item_scan_end(follows);
-	for (int i = 0; i < home->nusers; i++)
-		home->user[i].partition = home->copies ?
-			partition_of_items(CONTAINER_USERS, ITEM_POST, &home->user[i].id) : 0;
-	qsort(home->user, home->nusers, sizeof(FollowedUser), compare_users);
+	return ids;
 }
 
 /*
- * Set the source of a query to a page of the posts of all users whom a user
- * follows. Errors: 55000 if a leaf cannot be read.
+ * Set home->user to the users with the given n ids. Sort them by partition, so
+ * that each leaf of copies is opened once.
+ */
+static void
+sort_users(HomeFeed *home, const pg_uuid_t *ids, int n)
+{
+	home->user = palloc(sizeof(FollowedUser) * Max(n, 1));
+	home->nusers = n;
+	for (int i = 0; i < n; i++)
+	{
+		home->user[i].id = ids[i];
+		home->user[i].partition = home->copies ?
+			partition_of_items(CONTAINER_USERS, ITEM_POST, &ids[i]) : 0;
+	}
+	qsort(home->user, n, sizeof(FollowedUser), compare_users);
+}
+
+/*
+ * Set the source of a query to a page of the posts of users. Errors: 55000 if
+ * a leaf cannot be read.
  *
+ * ids, n: the ids of the users, none of whom is being deleted
  * copies: whether to read the copies of the posts in users
  */
 void
-query_home_feed(RequestScan *scan, const pg_uuid_t *user_id, bool copies)
+query_home_feed(RequestScan *scan, const pg_uuid_t *ids, int n, bool copies)
 {
 	HomeFeed   *home = palloc0(sizeof(HomeFeed));
 
@@ -378,7 +396,7 @@ query_home_feed(RequestScan *scan, const pg_uuid_t *user_id, bool copies)
 	home->order = scan->page.oldest_first ? merged_oldest_first :
 		merged_newest_first;
 	home->last = scan->page.before;
-	read_followed(scan, home, user_id);
+	sort_users(home, ids, n);
 	home->context = AllocSetContextCreate(CurrentMemoryContext,
 										  "blogstore home feed",
 										  ALLOCSET_DEFAULT_SIZES);

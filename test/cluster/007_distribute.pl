@@ -83,6 +83,9 @@ SELECT count(blogstore.create_like(kit.p(1 + n % $POSTS), kit.u(1 + n % 17), kit
 SELECT count(blogstore.hide_post(kit.p(10 * n))) FROM generate_series(1, 12) AS n;
 SELECT blogstore.edit_post(kit.p(5), 'edited'), blogstore.hide_comment(kit.p(8), kit.c(7)), blogstore.edit_user(kit.u(4), 'Renamed');
 SELECT blogstore.delete_post(kit.p(7)), blogstore.delete_user(kit.u(9)), blogstore.delete_like(kit.p(2), kit.u(2));
+SELECT count(blogstore.follow_user(kit.u(i), kit.u(n), kit.d(i + n))) FROM generate_series(1, $USERS) AS i, generate_series(1, $USERS) AS n WHERE i <> n AND 9 NOT IN (i, n) AND (i = 1 OR n < 4 OR (i + n) % 3 = 0);
+SELECT blogstore.follow_user(kit.u($USERS + 1), kit.u($USERS + 2));
+CREATE INDEX follows_by_date ON blogstore.users_p00_follow (creation_date);
 UPDATE blogstore.posts SET mood = 'glad' WHERE title LIKE 'title 3%';
 UPDATE blogstore.users SET email = 'a\@b' WHERE user_id = kit.u(3) AND type = 'user';
 });
@@ -100,6 +103,9 @@ my $COUNTED = qq{
 SELECT post_id, sum(comment_count), sum(like_count) FROM blogstore.posts%1\$s
 WHERE (type = 'post' OR item_id = post_id) AND post_id < kit.p($LIVE) GROUP BY post_id ORDER BY post_id};
 my $NAMES = 'SELECT * FROM blogstore.usernames%1$s ORDER BY 1';
+my $FOLLOWS = qq{
+SELECT id, user_id, user_username, followed_id, followed_username, creation_date
+FROM blogstore.users%1\$s WHERE type = 'follow' AND user_id <= kit.u($USERS) ORDER BY id};
 my $USER_COLUMNS = 'id, type, user_id, username, creation_date, modification_date, properties, email';
 my @requests = (
 	'SELECT * FROM blogstore.get_users(ARRAY(SELECT kit.u(n) FROM generate_series(1, 30) n))',
@@ -109,11 +115,14 @@ my @requests = (
 	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL blogstore.list_user_comments(kit.u(n), NULL) c WHERE post_id < kit.p($LIVE)},
 	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL (SELECT * FROM blogstore.list_user_posts(kit.u(n), NULL) WHERE post_id < kit.p($LIVE)) c},
 	q{SELECT * FROM blogstore.list_topics()},
-	q{SELECT * FROM blogstore.list_topic_posts('a', NULL)});
+	q{SELECT * FROM blogstore.list_topic_posts('a', NULL)},
+	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL blogstore.list_following(kit.u(n), NULL) c},
+	qq{SELECT c.* FROM generate_series(1, $USERS) n, LATERAL blogstore.list_followers(kit.u(n), NULL) c},
+	qq{SELECT n, c.* FROM generate_series(1, $USERS) n, LATERAL (SELECT * FROM blogstore.list_home_feed(kit.u(n), NULL) WHERE post_id < kit.p($LIVE)) c});
 
 sub content
 {
-	return map { $coordinator->safe_psql('postgres', sprintf $_, '') } $ITEMS, $COUNTED, $NAMES, @_;
+	return map { $coordinator->safe_psql('postgres', sprintf $_, '') } $ITEMS, $COUNTED, $NAMES, $FOLLOWS, @_;
 }
 
 my $one_machine = "SELECT $USER_COLUMNS FROM blogstore.users WHERE type = 'user' ORDER BY id";
@@ -124,14 +133,16 @@ my @answers = map { $coordinator->safe_psql('postgres', $_) } @requests;
 # ---- The call waits for a transaction that has locked the containers, beside
 # others; then it is killed
 
-# A session with a like that is not committed, which keeps the call from its
-# last step
+# A session with a like, a follow and the end of one that are not committed,
+# which keeps the call from its last step
 sub hold
 {
 	my ($n) = @_;
 	my $session = $coordinator->background_psql('postgres');
 
-	$session->query_safe("BEGIN; SELECT FROM blogstore.create_like(kit.p($LIVE + 1), kit.u($n))");
+	$session->query_safe(qq{BEGIN; SELECT FROM blogstore.create_like(kit.p($LIVE + 1), kit.u($n));
+SELECT FROM blogstore.follow_user(kit.u($USERS + 3), kit.u($USERS + $n));
+SELECT blogstore.unfollow_user(kit.u($USERS + 1), kit.u($USERS + 2))});
 	return $session;
 }
 
@@ -178,7 +189,7 @@ for my $victim ('its backend', 'the coordinator', 'a node')
 	eval { $holder->quit };
 	wait_recovered($cluster);
 	is(join("\n", on_each($cluster, q{SELECT count(*) FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace
-AND (relname ~ '_spread|_one_machine|^user_items|^posts_(post|comment|like|delta)' OR relname ~ '^(posts|users|usernames)_[0-9]')})),
+AND (relname ~ '_spread|_one_machine|^user_items|^posts_(post|comment|like|delta)|^users_(post|follow)' OR relname ~ '^(posts|users|usernames)_[0-9]')})),
 		"0\n0\n0", "$victim is killed: none of its tables is left");
 	is_deeply([ content($one_machine) ], \@before, "$victim is killed: every item is as before");
 	is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.verify()"), 0, "$victim is killed: verify() shows nothing")
@@ -297,11 +308,13 @@ for my $client (@clients)
 		$done, "$client->{name}: each comment is there once");
 }
 is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.get_like(kit.p($LIVE + 1), kit.u(12))"), 1, 'the like that was waited for is there');
+is($coordinator->safe_psql('postgres', "SELECT string_agg(followed_username, ',') FROM blogstore.list_following(kit.u($USERS + 3))"), 'User ' . ($USERS + 12), 'so is the follow');
+is($coordinator->safe_psql('postgres', "SELECT count(*) FROM blogstore.list_following(kit.u($USERS + 1))"), 0, 'and another one has ended');
 
 # ---- The result
 
 is_deeply([ content($spread) ], \@before, 'every item is as before');
-is_deeply([ map { $coordinator->safe_psql('postgres', sprintf $_, '_one_machine') } $ITEMS, $COUNTED, $NAMES, $one_machine =~ s/blogstore\.users/blogstore.users_one_machine/r ],
+is_deeply([ map { $coordinator->safe_psql('postgres', sprintf $_, '_one_machine') } $ITEMS, $COUNTED, $NAMES, $FOLLOWS, $one_machine =~ s/blogstore\.users/blogstore.users_one_machine/r ],
 	\@before, 'the old tables still have every item');
 wait_jobs($cluster, members($cluster));
 ok(cluster_views_follow($cluster), 'the views follow');
@@ -316,6 +329,8 @@ is($coordinator->safe_psql('postgres', q{SELECT string_agg(indexrelid::regclass:
 WHERE indrelid IN ('blogstore.posts_post'::regclass, 'blogstore.posts_like'::regclass)}),
 	'blogstore.likes_by_date_spread blogstore.posts_like_list blogstore.posts_like_pkey blogstore.posts_like_title_idx blogstore.posts_post_by_user blogstore.posts_post_date blogstore.posts_post_pkey blogstore.posts_post_title_idx',
 	'indexes are as before');
+is($coordinator->safe_psql('postgres', q{SELECT string_agg(indexrelid::regclass::text, ' ' ORDER BY indexrelid::regclass::text) FROM pg_index WHERE indrelid = 'blogstore.users_follow'::regclass}),
+	'blogstore.follows_by_date_spread blogstore.users_follow_by_followed blogstore.users_follow_list blogstore.users_follow_pkey', 'those of follows, too');
 $coordinator->safe_psql('postgres', q{SELECT blogstore.create_post(kit.u(1), 'new', 'new', kit.p(900))});
 is($coordinator->safe_psql('postgres', q{SELECT mood FROM blogstore.posts WHERE post_id = kit.p(900) AND type = 'post'}), 'calm', 'with the column that the owner has added');
 is($one->safe_psql('postgres', q{SELECT kit.try('blogstore.create_user(''uSER 5'')')}) =~ s/,.*//sr, '23505', 'a name is taken on every node');

@@ -150,7 +150,7 @@ refuse_names(void)
 		"posts" OLD_SUFFIX, "users" OLD_SUFFIX, "usernames" OLD_SUFFIX,
 		USER_ITEMS_TABLE, "posts_post", "posts_comment", "posts_like",
 		"posts_comment_like", "posts_delta",
-		"users_post"
+		"users_post", "users_follow"
 	};
 
 	for (int i = 0; i < lengthof(names); i++)
@@ -182,18 +182,6 @@ static bool
 users_are_changing(void)
 {
 	return create_run_sql("SELECT FROM " JOBS_SQL " WHERE kind <> 'rebuild' LIMIT 1") > 0;
-}
-
-/* Throw an error if there are follows. A cluster keeps none. Errors: 0A000. */
-static void
-refuse_follows(void)
-{
-	if (create_run_sql("SELECT FROM " USERS_SQL " WHERE type = 'follow' LIMIT 1") > 0)
-		ereport(ERROR,
-				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-				 errmsg("follows cannot be carried over to a cluster"),
-				 errhint("Keep the containers on one server, or end all follows by blogstore.unfollow_user() first."),
-				 err_fields(NULL, NULL, RULE_CLUSTER)));
 }
 
 /*
@@ -256,8 +244,6 @@ try_last_step(Spread *spread, Snapshot *before, bool readers, bool *jobs)
 	*jobs = false;
 	if (!spread_lock(spread, readers))
 		return false;
-	/* a user may have followed another since the call has begun */
-	refuse_follows();
 	*jobs = users_are_changing();
 	if (!*jobs)
 	{
@@ -344,7 +330,6 @@ distribute_containers(PG_FUNCTION_ARGS)
 	setting_change("row_security", "off");
 	SPI_connect();
 	spread_refuse_obstacles();
-	refuse_follows();
 	make_tables(&spread);
 	spread_plan_sources(&spread);
 	(void) cluster_make_on_nodes(&spread.creation);

@@ -246,8 +246,7 @@ spread_carry_columns(void)
 #define INDEXES \
 	"WITH leaf AS (SELECT c.oid, c.relname, r.root, (regexp_match(pg_get_expr(c.relpartbound, c.oid), '''(.*)'''))[1] AS type" \
 	" FROM (VALUES ('posts'), ('users')) AS r (root), pg_partition_tree(('" BLOGSTORE_SCHEMA ".' || r.root)::regclass) AS t" \
-	" JOIN pg_class AS c ON c.oid = t.relid WHERE t.isleaf AND c.relkind = 'r'" \
-	" AND pg_get_expr(c.relpartbound, c.oid) <> 'FOR VALUES IN (''follow'')')," \
+	" JOIN pg_class AS c ON c.oid = t.relid WHERE t.isleaf AND c.relkind = 'r')," \
 	" old AS (SELECT *, CASE WHEN root = 'users' AND type = 'user' THEN '" USER_ITEMS_TABLE "' ELSE root || '_' || type END AS target FROM leaf)," \
 	" made AS (SELECT i.indrelid, substring(pg_get_indexdef(i.indexrelid) FROM ' USING .*$') AS def FROM pg_index AS i)," \
 	" o AS (SELECT DISTINCT ON (old.target, x.def) old.target, x.def, i.indisunique, i.indkey, i.indnkeyatts, i.indexrelid, old.oid AS leaf, old.root," \
@@ -305,8 +304,14 @@ common_columns(Oid leaf, const char *target)
 	return linitial(columns);
 }
 
+/*
+ * Add a table to spread->sources.
+ *
+ * target: the new table; its shards are those of posts, if it is distributed
+ * key: the nkeys columns of the key. The first one distributes a new table.
+ */
 static void
-add_source(Spread *spread, Oid leaf, const char *target,
+add_source(Spread *spread, Oid leaf, const char *target, bool distributed,
 		   const char *const *key, int nkeys, Oid key_type)
 {
 	SpreadSource *source = palloc0(sizeof(SpreadSource));
@@ -318,7 +323,7 @@ add_source(Spread *spread, Oid leaf, const char *target,
 	for (int i = 0; i < nkeys; i++)
 		source->key[i] = key[i];
 	source->key_type = key_type;
-	source->spread = strcmp(key[0], "post_id") == 0;
+	source->spread = distributed;
 	spread->sources = lappend(spread->sources, source);
 }
 
@@ -332,7 +337,7 @@ add_leaves(Spread *spread, Container container, ItemType type,
 		Oid			leaf = partition_leaf(container, type, p);
 
 		if (OidIsValid(leaf))
-			add_source(spread, leaf, target, key, nkeys, UUIDOID);
+			add_source(spread, leaf, target, type != ITEM_USER, key, nkeys, UUIDOID);
 	}
 }
 
@@ -369,15 +374,17 @@ spread_plan_sources(Spread *spread)
 	static const char *const like[] = {"post_id", "user_id"};
 	static const char *const comment_like[] = {"post_id", "comment_id", "user_id"};
 	static const char *const delta[] = {"post_id", "item_id", "id"};
+	static const char *const follow[] = {"user_id", "followed_id"};
 
 	check_sources(spread);
 	add_leaves(spread, CONTAINER_USERS, ITEM_USER, USER_ITEMS_SQL, user, 1);
 	add_source(spread, bookkeeping_lookup(BOOK_USERNAMES),
-			   USERNAMES_SQL NEW_SUFFIX, name, 1, TEXTOID);
+			   USERNAMES_SQL NEW_SUFFIX, false, name, 1, TEXTOID);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_POST, POSTS_SQL "_post", comment, 1);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT, POSTS_SQL "_comment", comment, 2);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_LIKE, POSTS_SQL "_like", like, 2);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_COMMENT_LIKE, POSTS_SQL "_comment_like",
 			   comment_like, 3);
 	add_leaves(spread, CONTAINER_POSTS, ITEM_DELTA, POSTS_SQL "_delta", delta, 3);
+	add_leaves(spread, CONTAINER_USERS, ITEM_FOLLOW, USERS_SQL "_follow", follow, 2);
 }

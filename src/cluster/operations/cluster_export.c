@@ -71,8 +71,20 @@ HANGS_ON("comment_like", " LEFT JOIN (SELECT post_id, id FROM " POSTS_SQL
 " AND c.id IS NULL) AS item";
 
 /*
- * The query for the documents of users. It runs after items_sql, so that it
- * finds the author of every exported item, unless the author has been deleted.
+ * The query for the documents of follows. Each @ stands for the same array.
+ * Citus runs the query once for each shard of users.
+ */
+static const char follows_sql[] =
+"SELECT " FOLLOW_DOCUMENT_SQL
+" FROM (SELECT * FROM " USERS_SQL " WHERE type = 'follow') AS i"
+JOIN_AUTHOR "i.user_id"
+" JOIN (SELECT user_id, username FROM " USER_ITEMS_SQL ") AS f ON f.user_id = i.followed_id"
+" WHERE i.user_id <> ALL (@) AND i.followed_id <> ALL (@)";
+
+/*
+ * The query for the documents of users. It runs after the other queries, so
+ * that it finds the users of every exported item, unless they have been
+ * deleted.
  */
 static const char users_sql[] =
 "SELECT " USER_DOCUMENT_SQL
@@ -123,8 +135,10 @@ cluster_export_documents(DestReceiver *dest)
 						 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(lfirst(lc)))));
 	tables_lock_for_import();
 	container_require_served(CONTAINER_POSTS, false);
+	container_require_served(CONTAINER_USERS, false);
 	guard = guard_enter();
 	send_rows(items_sql, psprintf("{%s}", ids.data), dest);
+	send_rows(follows_sql, psprintf("{%s}", ids.data), dest);
 	send_rows(users_sql, "{}", dest);
 	guard_leave(guard);
 	AtEOXact_GUC(true, nest);

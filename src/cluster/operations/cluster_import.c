@@ -15,11 +15,12 @@
  * 2.	The calling node checks users and names against the reference tables.
  *	Citus writes new users and names on all nodes.
  * 3.	Nodes report which of the imported posts, comments and likes exist.
+ *	They lock the users who get new follows, and report which follows exist.
  * 4.	Nodes lock existing posts that get comments or likes.
  * 5.	The calling node writes new items to temporary tables, and Citus copies
  *	them to their shards. Nodes create the counters of new posts.
  * 6.	Nodes edit existing items that differ from imported ones.
- * 7.	Nodes compare the authors' names in new items with the current names of
+ * 7.	Nodes compare the users' names in new items with the current names of
  *	these users, in case a user was renamed during the import.
  *
  * A call to a node passes many rows, which are sorted by shard. All of this is
@@ -85,6 +86,8 @@ nodes_begin(Import *import)
 	import->reads[READ_USERNAMES] = cluster_own_shard("usernames");
 	import->reads[READ_POSTS] = psprintf("pg_temp.%sknown_post", import->prefix);
 	import->reads[READ_DELETING] = psprintf("pg_temp.%sdeleting", import->prefix);
+	import->reads[READ_FOLLOWS] = psprintf("pg_temp.%sknown_follow", import->prefix);
+	import->reads[READ_FOLLOWERS] = psprintf("pg_temp.%sknown_follower", import->prefix);
 	for (int i = 0; i < import_spread_tables_n; i++)
 		(void) import_run(import, import_spread_tables_sql[i]);
 	for (ItemType t = ITEM_USER; t < N_IMPORTED; t++)
@@ -148,6 +151,21 @@ learn_deleting(const Import *import)
 	table_close(table, NoLock);
 }
 
+/* Write an item's values in n columns to a temporary table. */
+static void
+put_columns(TempWriter *writer, const BlogItem *item, const Property *column,
+			int n)
+{
+	TupleTableSlot *slot = temp_writer_slot(writer);
+
+	for (int i = 0; i < n; i++)
+	{
+		slot->tts_values[i] = item->value[column[i]];
+		slot->tts_isnull[i] = item->isnull[column[i]];
+	}
+	temp_writer_put(writer);
+}
+
 static void
 take_post(void *arg, const BlogItem *item)
 {
@@ -155,15 +173,8 @@ take_post(void *arg, const BlogItem *item)
 		PROP_TYPE, PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,
 		PROP_CREATION_DATE, PROP_HIDDEN, PROP_PROPERTIES
 	};
-	TempWriter *writer = arg;
-	TupleTableSlot *slot = temp_writer_slot(writer);
 
-	for (int i = 0; i < lengthof(column); i++)
-	{
-		slot->tts_values[i] = item->value[column[i]];
-		slot->tts_isnull[i] = item->isnull[column[i]];
-	}
-	temp_writer_put(writer);
+	put_columns(arg, item, column, lengthof(column));
 }
 
 /*
@@ -217,6 +228,63 @@ nodes_keep_posts(const Import *import, int64 posts)
 	ship_query(import, &call, import_lock_keys_sql);
 }
 
+static void
+take_follower(void *arg, const BlogItem *item)
+{
+	static const Property column[] = {PROP_USER_ID, PROP_COMMENT_COUNT};
+
+	put_columns(arg, item, column, lengthof(column));
+}
+
+static void
+take_follow(void *arg, const BlogItem *item)
+{
+	static const Property column[] = {
+		PROP_USER_ID, PROP_FOLLOWED_ID, PROP_CREATION_DATE
+	};
+
+	put_columns(arg, item, column, lengthof(column));
+}
+
+/*
+ * Send the rows of a query to the nodes, and put what they return into a
+ * temporary table of the import.
+ *
+ * call: its field "arg" is set here
+ */
+static void
+learn_follows(const Import *import, const char *table_name, NodeCall call,
+			  const char *sql)
+{
+	Relation	table = temp_table_open(import, table_name);
+
+	call.arg = temp_writer_begin(table);
+	ship_query(import, &call, sql);
+	temp_writer_end(call.arg);
+	table_close(table, NoLock);
+	(void) import_run(import, psprintf("ANALYZE @%s", table_name));
+}
+
+/*
+ * Make the nodes lock the users in the source of follows. Learn how many users
+ * each of them follows, and which of the follows exist.
+ */
+static void
+nodes_lock_followers(const Import *import)
+{
+	const NodeCall followers = {
+		.name = "import_lock_followers", .type = ITEM_POST, .rows = ROWS_A_CALL,
+		.take = take_follower
+	};
+	const NodeCall follows = {
+		.name = "import_follows", .type = ITEM_FOLLOW, .rows = ROWS_A_CALL,
+		.take = take_follow
+	};
+
+	learn_follows(import, "known_follower", followers, import_follower_keys_sql);
+	learn_follows(import, "known_follow", follows, import_follow_keys_sql);
+}
+
 /*
  * The temporary table to which the new items of one type are written, before
  * Citus copies them to their shards.
@@ -244,7 +312,8 @@ spool_item(void *arg, const BlogItem *item)
 	if (spool->type != ITEM_USER)
 		slot->tts_values[n] =
 			Int32GetDatum(shard_of_key(container_shards(CONTAINER_POSTS),
-									   item_uuid(item, PROP_POST_ID)));
+									   item_uuid(item, spool->type == ITEM_FOLLOW ?
+												 PROP_USER_ID : PROP_POST_ID)));
 	temp_writer_put(spool->writer);
 }
 
@@ -275,17 +344,18 @@ nodes_write(const Import *import, ItemType type, int64 rows)
 	StringInfoData columns;
 	int			n;
 	const Property *prop = item_properties(type, &n);
+	bool		of_users = type == ITEM_USER || type == ITEM_FOLLOW;
 	char	   *sql;
 
 	spool_items(import, type);
 	initStringInfo(&columns);
 	for (int i = 0; i < n; i++)
-		if (container_has_property(type == ITEM_USER ? CONTAINER_USERS :
-								   CONTAINER_POSTS, prop[i]))
+		if (container_has_property(of_users ? CONTAINER_USERS : CONTAINER_POSTS,
+								   prop[i]))
 			appendStringInfo(&columns, "%s%s", i > 0 ? ", " : "",
 							 property_column(prop[i]));
 	sql = psprintf("INSERT INTO %s (%s) SELECT %s FROM @new_%s",
-				   type == ITEM_USER ? USER_ITEMS_SQL : POSTS_SQL,
+				   type == ITEM_USER ? USER_ITEMS_SQL : of_users ? USERS_SQL : POSTS_SQL,
 				   columns.data, columns.data, item_type_name(type));
 	import_run_write(import, sql, rows);
 	if (type == ITEM_POST)
@@ -379,8 +449,8 @@ nodes_key_is_taken(const ErrorData *error)
 }
 
 /*
- * Throw an error if an author of imported items was renamed or deleted after
- * the import had read the author's name.
+ * Throw an error if a user of imported items was renamed or deleted after the
+ * import had read the user's name.
  */
 static void
 compare_names(const Import *import)
@@ -398,8 +468,9 @@ nodes_end(const Import *import)
 {
 	use_one_connection();
 	compare_names(import);
-	(void) import_run(import, "DROP TABLE @known_post, @deleting, @new_user, @new_post,"
-					  " @new_comment, @new_like, @new_comment_like");
+	(void) import_run(import, "DROP TABLE @known_post, @deleting, @known_follow,"
+					  " @known_follower, @new_user, @new_post, @new_comment,"
+					  " @new_like, @new_comment_like, @new_follow");
 }
 
 const ImportTarget cluster_import_target = {
@@ -408,6 +479,7 @@ const ImportTarget cluster_import_target = {
 	.learn = nodes_learn,
 	.lookup = node_lookup_begin,
 	.keep_posts = nodes_keep_posts,
+	.lock_followers = nodes_lock_followers,
 	.write = nodes_write,
 	.count_on_comments = nodes_count_on_comments,
 	.edit = nodes_edit,

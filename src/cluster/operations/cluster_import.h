@@ -15,6 +15,8 @@ extern const char *const import_post_keys_sql;
 extern const char *const import_there_keys_sql;
 extern const char *const import_child_keys_sql[N_IMPORTED];
 extern const char *const import_liked_keys_sql;
+extern const char *const import_follower_keys_sql;
+extern const char *const import_follow_keys_sql;
 extern const char *const import_lock_keys_sql;
 extern const char *const import_node_comment_counts_sql;
 extern const char *const import_given_names_sql;

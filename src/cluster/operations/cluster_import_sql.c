@@ -17,7 +17,13 @@ const char *const import_spread_tables_sql[] = {
 	 " content text, creation_date timestamptz, hidden boolean, properties jsonb)"
 	 " USING heap ON COMMIT DROP"),
 	/* the users who are being deleted on some node */
-	"CREATE TEMP TABLE @deleting (user_id uuid) USING heap ON COMMIT DROP"
+	"CREATE TEMP TABLE @deleting (user_id uuid) USING heap ON COMMIT DROP",
+	/* existing follows, copied from the nodes that have them */
+	("CREATE TEMP TABLE @known_follow (user_id uuid, followed_id uuid,"
+	 " creation_date timestamptz) USING heap ON COMMIT DROP"),
+	/* the users in the source of follows, and how many users each follows */
+	("CREATE TEMP TABLE @known_follower (user_id uuid, followed bigint)"
+	 " USING heap ON COMMIT DROP")
 };
 
 const int	import_spread_tables_n = lengthof(import_spread_tables_sql);
@@ -71,6 +77,18 @@ const char *const import_liked_keys_sql =
 "SELECT DISTINCT partition, post_id, comment_id FROM @comment_like"
 " WHERE reason IS NULL ORDER BY partition, post_id, comment_id";
 
+/* Selects the users in the source of follows, to lock them on their nodes. */
+const char *const import_follower_keys_sql =
+"SELECT DISTINCT partition, user_id FROM @follow WHERE reason IS NULL"
+" ORDER BY partition, user_id";
+
+/*
+ * Selects the keys of imported follows, to ask the nodes which of them exist.
+ */
+const char *const import_follow_keys_sql =
+"SELECT DISTINCT partition, user_id, followed_id FROM @follow"
+" WHERE reason IS NULL ORDER BY partition, user_id, followed_id";
+
 /*
  * Selects the existing posts that get comments or likes, or whose comments are
  * edited. The import locks these posts, so that none is deleted meanwhile.
@@ -96,17 +114,19 @@ const char *const import_node_comment_counts_sql =
 " ON s.post_id = c.post_id ORDER BY s.partition, c.post_id, c.comment_id";
 
 /*
- * Selects the authors of new items, with the usernames that these items
- * contain. The caller checks that no author was renamed meanwhile. Authors
- * whom the import itself has written are left out, because no other
- * transaction can have renamed them.
+ * Selects the authors of new items and both users of new follows, with the
+ * usernames that these items contain. The caller checks that none of them was
+ * renamed meanwhile. Users whom the import itself has written are left out,
+ * because no other transaction can have renamed them.
  */
 const char *const import_given_names_sql =
 "SELECT DISTINCT partition, user_id, user_username FROM ("
 "SELECT partition, user_id, user_username FROM @new_post"
 " UNION ALL SELECT partition, user_id, user_username FROM @new_comment"
 " UNION ALL SELECT partition, user_id, user_username FROM @new_like"
-" UNION ALL SELECT partition, user_id, user_username FROM @new_comment_like) AS s"
+" UNION ALL SELECT partition, user_id, user_username FROM @new_comment_like"
+" UNION ALL SELECT partition, user_id, user_username FROM @new_follow"
+" UNION ALL SELECT partition, followed_id, followed_username FROM @new_follow) AS s"
 " WHERE NOT EXISTS (SELECT FROM @checked_user AS c WHERE c.user_id = s.user_id"
 " AND c.reason IS NULL AND (NOT c.present OR c.old_name IS NOT NULL))"
 " ORDER BY partition, user_id";

@@ -9,7 +9,7 @@
  *	findings about			repaired by
  *	--------------------	------------------------------------------------
  *	a node's own items		that node
- *	usernames				statements of the calling node, which Citus runs
+ *	usernames, follows		statements of the calling node, which Citus runs
  *	copies of posts			two nodes: the post's node makes the copy, and
  *							the author's node writes it
  *	topics					each node with posts, which compares them again
@@ -59,8 +59,9 @@ typedef struct Parcel
 static bool
 is_of_post(const Finding *f)
 {
-	return finding_is(f, "orphan") || finding_is(f, "comment_count") ||
-		finding_is(f, "like_count") || finding_is(f, "reply_count");
+	return !finding_is_of_follow(f) &&
+		(finding_is(f, "orphan") || finding_is(f, "comment_count") ||
+		 finding_is(f, "like_count") || finding_is(f, "reply_count"));
 }
 
 /*
@@ -300,6 +301,8 @@ static KeptPlan username_plan = {
 	ON_POSTS, MEND_USERNAME_SQL(USER_ITEMS_SQL), ITEM_ARGUMENTS, NULL
 };
 
+static FollowPlans follow_plans = FOLLOW_PLANS(USER_ITEMS_SQL);
+
 /*
  * If a statement on this node can repair what a finding reports, run the
  * statement. Returns whether to count the finding as repaired. A finding about
@@ -310,6 +313,8 @@ mend_by_statement(const Finding *f)
 {
 	if (finding_is(f, "invalid") || finding_is(f, "registry"))
 		return false;
+	if (finding_is_of_follow(f))
+		return mend_follow_by(&follow_plans, f);
 	if (finding_is(f, "username"))
 		return mend_by(&username_plan, f);
 	if (!is_of_post(f))

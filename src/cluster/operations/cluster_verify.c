@@ -14,6 +14,8 @@
  *	feed		each node has a feed. Citus reads all of them through
  *				separate connections, as the containers' owner. The
  *				newest blogstore.feed_size rows must be the same
+ *	follows		each shard of follows is compared with the copy of the users
+ *				on its node, which is a reference table
  *	topics		each node compares the topics of its own posts, and returns
  *				the findings
  *
@@ -118,6 +120,11 @@ static const char tally_sql[] =
 static KeptPlan names_plan = {0, NULL, 0, {0}, NULL};
 static KeptPlan registry_plan = {0, NULL, 0, {0}, NULL};
 
+static KeptPlan follows_plan = {
+	ON_USERS | ON_JOBS, VERIFY_FOLLOWS_SQL(USER_ITEMS_SQL, "NOT MATERIALIZED"),
+	0, {0}, NULL
+};
+
 /*
  * Run a query for one jsonb on each node. Return the results that are not
  * NULL as a jsonb array. Called as the containers' owner, after SPI_connect().
@@ -184,6 +191,7 @@ cluster_verify_source(VerifySource *source)
 	source->names = &names_plan;
 	registry_plan.sql = psprintf(VERIFY_REGISTRY_SQL("%s"), cluster_own_shard("usernames"));
 	source->registry = &registry_plan;
+	source->follows = &follows_plan;
 	source->tally = tally_sql;
 	source->feed = feeds_sql;
 	source->nodes = nodes_sql;

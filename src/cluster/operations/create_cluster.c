@@ -210,6 +210,7 @@ give_owner_rights(Oid owner)
 								   BLOGSTORE_SCHEMA ".serve_comment, "
 								   BLOGSTORE_SCHEMA ".serve_like, "
 								   BLOGSTORE_SCHEMA ".serve_topic, "
+								   BLOGSTORE_SCHEMA ".serve_follow, "
 								   BLOGSTORE_SCHEMA ".serve_flag TO %s", role));
 	if (!superuser_arg(owner))
 		(void) create_run_sql(psprintf("GRANT USAGE, CREATE ON SCHEMA "

@@ -73,6 +73,15 @@ static const char *const tables_sql[] = {
 	"PRIMARY KEY (user_id, creation_date, id)) FOR VALUES IN ('post') "
 	"WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.1)",
 
+	/* renames and deletions find a user's followers by the last index */
+	"CREATE TABLE " USERS_SQL "_follow PARTITION OF " USERS_SQL "%1$s (" AUTHORED
+	"followed_id NOT NULL, followed_username NOT NULL, "
+	"PRIMARY KEY (user_id, followed_id)) FOR VALUES IN ('follow')",
+	"CREATE INDEX users_follow_list "
+	"ON " USERS_SQL "_follow (user_id, creation_date, id)",
+	"CREATE INDEX users_follow_by_followed "
+	"ON " USERS_SQL "_follow (followed_id, creation_date, id)",
+
 	"CREATE TABLE " USER_ITEMS_SQL " ("
 	"id uuid NOT NULL, type text NOT NULL DEFAULT 'user', user_id uuid PRIMARY KEY, "
 	"username text NOT NULL, creation_date timestamptz NOT NULL, "
@@ -82,7 +91,7 @@ static const char *const tables_sql[] = {
 	"COMMENT ON TABLE " POSTS_SQL "%1$s IS "
 	"'Container: posts with their comments, likes and counts.'",
 	"COMMENT ON TABLE " USERS_SQL "%1$s IS "
-	"'Container: copies of users'' posts in short form.'",
+	"'Container: users'' follows, and copies of their posts in short form.'",
 	"COMMENT ON TABLE " USER_ITEMS_SQL " IS "
 	"'Container: users, on every node.'"
 };

@@ -21,6 +21,7 @@
 #include "import/import.h"
 #include "model/post_counts/post_counts.h"
 #include "model/user_changes/user_changes.h"
+#include "model/user_follows.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
@@ -40,6 +41,8 @@ NODE_FUNCTION(import_begin_part, "import()");
 NODE_FUNCTION(import_posts, "import()");
 NODE_FUNCTION(import_children, "import()");
 NODE_FUNCTION(import_keep_posts, "import()");
+NODE_FUNCTION(import_lock_followers, "import()");
+NODE_FUNCTION(import_follows, "import()");
 NODE_FUNCTION(import_count_posts, "import()");
 NODE_FUNCTION(import_count_comments, "import()");
 NODE_FUNCTION(import_same_names, "import()");
@@ -97,6 +100,14 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 	put_item(out, &item, ITEM_LIKE);
 }
 
+static void
+lock_leaves(Container container, ItemType type)
+{
+	for (int p = partition_first(container, type); p != NO_PARTITION;
+		 p = partition_after(container, type, p))
+		item_writer_close(item_writer_open_partition(container, type, p));
+}
+
 /*
  * blogstore.import_begin_part(): lock this node's leaves in RowExclusiveLock
  * mode until the import's transaction ends. So the worker neither renames nor
@@ -105,12 +116,16 @@ put_id(ReturnSetInfo *out, const pg_uuid_t *id)
 static Datum
 import_begin_part(PG_FUNCTION_ARGS)
 {
+	static const ItemType of_posts[] = {
+		ITEM_POST, ITEM_COMMENT, ITEM_LIKE, ITEM_COMMENT_LIKE, ITEM_DELTA
+	};
+
 	PushActiveSnapshot(GetTransactionSnapshot());
 	container_lock(CONTAINER_POSTS, true);
-	for (ItemType t = ITEM_POST; t <= ITEM_DELTA; t++)
-		for (int p = partition_first(CONTAINER_POSTS, t); p != NO_PARTITION;
-			 p = partition_after(CONTAINER_POSTS, t, p))
-			item_writer_close(item_writer_open_partition(CONTAINER_POSTS, t, p));
+	for (int i = 0; i < lengthof(of_posts); i++)
+		lock_leaves(CONTAINER_POSTS, of_posts[i]);
+	container_lock(CONTAINER_USERS, true);
+	lock_leaves(CONTAINER_USERS, ITEM_FOLLOW);
 	PopActiveSnapshot();
 	worker_hooks.item_written(true);
 	PG_RETURN_BOOL(true);
@@ -237,6 +252,87 @@ import_keep_posts(PG_FUNCTION_ARGS)
 	}
 	PopActiveSnapshot();
 	PG_RETURN_BOOL(all);
+}
+
+static int64
+count_follows(const pg_uuid_t *user_id)
+{
+	Datum		key = UUIDPGetDatum(user_id);
+	ItemScan   *scan = item_scan_begin(&(ItemQuery) {
+		.container = CONTAINER_USERS, .type = ITEM_FOLLOW,
+		.partition_key = user_id, .path = PATH_KEY, .key = &key, .nkeys = 1,
+		.identity = true
+	});
+	BlogItem	follow;
+	int64		n = 0;
+
+	while (item_scan_next(scan, &follow))
+		n++;
+	item_scan_end(scan);
+	return n;
+}
+
+/*
+ * blogstore.import_lock_followers(ids): lock this node's copies of the given
+ * users, as follow_user() does. Returns one row for each user, with the
+ * columns id, user_id, and as comment_count how many users the user follows.
+ * All other columns are NULL.
+ */
+static Datum
+import_lock_followers(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			n;
+	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
+
+	InitMaterializedSRF(fcinfo, 0);
+	for (int i = 0; i < n; i++)
+	{
+		BlogItem	row;
+
+		CHECK_FOR_INTERRUPTS();
+		(void) follower_lock(&ids[i]);
+		item_init(&row, ITEM_POST);
+		memset(row.isnull, true, sizeof(row.isnull));
+		item_set(&row, PROP_ID, UUIDPGetDatum(&ids[i]));
+		item_set(&row, PROP_USER_ID, UUIDPGetDatum(&ids[i]));
+		PushActiveSnapshot(GetLatestSnapshot());
+		item_set(&row, PROP_COMMENT_COUNT, Int64GetDatum(count_follows(&ids[i])));
+		PopActiveSnapshot();
+		put_item(out, &row, ITEM_POST);
+	}
+	return (Datum) 0;
+}
+
+/*
+ * blogstore.import_follows(user_ids, followed_ids): return those of the given
+ * follows that are on this node.
+ */
+static Datum
+import_follows(PG_FUNCTION_ARGS)
+{
+	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
+	int			n;
+	int			n_followed;
+	const pg_uuid_t *users = get_ids(fcinfo, 0, &n);
+	const pg_uuid_t *followed = get_ids(fcinfo, 1, &n_followed);
+
+	need_same_length(n, n_followed);
+	InitMaterializedSRF(fcinfo, 0);
+	PushActiveSnapshot(GetLatestSnapshot());
+	for (int i = 0; i < n; i++)
+	{
+		Datum		value[FOLLOW_KEYS];
+		ItemQuery	query = follow_query(&users[i], &followed[i], value);
+		BlogItem	follow;
+
+		CHECK_FOR_INTERRUPTS();
+		query.identity = true;
+		if (item_get(&query, &follow))
+			put_item(out, &follow, ITEM_FOLLOW);
+	}
+	PopActiveSnapshot();
+	return (Datum) 0;
 }
 
 /*

@@ -51,6 +51,22 @@ typedef struct Gathered
 
 typedef int (*Comparison) (const void *a, const void *b);
 
+/*
+ * What has come of asking all nodes.
+ *
+ *	- ASK_DONE: all nodes have returned their rows.
+ *	- ASK_AGAIN: a node has refused, because one of its shards is being moved.
+ *	  The caller tries again.
+ *	- ASK_NO_COPIES: the query reads copies of posts, and those of a node are
+ *	  not ready.
+ */
+typedef enum AskResult
+{
+	ASK_DONE,
+	ASK_AGAIN,
+	ASK_NO_COPIES
+} AskResult;
+
 /* A query on all nodes, and the rows that the nodes have returned so far. */
 typedef struct Gathering
 {
@@ -149,6 +165,8 @@ set_order(Gathering *gather, const char *name)
 	gather->ids_at = -1;
 	gather->cursor_at = -1;
 	gather->order = ORDER_NEWEST_FIRST;
+	if (strcmp(name, "home_feed_copies") == 0)
+		gather->ids_at = 0;
 	if (strcmp(name, "get_posts") == 0 || strcmp(name, "get_likes") == 0)
 	{
 		gather->ids_at = gather->call.nargs - 1;
@@ -217,8 +235,8 @@ remote_key_of_group(int group, pg_uuid_t *key)
 }
 
 /*
- * Reduce the query's list of ids to posts that are on one node. Returns false
- * if no id is left.
+ * Reduce the query's list of ids to those whose shard is on one node: posts,
+ * or users whose posts have copies there. Returns false if no id is left.
  */
 static bool
 set_ids_of_group(Gathering *gather, int group)
@@ -344,11 +362,10 @@ remote_groups(void)
 }
 
 /*
- * Ask all nodes that have shards for their rows. Returns false if a node has
- * refused because one of its shards is being moved. The caller then tries
- * again.
+ * Ask all nodes that have shards for their rows. If the query has a list of
+ * ids, ask only nodes that have the shard of an id.
  */
-static bool
+static AskResult
 ask_all(Gathering *gather)
 {
 	ListCell   *lc;
@@ -362,12 +379,13 @@ ask_all(Gathering *gather)
 
 		if (gather->ids_at >= 0 && !set_ids_of_group(gather, lfirst_int(lc)))
 			continue;
-		if (!remote_key_of_group(lfirst_int(lc), &gather->call.key) ||
-			!remote_ask_once(&gather->call, &rows))
-			return false;
+		if (!remote_key_of_group(lfirst_int(lc), &gather->call.key))
+			return ASK_AGAIN;
+		if (!remote_ask_once(&gather->call, &rows))
+			return remote_copies_are_refused(&rows) ? ASK_NO_COPIES : ASK_AGAIN;
 		keep(gather, &rows);
 	}
-	return true;
+	return ASK_DONE;
 }
 
 static int
@@ -552,7 +570,8 @@ put_in_order(Gathering *gather, RemoteRows *rows)
 
 /*
  * Run a query on all nodes that have shards, and merge the items that they
- * return. The result is allocated in the current memory context.
+ * return. The result is allocated in the current memory context. Returns NULL
+ * if the query reads copies of posts, and those of a node are not ready.
  *
  * name: the name of the query's function
  * type: the type of the items that the query returns
@@ -598,10 +617,17 @@ remote_gather(const char *name, ItemType type, FunctionCallInfo fcinfo)
 	old = MemoryContextSwitchTo(look);
 	for (;;)
 	{
-		while (!ask_all(&gather))
+		AskResult	asked;
+
+		while ((asked = ask_all(&gather)) == ASK_AGAIN)
 		{
 			remote_pause(&waited);
 			MemoryContextReset(look);
+		}
+		if (asked == ASK_NO_COPIES)
+		{
+			items = NULL;
+			break;
 		}
 		gather.asked = put_in_order(&gather, &items->rows);
 		if (gather.asked <= 0)

@@ -29,9 +29,9 @@ struct RemoteItems
 typedef struct RemoteCall
 {
 	/*
-	 * The SQL function that is called on the other node: serve_post(),
-	 * serve_comment(), serve_like() or serve_flag(), depending on the type of
-	 * the request's result.
+	 * The SQL function that is called on the other node, for example
+	 * serve_post() or serve_flag(). It depends on the type of the request's
+	 * result.
 	 */
 	const char *serve;
 
@@ -67,7 +67,9 @@ typedef struct Command
 {
 	Oid			function;
 	NameData	name;
-	int			key;			/* index of the argument post_id, or -1 */
+	int			key;			/* index of the argument whose value decides
+								 * which node runs the command; -1 if there is
+								 * none */
 
 	/*
 	 * The name of the SQL function that runs the command on another node, for
@@ -94,6 +96,10 @@ extern void query_sent_items(RequestScan *scan, RemoteItems *items);
 /* view_pages.c */
 extern void remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo);
 
+/* home_feed_pages.c */
+extern bool remote_is_home_part(const RequestQuery *query);
+extern void remote_begin_home_feed(RequestScan *scan, FunctionCallInfo fcinfo);
+
 /* gather_from_nodes.c */
 extern RemoteItems *remote_gather(const char *name, ItemType type,
 								  FunctionCallInfo fcinfo);
@@ -101,7 +107,7 @@ extern bool remote_ask_group(int group, RemoteCall *call, RemoteRows *rows);
 
 /* request_names.c */
 extern const char *remote_serve_function(ItemType type);
-extern bool remote_reads_copies(const char *name);
+extern bool remote_reads_copies(const char *name, bool part);
 extern int	remote_key_argument(const char *name);
 extern bool remote_is_of_all_nodes(const char *name);
 extern Oid	remote_find_function(const char *name, int nargs, Oid *types);
@@ -109,6 +115,7 @@ extern void remote_command_of(Oid function, Command *command);
 
 /* remote_request.c */
 extern bool remote_ask_once(const RemoteCall *call, RemoteRows *rows);
+extern bool remote_copies_are_refused(const RemoteRows *rows);
 
 /* remote_error.c */
 extern COMPAT_NORETURN void remote_error_send(void);

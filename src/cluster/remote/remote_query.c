@@ -9,10 +9,15 @@
  *		likes
  *		a user's posts				the node that has the copies; all nodes
  *									if the copies are not ready
+ *		whom a user follows			the node that has the user's follows
  *		the feed					this node or all nodes (view_pages.c)
+ *		a user's home feed			the node that has the user's follows, then
+ *									those that have copies of the followed
+ *									users' posts (home_feed_pages.c)
  *		get_posts(), get_likes();	all nodes; this node merges the results
- *		a user's comments or likes;	(gather_from_nodes.c)
- *		topics and their posts
+ *		a user's comments, likes or	(gather_from_nodes.c)
+ *		followers; topics and their
+ *		posts
  *
  * A node that runs a part of another node's query reads only its own items.
  *
@@ -50,22 +55,6 @@ may_be_asked(const char *name, FunctionCallInfo fcinfo)
 }
 
 /*
- * Return whether a node has refused a query because its copies of posts are
- * not ready (add_refusal()).
- *
- * rows: the rows that the node has returned
- */
-static bool
-copies_are_refused(const RemoteRows *rows)
-{
-	bool		isnull = true;
-
-	if (rows->n == 1 && rows->desc->natts > 1)
-		(void) heap_getattr(rows->row[0], 2, rows->desc, &isnull);
-	return !isnull;
-}
-
-/*
  * Begin a query that reads only this node's items. If the query lists the
  * posts of a user who does not exist, make the query return nothing. After
  * delete_user() on another node, this node may still have copies of the user's
@@ -77,7 +66,7 @@ begin_here(RequestScan *scan, FunctionCallInfo fcinfo)
 	BlogItem	user;
 
 	scan->query->begin(scan, fcinfo);
-	if (scan->source == NULL || !remote_reads_copies(scan->query->name) ||
+	if (scan->source == NULL || !remote_reads_copies(scan->query->name, false) ||
 		user_find_now(DatumGetUUIDP(fcinfo->args[0].value), &user))
 		return;
 	scan->source->close(scan);
@@ -106,7 +95,7 @@ ask_by_key(const RequestQuery *query, const pg_uuid_t *key,
 	(void) remote_find_function(query->name, call.nargs, types);
 	while (!remote_ask_once(&call, &items->rows))
 	{
-		if (copies_are_refused(&items->rows))
+		if (remote_copies_are_refused(&items->rows))
 			return NULL;
 		remote_pause(&waited);
 	}
@@ -138,7 +127,7 @@ begin_by_key(RequestScan *scan, FunctionCallInfo fcinfo)
 	else
 	{
 		remote_renew_snapshot_of(scan, &shard);
-		here = !remote_reads_copies(query->name) ||
+		here = !remote_reads_copies(query->name, false) ||
 			views_ready(GetActiveSnapshot());
 		if (here)
 			begin_here(scan, fcinfo);
@@ -167,14 +156,13 @@ remote_begin_query(RequestScan *scan, FunctionCallInfo fcinfo)
 	bool		feed = strcmp(name, "list_feed") == 0;
 
 	remote_renew_snapshot(scan);
-	/* a cluster keeps no follows: the query raises the error */
-	if (strcmp(name, "list_home_feed") == 0 || type == ITEM_FOLLOW)
-		scan->query->begin(scan, fcinfo);
-	else if (feed && !request_is_part)
+	if (feed && !request_is_part)
 		remote_begin_feed(scan, fcinfo);
 	else if (feed || type == ITEM_USER || container_is_held_by_caller() ||
-			 !may_be_asked(name, fcinfo))
+			 remote_is_home_part(scan->query) || !may_be_asked(name, fcinfo))
 		begin_here(scan, fcinfo);
+	else if (strcmp(name, "list_home_feed") == 0)
+		remote_begin_home_feed(scan, fcinfo);
 	else if (remote_is_of_all_nodes(name))
 		query_sent_items(scan, remote_gather(name, type, fcinfo));
 	else

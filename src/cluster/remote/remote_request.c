@@ -236,6 +236,22 @@ remote_ask_once(const RemoteCall *call, RemoteRows *rows)
 }
 
 /*
+ * Return whether a node has refused a query because its copies of posts are
+ * not ready (add_refusal()).
+ *
+ * rows: the rows that the node has returned
+ */
+bool
+remote_copies_are_refused(const RemoteRows *rows)
+{
+	bool		isnull = true;
+
+	if (rows->n == 1 && rows->desc->natts > 1)
+		(void) heap_getattr(rows->row[0], 2, rows->desc, &isnull);
+	return !isnull;
+}
+
+/*
  * Sleep before the caller repeats a call that was refused because a shard is
  * being moved.
  *

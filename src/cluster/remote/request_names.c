@@ -46,6 +46,8 @@ remote_serve_function(ItemType type)
 			return "serve_like";
 		case ITEM_TOPIC:
 			return "serve_topic";
+		case ITEM_FOLLOW:
+			return "serve_follow";
 		default:
 			elog(ERROR, "items of type \"%s\" are on every node",
 				 item_type_name(type));
@@ -69,10 +71,13 @@ static const char *const served[] = {
 	"list_comment_replies", "list_post_likes", "list_comment_likes",
 	"list_user_comments", "list_user_likes", "list_feed", "list_topic_posts",
 	"list_topics",
+	"follow_user", "unfollow_user", "get_follows", "list_following",
+	"list_followers", "list_followed", "home_feed_copies", "home_feed_posts",
 	"put_copies", "touch_copies", "begin_user_deletion", "revive_user",
 	"wait_for_views", "wait_for_posts", "rebuild_views",
 	"import_begin_part", "deleting_users", "import_posts", "import_comments",
 	"import_likes", "import_comment_likes", "import_keep_posts",
+	"import_lock_followers", "import_follows",
 	"import_count_posts", "import_count_comments", "import_same_names",
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_topics",
 	"repair_copies"
@@ -231,7 +236,7 @@ remote_find_function(const char *name, int nargs, Oid *types)
 static const char *
 serve_of_result(Oid result)
 {
-	static const ItemType types[] = {ITEM_POST, ITEM_COMMENT, ITEM_LIKE};
+	static const ItemType types[] = {ITEM_POST, ITEM_COMMENT, ITEM_LIKE, ITEM_FOLLOW};
 	char	   *name = get_rel_name(get_typ_typrelid(result));
 
 	if (result == BOOLOID)
@@ -241,6 +246,17 @@ serve_of_result(Oid result)
 			strcmp(name, psprintf("%s_item", item_type_name(types[i]))) == 0)
 			return remote_serve_function(types[i]);
 	return NULL;
+}
+
+/*
+ * Return the name of the argument by whose value a command finds its node: the
+ * id of a post, or of the user who follows.
+ */
+static const char *
+key_name(const char *command)
+{
+	return strcmp(command, "follow_user") == 0 ||
+		strcmp(command, "unfollow_user") == 0 ? "user_id" : "post_id";
 }
 
 static void
@@ -265,7 +281,8 @@ look_up_command(Oid function, Command *command)
 	for (int i = 0; i < command->nargs; i++)
 	{
 		command->types[i] = types[i];
-		if (names != NULL && names[i] != NULL && strcmp(names[i], "post_id") == 0)
+		if (names != NULL && names[i] != NULL &&
+			strcmp(names[i], key_name(NameStr(command->name))) == 0)
 			command->key = i;
 	}
 	ReleaseSysCache(tuple);
@@ -316,13 +333,17 @@ remote_row_type(ItemType type)
 }
 
 /*
- * Return whether a query reads copies of posts. Such a query may be refused,
- * because a node may not have built its copies yet.
+ * Return whether a query reads copies of posts on the node of their users.
+ * Such a query may be refused, because a node may not have built its copies
+ * yet.
+ *
+ * part: whether the query is a part of another node's request. A part of
+ *	list_user_posts() reads posts.
  */
 bool
-remote_reads_copies(const char *name)
+remote_reads_copies(const char *name, bool part)
 {
-	return strcmp(name, "list_user_posts") == 0;
+	return strcmp(name, part ? "home_feed_copies" : "list_user_posts") == 0;
 }
 
 /*
@@ -341,7 +362,7 @@ remote_is_of_all_nodes(const char *name)
 {
 	static const char *const names[] = {
 		"get_posts", "get_likes", "list_user_comments", "list_user_likes",
-		"list_topic_posts", "list_topics"
+		"list_topic_posts", "list_topics", "list_followers"
 	};
 
 	for (int i = 0; i < lengthof(names); i++)

@@ -362,7 +362,7 @@ serve_call(FunctionCallInfo fcinfo)
 		return;
 	}
 	require_snapshot(PG_GETARG_UUID_P(0), part, out->setDesc->natts > 1);
-	if (!part && remote_reads_copies(name) && !views_ready(GetActiveSnapshot()))
+	if (remote_reads_copies(name, part) && !views_ready(GetActiveSnapshot()))
 		add_refusal(out, true);
 	else
 		call_request(out, fcinfo->flinfo->fn_oid, name,

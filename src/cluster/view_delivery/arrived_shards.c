@@ -10,8 +10,10 @@
  * 1.	The job inserts the topics of the shard's posts. Topics do not move
  *	with a shard. Until this step is done, this node refuses to list topics.
  * 2.	A sweep (model/user_changes/user_items_sweep.c) gives each item of the
- *	shard the current name of its author. An item without an author was left
- *	by an unfinished deletion of that user, and is deleted.
+ *	shard, and each follow in the shard of "users" that moves together with it,
+ *	the current names of its users. An item without an author was left by an
+ *	unfinished deletion of that user, and is deleted. So is a follow without
+ *	one of its users.
  * 3.	The job refreshes the copies of the shard's posts, which can be on any
  *	node. It also refreshes the copies that arrived with the shard.
  * 4.	The feed is rewritten, as it is when a shard leaves.

@@ -66,7 +66,9 @@ static const char *const read_name[N_IMPORT_READS] = {
 	[READ_USERS] = "#users",
 	[READ_USERNAMES] = "#usernames",
 	[READ_POSTS] = "#posts",
-	[READ_DELETING] = "#deleting"
+	[READ_DELETING] = "#deleting",
+	[READ_FOLLOWS] = "#follows",
+	[READ_FOLLOWERS] = "#followers"
 };
 
 /*
@@ -77,7 +79,11 @@ static const char *const read_table[N_IMPORT_READS] = {
 	[READ_USERS] = USERS_SQL,
 	[READ_USERNAMES] = USERNAMES_SQL,
 	[READ_POSTS] = POSTS_SQL,
-	[READ_DELETING] = "(" USERS_BEING_DELETED_SQL ") AS deleting"
+	[READ_DELETING] = "(" USERS_BEING_DELETED_SQL ") AS deleting",
+	[READ_FOLLOWS] = "(SELECT user_id, followed_id, creation_date FROM " USERS_SQL
+	" WHERE type = 'follow') AS follows",
+	[READ_FOLLOWERS] = "(SELECT user_id, count(*) AS followed FROM " USERS_SQL
+	" WHERE type = 'follow' GROUP BY user_id) AS followers"
 };
 
 /*

@@ -107,10 +107,12 @@ typedef enum ImportRead
 	READ_USERS,
 	READ_USERNAMES,
 	READ_POSTS,
-	READ_DELETING				/* the users who are being deleted */
+	READ_DELETING,				/* the users who are being deleted */
+	READ_FOLLOWS,
+	READ_FOLLOWERS				/* users, and how many users each follows */
 } ImportRead;
 
-#define N_IMPORT_READS (READ_DELETING + 1)
+#define N_IMPORT_READS (READ_FOLLOWERS + 1)
 
 struct ImportTarget;
 

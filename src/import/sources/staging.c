@@ -137,14 +137,11 @@ need_columns(Oid relid, const char *role, int n, const char *const *columns)
 
 /*
  * Return the number of the partition that takes a row's item; NO_PARTITION if
- * there is none. On a cluster, the partition may be on another node. Errors:
- * 0A000 for a follow on a cluster.
+ * there is none. On a cluster, the partition may be on another node.
  */
 static int
 row_partition(ItemType type, const StagedRow *row)
 {
-	if (type == ITEM_FOLLOW)
-		follows_need_one_server();
 	if (type == ITEM_USER || type == ITEM_FOLLOW)
 		return partition_taking(CONTAINER_USERS, type,
 								DatumGetUUIDP(row->value[STAGED_USER_ID]));

@@ -257,8 +257,7 @@ sweep_leaf(Job *job, const SweepWork *work, WalkedItems *items,
 		if (!work->one_partition)
 			*partition = partition_from(kind->container, kind->type, from);
 		else
-			*partition = kind->container == CONTAINER_POSTS &&
-				from <= work->partition ? work->partition : NO_PARTITION;
+			*partition = from <= work->partition ? work->partition : NO_PARTITION;
 		if (*partition == NO_PARTITION)
 			continue;
 		leaf = (*items << LEAF_KIND_SHIFT) | *partition;

@@ -474,8 +474,7 @@ delete_user_items(const pg_uuid_t *user_id, int64 limit)
 	 * These locks prevent all changes of partitions, except ATTACH PARTITION
 	 * and DETACH PARTITION CONCURRENTLY.
 	 */
-	if (cluster_calls() == NULL)
-		container_lock(CONTAINER_USERS, true);
+	container_lock(CONTAINER_USERS, true);
 	container_lock(CONTAINER_POSTS, true);
 	do
 	{

@@ -108,7 +108,8 @@ typedef struct SweepWork
 	Datum		username;
 	int64		chunk;
 	bool		one_partition;	/* whether to sweep over only one partition of
-								 * posts, whose number is in the next field */
+								 * posts, and that of users with the same
+								 * number, which is in the next field */
 	int			partition;
 	bool		nobodys_too;	/* whether to delete items whose author does
 								 * not exist */

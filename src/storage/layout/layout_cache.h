@@ -237,7 +237,8 @@ extern int	partitions_taking(Partitions *partitions, ItemType type,
 							  const void *key);
 extern int	partitions_of_key(Partitions *partitions, ItemType type,
 							  const void *key);
-extern bool partitions_hold(const Partitions *partitions, int number);
+extern bool partitions_hold(const Partitions *partitions, ItemType type,
+							int number);
 extern uint64 partitions_hash(Partitions *partitions, const void *key);
 extern void partitions_expect(Partitions *partitions, Container container,
 							  Oid root, int modulus);

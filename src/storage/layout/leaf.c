@@ -450,7 +450,7 @@ leaf_open(OpenLeaf *open, const LeafWanted *wanted, LOCKMODE lockmode)
 
 		partition = layout_place(&cc, wanted->container, wanted->type,
 								 wanted->key, partition);
-		if (to_write && !held && partitions_hold(&cc->partitions, partition))
+		if (to_write && !held && partitions_hold(&cc->partitions, wanted->type, partition))
 		{
 			/*
 			 * Look up the partition again. It may have moved to another node

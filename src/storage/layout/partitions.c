@@ -373,22 +373,20 @@ partitions_from(const Partitions *partitions, ItemType type, int number)
 {
 	if (is_everywhere(partitions, type))
 		return number <= 0 ? 0 : NO_PARTITION;
-	/* a cluster keeps no follows */
-	if (type == ITEM_FOLLOW && partitions->map != NULL)
-		return NO_PARTITION;
 	return partitions_next_table(partitions, number);
 }
 
 /*
- * Keep the cluster from moving a partition off this node until the transaction
- * ends. Called before a write. Returns true on a cluster, and false on one
- * machine. If true, the caller must look up the partition again. The cluster
- * may have moved the partition before the call.
+ * Keep the cluster from moving the partition of items of a type off this node
+ * until the transaction ends. Called before a write. Returns true if the
+ * partition could move. The caller must then look up the partition again,
+ * because the cluster may have moved it before the call. Returns false on one
+ * machine, and if every node has all items of the type.
  */
 bool
-partitions_hold(const Partitions *partitions, int number)
+partitions_hold(const Partitions *partitions, ItemType type, int number)
 {
-	if (partitions->map == NULL)
+	if (partitions->map == NULL || is_everywhere(partitions, type))
 		return false;
 	cluster_library->hold_partition(partitions->map, number);
 	return true;
