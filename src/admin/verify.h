@@ -246,7 +246,6 @@ extern const char verify_tally_sql[];
 /* verify_topics.c */
 extern SPITupleTable *topics_compare(void);
 
-
 /* verify.c */
 extern List *verify_run(bool with_views);
 

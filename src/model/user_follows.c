@@ -70,7 +70,7 @@ need_followed(const pg_uuid_t *followed_id, BlogItem *user)
  * transaction adds follows of this user. Returns false if the user does not
  * exist. On a cluster, lock only this node's copy of the item: other
  * transactions that add follows of the user run on this node, and those that
- * change the user lock all copies. Errors: 40001.
+ * change the user write all copies, and so wait for this lock. Errors: 40001.
  */
 bool
 follower_lock(const pg_uuid_t *user_id)

@@ -190,9 +190,17 @@ $cursor->quit;
 
 $coordinator->safe_psql('postgres', q{SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(31, 33) AS n});
 my $holder = hold($one, 'postgres', "SELECT followed_username FROM blogstore.follow_user(kit.u($near), kit.u(31))");
-like(error_of($_, "SET statement_timeout = '300 ms'; SELECT blogstore.follow_user(kit.u($near), kit.u(32))"), qr/^57014/, $_->name . ': another follow of the user waits') foreach members($cluster);
-is($coordinator->safe_psql('postgres', "SELECT followed_username FROM blogstore.follow_user(kit.u($far), kit.u(31))"), 'user 31', 'one of another user does not');
+my @waiting = map { start_client($_, 'postgres', "SELECT followed_username FROM blogstore.follow_user(kit.u($near), kit.u(32))", 'waits_' . $_->name) } members($cluster);
+wait_until($one, 'postgres', 'SELECT count(*) = 3 FROM pg_locks WHERE NOT granted');
+is($coordinator->safe_psql('postgres', "SELECT followed_username FROM blogstore.follow_user(kit.u($far), kit.u(31))"), 'user 31', 'a follow of another user does not wait');
+ok(goes_on($_), 'another follow of the user waits') foreach @waiting;
 release($holder);
+foreach my $client (@waiting)
+{
+	my ($written, $errors) = finish_client($client);
+
+	is("@$written$errors", 'user 32', '... until the first one is committed');
+}
 
 my $old = $one->background_psql('postgres', on_error_stop => 0);
 $old->query_safe("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM blogstore.list_followers(kit.u(1))");
