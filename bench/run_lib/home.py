@@ -12,7 +12,7 @@ from .measure import Runner, Timing
 from .small import small_site
 
 USERS = 6000
-POSTS = 20					# of each user
+POSTS = 40					# of each user, of which a page has at most 20
 READERS = 10				# who follow the same number of users
 FOLLOWED = (10, 100, 1000, 5000)
 
@@ -26,8 +26,9 @@ class Plan(Contestant):
 		return 'floor'
 
 
-# The newest posts of each followed user, by the index; or all their posts, by
-# the join that the planner chooses
+# The keys of the newest posts of each followed user, by the index; or those of
+# all their posts, by the join that the planner chooses. Both then read the 20
+# rows of the page.
 LATERAL = Plan('lateral', 'LATERAL with LIMIT', settings=IN_ORDER)
 SORTED = Plan('sorted', 'join and sort')
 
@@ -51,7 +52,7 @@ def home(site, options, _workplace):
 	"""Measure pages of 20 of readers who follow ever more users, with one
 	client.
 	"""
-	users, posts, readers, sizes = (40, 20, 3, (2, 5, 10, 20)) if options.quick else (USERS, POSTS, READERS, FOLLOWED)
+	users, posts, readers, sizes = (40, 30, 3, (2, 5, 10, 20)) if options.quick else (USERS, POSTS, READERS, FOLLOWED)
 	once = type(options)(**{**vars(options), 'clients': [1], 'requests': [HOME_FEED.code]})
 	other = small_site(site.server, 'home', once, ('blogstore', 'floor'), (users, users * posts))
 	other.file(os.path.join(SQL, 'home', 'schema.sql'))

@@ -54,7 +54,8 @@ def home(found):
 	"""By the number of followed users."""
 	print('\n## The posts of all followed users\n')
 	print(f'Pages of 20, {found.users:,} users with {found.posts} posts each; one client. Median ms and buffers of a call, beside two plans of the same\n'
-		'merge on the floor\'s tables. Calls a second of blogstore against those of the faster plan, by round.')
+		'merge on the floor\'s tables. Both take keys from the index alone, the newest 20 of each followed user (LATERAL) or those of all posts\n'
+		'(join), and read only the 20 rows of the page. Calls a second of blogstore against those of the faster plan, by round.')
 	table(['followed users', *(f'{contestant.title}, {what}' for what in ('ms', 'buffers') for contestant in found.contestants), 'to the faster plan'],
 		[[f'{followed:,}', *(f'{timing.percentiles(HOME_FEED, contestant).p50:.3f}' for contestant in found.contestants),
 		*(f'{found.costs[followed][HOME_FEED.name, contestant.name].buffers:,.0f}' for contestant in found.contestants),
