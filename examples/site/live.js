@@ -14,6 +14,8 @@ const PAUSE = 500;
 const MAX_PAUSE = 30_000;
 // Proxies close connections on which nothing is sent for a minute.
 const ALIVE = 30_000;
+// Bytes for a browser that does not read its events
+const MAX_UNREAD = 16_384;
 
 // Whether a hint applies to a page, by what the page shows. A hint does not
 // name a post that is hidden or deleted: then only "feed" is true.
@@ -39,7 +41,7 @@ export class Live {
 
   constructor(connectionString) {
     this.connectionString = connectionString;
-    this.alive = setInterval(() => this.#browsers.forEach(({ response }) => response.write(':\n\n')), ALIVE);
+    this.alive = setInterval(() => this.#browsers.forEach((browser) => this.#write(browser, ':\n\n')), ALIVE);
     this.#listen();
   }
 
@@ -56,6 +58,7 @@ export class Live {
         application_name: 'site live',
         connectionTimeoutMillis: 10_000,
         keepAlive: true,
+        keepAliveInitialDelayMillis: 10_000,
       });
       const lost = new Promise((resolve) => { client.once('end', resolve); });
 
@@ -84,8 +87,14 @@ export class Live {
       if (hint.all || APPLIES[browser.on](hint, browser.key)) this.#send(browser);
   }
 
-  #send({ response }) {
-    response.write(`id: ${this.version}\ndata:\n\n`);
+  #send(browser) {
+    this.#write(browser, `id: ${this.version}\ndata:\n\n`);
+  }
+
+  // A browser whose connection is ended connects again when it reads.
+  #write({ response }, text) {
+    if (response.writableLength > MAX_UNREAD) response.destroy();
+    else response.write(text);
   }
 
   // Answer with events until the browser ends the request. A browser that
@@ -95,7 +104,8 @@ export class Live {
     const seen = req.get('Last-Event-ID') ?? field(req.query, 'version');
 
     if (!Object.hasOwn(APPLIES, browser.on)) throw notFound();
-    response.set('Content-Type', 'text/event-stream');
+    // Without the second header nginx keeps events back.
+    response.set({ 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
     response.flushHeaders();
     this.#browsers.add(browser);
     response.on('close', () => this.#browsers.delete(browser));

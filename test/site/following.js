@@ -83,6 +83,9 @@ async function live({ site, browser, store }) {
   await until(() => titles(bob.page), ['Third of Ada', 'Second of Ada', 'First of Ada'], '... shows a new post');
   await ada.page.click('.own >> text=Hide');
   await until(() => titles(bob.page), ['Second of Ada', 'First of Ada'], '... and loses one that is hidden');
+  await bob.context.request.post('/sign-out', { form: { _csrf: await bob.page.inputValue('[name=_csrf]') }, maxRedirects: 0 });
+  await store.rows('SELECT blogstore.publish_post($1)', address.slice(-36));
+  await until(() => new URL(bob.page.url()).pathname, '/sign-in', '... and leads to the sign-in when its user has signed out');
   await store.rows('SELECT blogstore.delete_post($1)', address.slice(-36));
 }
 
@@ -150,7 +153,7 @@ async function hostile({ site, browser, store }) {
   is(await post(eve, '/users/x/follow', { _csrf, follow: 'yes' }), 404, '...');
   await nobody.page.goto('/sign-in');
   is(await post(nobody, `/users/${adas}/follow`, { _csrf: await nobody.page.inputValue('[name=_csrf]'), follow: 'yes' }), 403, 'by nobody');
-  is((await nobody.context.request.get('/home/posts', { headers: HTML })).status(), 400, 'the posts of no home page');
+  is((await nobody.context.request.get('/home/posts', { headers: HTML })).status(), 404, 'the posts of no home page');
   is(await follows(store), before, 'nothing has changed');
   is(await post(eve, `/users/${adas}/follow`, { _csrf, follow: 'yes', user_id: bobs, user: bobs }), 303, 'one can follow for oneself alone');
   is(await post(eve, `/users/${adas}/follow`, { _csrf, follow: 'yes' }), 303, '... twice');

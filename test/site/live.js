@@ -2,6 +2,7 @@
 // something, and others look, who do not touch their pages.
 'use strict';
 
+const { randomUUID } = require('crypto');
 const kit = require('./kit.js');
 
 const { is, ok, person, signIn, start, text, titles, until, write } = kit;
@@ -101,6 +102,38 @@ async function writing({ site, browser, store }) {
   await until(() => text(bob.page, '.comment .like-count'), '1 like', '... whose replies can be liked');
 }
 
+// A page shows the newest 20 comments. What is begun below one that is on
+// another page now stays.
+async function writingBelow({ site, browser, store }) {
+  const ada = await person(browser, site);
+
+  await signIn(ada, 'Ada');
+  const address = await write(ada, { title: 'Much discussed' });
+  const adas = await user(store, 'ada');
+  const comment = (content) => store.rows('SELECT FROM blogstore.create_comment($1, $2, $3)', address.slice(-36), adas, content);
+
+  for (let i = 1; i <= 20; i++) await comment(`Comment ${i}`);
+  await ada.page.goto(address);
+  const numbers = (from, to) => Array.from({ length: from - to + 1 }, (_, n) => `Comment ${from - n}`);
+
+  const kept = ['Comment 3', 'Comment 1'];
+
+  is(await comments(ada.page), numbers(20, 1), 'a page of 20 comments');
+  for (const number of [3, 1]) {
+    const form = `.comment:nth-last-child(${number}) > .actions details:has([name=parent])`;
+
+    await ada.page.click(`${form} summary`);
+    await ada.page.fill(`${form} textarea`, `Below ${number}`);
+  }
+  for (let i = 21; i <= 25; i++) await comment(`Comment ${i}`);
+  await until(async () => (await comments(ada.page)).filter((content) => !kept.includes(content)), numbers(25, 6), 'newer ones take the places of older ones');
+  is((await comments(ada.page)).filter((content) => kept.includes(content)), kept, '... but of none below which somebody writes');
+  await ada.page.keyboard.type(', and more');
+  is(await ada.page.$$eval('.comment [name=parent] ~ textarea', (all) => all.map((area) => area.value).filter(Boolean)), ['Below 3', 'Below 1, and more'], '... who goes on writing');
+  await ada.page.click('.comment:last-child > .actions .comment-form button');
+  await until(async () => (await comments(ada.page))[0], 'Below 1, and more', '... and can send it');
+}
+
 // Changes beside what the browser does: none is missed, and none is undone
 async function crossing({ site, browser, store }) {
   const bob = await person(browser, site);
@@ -145,6 +178,56 @@ async function crossing({ site, browser, store }) {
   held[1]();
   await until(() => comments(bob.page), ['Late', 'Early'], '... with what the page was fetched for');
   is([await pressed(), await text(bob.page, '.like-count')], ['true', '1 like'], '... and the like');
+
+  let refused = 0;
+
+  await bob.context.unroute('**/discussion*');
+  await bob.context.route('**/discussion*', async (route) => {
+    refused++;
+    await route.fulfill({ status: 503 });
+  });
+  await comment('While the site is busy');
+  await until(() => refused > 0, true, 'a page cannot be fetched again');
+  await bob.context.unroute('**/discussion*');
+  await until(() => comments(bob.page), ['While the site is busy', 'Late', 'Early'], '... and is fetched later');
+}
+
+// A visitor follows a link while the post is deleted.
+async function leaving({ site, browser, store }) {
+  const bob = await person(browser, site);
+  const adas = await user(store, 'ada');
+  const { id } = (await store.rows("SELECT id FROM blogstore.create_post($1, 'Left', '')", adas))[0];
+  const hold = async (address) => {
+    const held = [];
+
+    await bob.context.route(address, async (route) => {
+      await new Promise((resolve) => { held.push(resolve); });
+      await route.continue();
+    });
+    return held;
+  };
+
+  await signIn(bob, 'Bob');
+  await bob.page.goto(`/posts/${id}`);
+  await until(() => text(bob.page, 'h1'), 'Left', 'a page');
+  const parts = await hold('**/discussion*');
+  const pages = await hold(`**/users/${adas}`);
+
+  await store.rows("SELECT FROM blogstore.create_comment($1, $2, 'Last')", id, adas);
+  await until(() => parts.length, 1, '... is fetched again');
+  // A notice for the next page is in the session.
+  await bob.context.request.post(`/users/${adas}/follow`, { form: { _csrf: await bob.page.inputValue('[name=_csrf]'), follow: 'no' }, maxRedirects: 0 });
+  await bob.page.click('.post a[rel=author]', { noWaitAfter: true });
+  await until(() => pages.length, 1, '... and left meanwhile');
+  await store.rows('SELECT blogstore.delete_post($1)', id);
+  const answered = bob.page.waitForResponse('**/discussion*');
+
+  parts[0]();
+  is((await answered).status(), 404, '... when its post is deleted');
+  await until(() => parts.length, 2, '... and neither it nor another page takes the place of the new one');
+  pages[0]();
+  await until(() => new URL(bob.page.url()).pathname, `/users/${adas}`, 'the visitor comes to the other page');
+  is(await text(bob.page, '.notice'), 'You follow this user no longer.', '... and has not lost what it tells');
 }
 
 // ---- Lists of more than a page
@@ -199,10 +282,9 @@ async function listening({ site, browser, store }) {
   // The hint is sent while nobody listens.
   await store.rows('ALTER ROLE site_app NOLOGIN');
   await store.rows('SELECT pg_terminate_backend($1)', pid);
-  await until(listeners, [], 'the connection is lost');
+  await until(listeners, [], 'the connection is lost, and a comment comes meanwhile');
   await comment('Meanwhile');
   for (let i = 0; i < 2; i++) await store.rows("SELECT blogstore.wait_for_views('10 min')");
-  is(await comments(bob.page), ['Before'], '... and a comment is not seen');
   await store.rows('ALTER ROLE site_app LOGIN');
   await until(() => comments(bob.page), ['Meanwhile', 'Before'], 'when it is back, the comment is shown');
   await until(() => comments(ada.page), ['Meanwhile', 'Before'], '... in each browser');
@@ -250,7 +332,7 @@ async function eventsOf(site, on, key) {
   })().catch(() => {});
   // A page that does not say which version it is gets an event at once.
   await until(() => ids.length > 0, true, `${on}: events begin`);
-  return { ids, stop: () => aborted.abort() };
+  return { ids, headers: response.headers, stop: () => aborted.abort() };
 }
 
 async function events({ site, browser, store }) {
@@ -270,6 +352,8 @@ async function events({ site, browser, store }) {
   is(Object.fromEntries(shown), { on: 'topic', key: 'milk' }, 'a page of a topic has the name that hints have');
   const [milk, rum] = [await eventsOf(site, 'topic', 'milk'), await eventsOf(site, 'topic', 'rum')];
   const known = [milk.ids.length, rum.ids.length];
+
+  is(milk.headers.get('X-Accel-Buffering'), 'no', 'proxies are told to hold no event back');
 
   await store.rows('SELECT blogstore.edit_post($1, $2)', id, 'Only of milk');
   await until(() => milk.ids.length > known[0], true, 'a hint is an event for pages that show its topic');
@@ -294,18 +378,18 @@ async function events({ site, browser, store }) {
 
   is([part.status(), part.headers()['set-cookie'] ?? null], [200, null], 'a part of a page changes no session');
   ok((await part.text()).includes('Written just now'), '... and has what the visitor has written');
+  const none = await get(ada, `/posts/${randomUUID()}/discussion`, { Accept: 'application/json' });
+
+  is([none.status(), none.headers()['set-cookie'] ?? null], [404, null], '... nor does one that is not there');
   ok(/^site=/.test((await get(ada, '/')).headers()['set-cookie']), '... as a whole page does');
 }
 
 async function withoutScript({ site, browser, store }) {
   const cleo = await person(browser, site, { javaScriptEnabled: false });
-  const asked = [];
 
-  cleo.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
   await cleo.page.goto('/');
   await store.rows("SELECT blogstore.create_post($1, 'Seen without JavaScript', '')", await user(store, 'ada'));
   await until(async () => { await cleo.page.reload(); return (await titles(cleo.page)).includes('Seen without JavaScript'); }, true, 'without JavaScript: a page that is loaded again shows what is new');
-  is(asked.filter((path) => path === '/live' || path === '/feed'), [], '... and asks for nothing else');
 }
 
-kit.run([watching, writing, crossing, longList, listening, restarting, events, withoutScript]);
+kit.run([watching, writing, writingBelow, crossing, leaving, longList, listening, restarting, events, withoutScript]);

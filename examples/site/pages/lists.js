@@ -31,6 +31,7 @@ async function feed(req) {
 }
 
 async function home(req) {
+  if (!req.session.user) throw notFound();
   const at = where(req.query);
 
   await req.listsFollow();

@@ -47,6 +47,11 @@ function show(form, { liked, likes }) {
 
 const part = document.querySelector('[data-part]');
 const first = location.search;
+// When the part may be renewed. Each page that is fetched postpones that by a
+// second, so a long list is renewed less often than a short one.
+let rest = 0;
+const PAUSE = 1000;
+const RETRY = 5000;
 let last = Promise.resolve();
 
 // Change the part after all changes that were begun before.
@@ -54,12 +59,15 @@ function change(work) {
   last = last.then(work).catch(() => {});
 }
 
-// Fetch a page of a list, or the whole part.
+// Fetch a page of a list, or the whole part. An error is no page, which would
+// change the session.
 async function fetched(search) {
-  const response = await fetch(part.dataset.part + search);
+  rest = Math.max(rest, performance.now()) + PAUSE;
+  const response = await fetch(part.dataset.part + search, { headers: { Accept: 'application/json' } });
 
-  // The post is not shown any more: the visitor is told so.
-  if (response.status === 404) location.reload();
+  // The part is not shown any more: the visitor is told so, unless the visitor
+  // is on the way to another page.
+  if (response.status === 404 && !leaving) location.reload();
   if (!response.ok) throw new Error(response.statusText);
   const { body } = new DOMParser().parseFromString(await response.text(), 'text/html');
 
@@ -128,12 +136,21 @@ async function more(link) {
 
 const SPREAD = 500;
 let events;
+// The version that the page shows, and the newest of which the site has told
 let version = part?.dataset.version;
+let newest = version;
 let due = false;
+let leaving = false;
 
 if (part) {
-  listen();
+  // This event comes after a page is loaded, and when the visitor returns to
+  // it.
+  window.addEventListener('pageshow', listen);
   document.addEventListener('visibilitychange', listen);
+  window.addEventListener('beforeunload', () => {
+    leaving = true;
+    events?.close();
+  });
 }
 
 // A browser keeps few connections to a site, so a page that is not seen has
@@ -141,34 +158,59 @@ if (part) {
 function listen() {
   events?.close();
   if (document.hidden) return;
+  leaving = false;
   events = new EventSource(`${part.dataset.live}&version=${version}`);
   events.addEventListener('message', (event) => {
-    version = event.lastEventId;
-    if (!due) setTimeout(() => change(renew), SPREAD * Math.random());
-    due = true;
+    newest = event.lastEventId;
+    renewSoon();
   });
 }
 
+function renewSoon() {
+  if (!due) setTimeout(() => change(renew), Math.max(0, rest - performance.now()) + SPREAD * Math.random());
+  due = true;
+}
+
+// If that fails, it is tried again.
 async function renew() {
+  const told = newest;
+
+  due = false;
+  try {
+    await morph();
+    version = told;
+  } catch {
+    rest = performance.now() + RETRY;
+    renewSoon();
+  }
+}
+
+async function morph() {
   let before;
   let next;
 
-  due = false;
   // What was fetched beside a like may not have it.
   do {
     before = likes;
     next = await whole();
   } while (likes !== before);
   // Elements that are the same remain, with the focus and the place on the
-  // page. So does what the visitor writes and has folded.
+  // page. So does what the visitor writes and has folded, even below a comment
+  // that is on another page now.
   Idiomorph.morph(part, next.childNodes, {
     morphStyle: 'innerHTML',
     callbacks: {
       beforeNodeMorphed: (node) => !(node instanceof HTMLFormElement && node.matches('.comment-form')),
+      beforeNodeRemoved: (node) => !isWritten(node),
       beforeAttributeUpdated: (name) => name !== 'open',
     },
   });
   if (part.matches('.posts')) watch();
+}
+
+// Whether a node has a text that the visitor has not sent
+function isWritten(node) {
+  return node instanceof Element && Array.from(node.querySelectorAll('textarea')).some((area) => area.value !== area.defaultValue);
 }
 
 // Fetch the part as far as it is shown.
