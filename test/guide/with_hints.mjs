@@ -28,13 +28,13 @@ console.log('listening');
 const [ann] = await rows("SELECT user_id AS id FROM blogstore.create_user('Ann of hints')");
 const post = randomUUID();
 let found;
-await hinted(() => createPost(post, ann.id, 'Title', '', {}), (hint) => { found = hint; return hint.posts?.includes(post); });
+await hinted(() => createPost(post, ann.id, 'Title', '', {}), (hint) => { found = hint; return hint.posts.includes(post); });
 console.log('a new post:', found.feed, found.users.includes(ann.id));
 
 console.log('a lost connection:', told(await hinted(
   () => rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query = 'LISTEN blogstore'"), all)));
-console.log('a hint behind it:', await hinted(() => createPost(randomUUID(), ann.id, 'Title', '', {}), (hint) => hint.users?.includes(ann.id)));
+console.log('a hint behind it:', await hinted(() => createPost(randomUUID(), ann.id, 'Title', '', {}), (hint) => hint.users.includes(ann.id)));
 console.log('rubbish:', told(await hinted(() => rows("SELECT pg_notify('blogstore', 'rubbish')"), all)));
 console.log('no object:', told(await hinted(() => rows("SELECT pg_notify('blogstore', 'null')"), all)));
-console.log('no lists:', await hinted(() => rows(`SELECT pg_notify('blogstore', '{"feed": true, "posts": 5}')`), (hint) => hint.posts?.includes(5)));
+console.log('no lists:', await hinted(() => rows(`SELECT pg_notify('blogstore', '{"feed": true, "posts": 5}')`), (hint) => hint.posts.includes(5)));
 process.exit();
