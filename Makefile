@@ -29,7 +29,7 @@ PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter -Wno-sign-compare \
 	-Wno-missing-field-initializers -fvisibility=hidden $(PREFIX_MAP)
 
 REGRESS = install users username_keys posts comments indexes \
-	properties hidden replies reply_counts comment_likes \
+	properties hidden scheduled replies reply_counts comment_likes \
 	likes user_lists pages paging cursors feed topics follows home_feed \
 	counts counters idempotency \
 	key_id documents import import_keys import_names import_properties import_texts import_comment_likes \

@@ -85,7 +85,8 @@ CREATE TYPE blogstore.post_item AS (
 	creation_date	timestamptz,
 	hidden			boolean,
 	modification_date timestamptz,
-	properties		jsonb
+	properties		jsonb,
+	publish_date	timestamptz
 );
 COMMENT ON TYPE blogstore.post_item IS
 'A post with its author''s name and its exact counts.';
@@ -264,13 +265,13 @@ REVOKE ALL ON FUNCTION blogstore.delete_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_user IS
 'Delete a user with all posts, comments and likes of the user.';
 
-CREATE FUNCTION blogstore.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false)
+CREATE FUNCTION blogstore.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false, publish_date timestamptz DEFAULT NULL)
 RETURNS blogstore.post_item
 AS 'MODULE_PATHNAME', 'blogstore_create_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_post IS
-'Create a post or a draft (C2).';
+'Create a post, a draft or a scheduled post (C2).';
 
 CREATE FUNCTION blogstore.edit_post(post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.post_item
@@ -295,6 +296,14 @@ LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.publish_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.publish_post IS
 'Show a hidden post, dated now.';
+
+CREATE FUNCTION blogstore.schedule_post(post_id uuid, publish_date timestamptz)
+RETURNS blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_schedule_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.schedule_post FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.schedule_post IS
+'Hide a post until a date; NULL cancels the date.';
 
 CREATE FUNCTION blogstore.delete_post(post_id uuid)
 RETURNS boolean
@@ -910,6 +919,14 @@ REVOKE ALL ON FUNCTION blogstore.own_publish_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_publish_post IS
 'For wrappers: publish_post() of the author''s own post.';
 
+CREATE FUNCTION blogstore.own_schedule_post(author uuid, post_id uuid, publish_date timestamptz)
+RETURNS blogstore.post_item
+AS 'MODULE_PATHNAME', 'blogstore_own_schedule_post'
+LANGUAGE C VOLATILE;
+REVOKE ALL ON FUNCTION blogstore.own_schedule_post FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.own_schedule_post IS
+'For wrappers: schedule_post() of the author''s own post.';
+
 CREATE FUNCTION blogstore.own_delete_post(author uuid, post_id uuid)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'blogstore_own_delete_post'
@@ -1027,13 +1044,16 @@ wrapper AS (
 ),
 -- The arguments of a wrapper's request. An argument that is "given" is not an
 -- argument of the wrapper. It is a property of the item, or, with as_caller,
--- the current user, or null for creation_date, which means the current time.
+-- the current user, or null for creation_date, which means the current time. A
+-- publish_date of create_post() would let a caller choose another date, so it
+-- is null; own_schedule_post() itself dates a post now if the date has passed.
 argument AS (
 	SELECT w.name, n, quote_ident(r.proargnames[n]) || ' ' || format_type(r.proargtypes[n - 1], NULL) AS declared,
 		pg_get_function_arg_default(r.oid, n) AS default,
 		CASE WHEN w.bound ? r.proargnames[n] THEN coalesce('($1).' || quote_ident(w.bound ->> r.proargnames[n]), 'blogstore.current_user_id(false)')
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'user_id' THEN 'blogstore.current_user_id(true)'
 			WHEN as_caller AND r.command AND r.proargnames[n] = 'creation_date' THEN 'NULL::timestamptz'
+			WHEN as_caller AND r.proname = 'create_post' AND r.proargnames[n] = 'publish_date' THEN 'NULL::timestamptz'
 		END AS given, w.item IS NOT NULL AS related, r.proargnames[n] AS argument, r.own, r.kept
 	FROM wrapper AS w JOIN request AS r ON r.oid = w.request
 	CROSS JOIN LATERAL generate_series(1, r.pronargs) AS n

@@ -55,7 +55,7 @@ CREATE_COUNTS_VIEW
 " SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content, "
 COUNT_OF("comment_count", "comment", " AND i.hidden IS NOT TRUE") ", "
 COUNT_OF("like_count", "like", "") ","
-" p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties"
+" p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties, p.publish_date"
 " FROM " POSTS_SQL " AS p WHERE p.type = 'post'"
 " AND NOT EXISTS (SELECT " DELETION " AND j.user_id = p.user_id)";
 

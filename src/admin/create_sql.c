@@ -18,7 +18,7 @@ static const char *const users_sql[] = {
 	"CREATE TABLE " USERS_SQL " ("
 	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ",
 					 "hidden boolean, followed_id uuid, "
-					 "followed_username text, ")
+					 "followed_username text, publish_date timestamptz, ")
 	") PARTITION BY HASH (user_id)",
 	"COMMENT ON TABLE " USERS_SQL " IS "
 	"'Container: users, whom they follow, and copies of their posts.'"
@@ -28,7 +28,7 @@ static const char *const posts_sql[] = {
 	"CREATE TABLE " POSTS_SQL " ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
 					 "hidden boolean, parent_id uuid, item_id uuid, "
-					 "comment_id uuid, ")
+					 "comment_id uuid, publish_date timestamptz, ")
 	") PARTITION BY HASH (post_id)",
 	"COMMENT ON TABLE " POSTS_SQL " IS "
 	"'Container: posts with their comments, likes and counts.'"
@@ -243,9 +243,19 @@ static const char *const change_feed_sql[] = {
 	"'One row: how far the worker has applied the WAL.'"
 };
 
+static const char *const publish_queue_sql[] = {
+	"CREATE TABLE " PUBLISH_QUEUE_SQL " ("
+	"post_id uuid PRIMARY KEY, publish_date timestamptz NOT NULL, "
+	"retry_at timestamptz)",
+	"CREATE INDEX publish_queue_date ON " PUBLISH_QUEUE_SQL " (publish_date)",
+	"COMMENT ON TABLE " PUBLISH_QUEUE_SQL " IS "
+	"'When the worker next looks at each scheduled post.'"
+};
+
 const Statements create_bookkeeping_sql[N_BOOKKEEPING] = {
 	[BOOK_USERNAMES] = STATEMENTS(usernames_sql),
 	[BOOK_JOBS] = STATEMENTS(jobs_sql),
 	[BOOK_VIEW_STATE] = STATEMENTS(view_state_sql),
-	[BOOK_CHANGE_FEED] = STATEMENTS(change_feed_sql)
+	[BOOK_CHANGE_FEED] = STATEMENTS(change_feed_sql),
+	[BOOK_PUBLISH_QUEUE] = STATEMENTS(publish_queue_sql)
 };

@@ -24,6 +24,10 @@
 	" || CASE WHEN " item ".modification_date IS NULL THEN '{}'::jsonb ELSE" \
 	" jsonb_build_object('modificationDate', " item ".modification_date) END"
 
+#define SCHEDULED(item) \
+	" || CASE WHEN " item ".hidden AND " item ".publish_date IS NOT NULL" \
+	" THEN jsonb_build_object('publishDate', " item ".publish_date) ELSE '{}' END"
+
 #define REPLY(item) \
 	" || CASE WHEN " item ".parent_id IS NULL THEN '{}'::jsonb ELSE" \
 	" jsonb_build_object('parentId', " item ".parent_id) END"
@@ -66,7 +70,7 @@
  * deleted.
  */
 #define POST_DOCUMENT_SQL \
-	BESIDE("p", HIDDEN_OR_EDITED("p")) \
+	BESIDE("p", HIDDEN_OR_EDITED("p") SCHEDULED("p")) \
 	"jsonb_build_object('id', p.id, 'type', 'post'," \
 	" 'postId', p.post_id, 'userId', p.user_id, 'userUsername', a.username," \
 	" 'title', p.title, 'content', p.content, 'commentCount'," \

@@ -58,14 +58,16 @@ SQL_FUNCTION(verify);
  * feed have in common. SHOWN_SQL makes one row value of these columns, for
  * comparisons.
  */
-#define SHOWN_COLUMNS_SQL(hidden) \
+#define SHOWN_COLUMNS_SQL(hidden, publish_date) \
 	"user_username COLLATE \"C\" AS user_username, title COLLATE \"C\" AS title," \
 	" content COLLATE \"C\" AS content, comment_count, like_count," \
-	" nullif(" hidden ", false) AS hidden, modification_date," \
+	" nullif(" hidden ", false) AS hidden, " publish_date " AS publish_date," \
+	" modification_date," \
 	" properties::text COLLATE \"C\" AS properties"
 #define SHOWN_SQL(row) \
 	"row(" row ".user_username, " row ".title, " row ".content, " row ".comment_count, " \
-	row ".like_count, " row ".hidden, " row ".modification_date, " row ".properties)"
+	row ".like_count, " row ".hidden, " row ".publish_date, " row ".modification_date, " \
+	row ".properties)"
 
 /*
  * The part of post p's column properties that the short form keeps: all keys
@@ -193,17 +195,17 @@ static const char verify_sql[] =
 	" p.comment_count + coalesce(t.comment_delta, 0) AS comment_count,"
 	" p.like_count + coalesce(t.like_delta, 0) AS like_count,"
 	" p.creation_date, p.nulls, coalesce(t.comments, 0) AS comments,"
-	" coalesce(t.likes, 0) AS likes, p.hidden, p.modification_date, "
+	" coalesce(t.likes, 0) AS likes, p.hidden, p.publish_date, p.modification_date, "
 	SHORT_PROPERTIES_SQL " AS properties FROM (SELECT id, post_id, user_id,"
 	" user_username, title, {content} AS content,"
 	" comment_count::numeric AS comment_count,"
 	" like_count::numeric AS like_count, creation_date, hidden,"
-	" modification_date, properties, "
+	" publish_date, modification_date, properties, "
 	POST_NULLS_SQL " AS nulls"
 	" FROM " POSTS_SQL "{joined} WHERE type = 'post' OFFSET 0) AS p"
 	" LEFT JOIN tally AS t ON t.post_id = p.post_id),"
 	" copied AS NOT MATERIALIZED (SELECT id, user_id, creation_date, nulls, "
-	SHOWN_COLUMNS_SQL("hidden") " FROM post),"
+	SHOWN_COLUMNS_SQL("hidden", "CASE WHEN hidden THEN publish_date END") " FROM post),"
 	" newest AS (SELECT * FROM copied WHERE nulls = 0 AND hidden IS NOT TRUE"
 	" ORDER BY creation_date DESC, id DESC LIMIT $2),"
 
@@ -239,10 +241,10 @@ static const char verify_sql[] =
 	" OR p.user_username COLLATE \"C\" IS DISTINCT FROM a.username)),"
 
 	" copy AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("hidden")
+	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("hidden", "CASE WHEN hidden THEN publish_date END")
 	" FROM " COPIES_SQL " WHERE type = 'post'),"
 	" in_feed AS MATERIALIZED (SELECT id, user_id, creation_date, "
-	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("NULL::boolean")
+	POST_NULLS_SQL " AS nulls, " SHOWN_COLUMNS_SQL("NULL::boolean", "NULL::timestamptz")
 	", node FROM {feed}),"
 	" wanted_feed AS (SELECT w.*, n.node FROM newest AS w CROSS JOIN ({nodes}) AS n)"
 

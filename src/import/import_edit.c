@@ -18,6 +18,7 @@
 #include "base/compat.h"
 #include "import/import.h"
 #include "model/post_counts/post_counts.h"
+#include "model/post_schedule.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/results/results.h"
 #include "storage/blog_item.h"
@@ -331,6 +332,12 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 		set_hidden(&post, item_hidden(wanted));
 		if (!item_hidden(wanted) && !wanted->isnull[PROP_CREATION_DATE])
 			item_take(&post, wanted, PROP_CREATION_DATE);
+		post_unschedule(&post);
+	}
+	if (row_gives_another(wanted, found, PROP_PUBLISH_DATE))
+	{
+		other = true;
+		item_take(&post, wanted, PROP_PUBLISH_DATE);
 	}
 	if (!other)
 		return false;
@@ -395,7 +402,8 @@ import_edited_properties(ItemType type, int *n)
 {
 	static const Property of_post[] = {
 		PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,
-		PROP_CREATION_DATE, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES
+		PROP_CREATION_DATE, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES,
+		PROP_PUBLISH_DATE
 	};
 
 	if (type == ITEM_COMMENT)

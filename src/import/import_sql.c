@@ -38,7 +38,7 @@
 	"CREATE TEMP TABLE @" name " (id uuid, post_id uuid, user_id uuid, followed_id uuid," \
 	" username text, title text, content text, creation_date timestamptz," \
 	" properties jsonb, hidden boolean, modification_date timestamptz," \
-	" parent_id uuid, comment_id uuid, reason text, partition integer, name_key text COLLATE \"C\"," \
+	" publish_date timestamptz, parent_id uuid, comment_id uuid, reason text, partition integer, name_key text COLLATE \"C\"," \
 	" other_name text, other_key text COLLATE \"C\", renamed boolean)" \
 	" USING heap ON COMMIT DROP"
 
@@ -318,6 +318,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" $2 AND i.post_id IS NOT NULL"
 	" AND NOT (i.title = s.title AND i.content = s.content"
 	" AND coalesce(s.hidden = coalesce(i.hidden, false), true)"
+	" AND (s.publish_date IS NULL OR s.publish_date IS NOT DISTINCT FROM i.publish_date)"
 	" AND " KEEPS_PROPERTIES("i.properties") ") AS changed,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON
@@ -329,7 +330,7 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" END AS reason"
 	" FROM " WITH_AUTHOR("post") " AS s"
 	" LEFT JOIN (SELECT type, post_id, user_id, title, content, creation_date,"
-	" hidden, properties FROM #posts) AS i"
+	" hidden, publish_date, properties FROM #posts) AS i"
 	" ON i.type = 'post' AND i.post_id = s.post_id"
 	") AS looked_up) AS numbered",
 
@@ -481,10 +482,11 @@ const char *const import_tally_sql[N_IMPORTED] = {
  * documents do not have, followed by the operator ||. NULLs and hidden = false
  * are left out.
  */
-#define BESIDE(item, parent) \
+#define BESIDE(item, parent, publish_date) \
 	OWN(item) "jsonb_strip_nulls(jsonb_build_object(" \
 	"'hidden', nullif(" item ".hidden, false)," \
-	" 'modificationDate', " item ".modification_date, 'parentId', " parent ")) || "
+	" 'modificationDate', " item ".modification_date, 'parentId', " parent "," \
+	" 'publishDate', " publish_date ")) || "
 
 /*
  * SQL: inserts the rejected rows of a type, as JSON documents, into @rejected.
@@ -499,12 +501,12 @@ const char *const import_reject_sql[N_IMPORTED] = {
 	REJECT("user", OWN("c"), "'id', c.user_id, 'userId', c.user_id,"
 		   " 'username', c.username, 'creationDate', c.creation_date", ""),
 	[ITEM_POST] =
-	REJECT("post", BESIDE("s", "NULL"), "'id', c.post_id, 'postId', c.post_id,"
+	REJECT("post", BESIDE("s", "NULL", "s.publish_date"), "'id', c.post_id, 'postId', c.post_id,"
 		   " 'userId', c.user_id, 'title', s.title, 'content', s.content,"
 		   " 'creationDate', s.creation_date",
 		   " JOIN @post AS s ON s.ctid = c.place"),
 	[ITEM_COMMENT] =
-	REJECT("comment", BESIDE("c", "c.parent_id"),
+	REJECT("comment", BESIDE("c", "c.parent_id", "NULL"),
 		   "'id', c.id, 'postId', c.post_id, 'userId', c.user_id,"
 		   " 'content', c.content, 'creationDate', c.creation_date", ""),
 	[ITEM_LIKE] =
@@ -616,7 +618,7 @@ const char *const import_released_names_sql =
 
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
-" s.modification_date, s.properties"
+" s.modification_date, s.properties, s.publish_date"
 " FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 
@@ -644,7 +646,7 @@ const char *const import_new_sql[N_IMPORTED] = {
 	[ITEM_POST] =
 	"SELECT c.post_id, 'post', c.post_id, c.user_id, c.username, s.title,"
 	" s.content, coalesce(k.comments, 0), coalesce(k.likes, 0),"
-	" s.creation_date, s.hidden, s.modification_date, s.properties"
+	" s.creation_date, s.hidden, s.modification_date, s.properties, s.publish_date"
 	" FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 	" LEFT JOIN @count AS k ON k.post_id = c.post_id"
 	" WHERE c.reason IS NULL AND NOT c.present"

@@ -241,6 +241,25 @@ get_creation_date(FunctionCallInfo fcinfo, int arg)
 	return date;
 }
 
+/*
+ * Set *date to the argument publish_date. Returns false if the argument is
+ * null. Errors: 22023 if the date is infinite.
+ */
+bool
+get_publish_date(FunctionCallInfo fcinfo, int arg, TimestampTz *date)
+{
+	if (PG_ARGISNULL(arg))
+		return false;
+	*date = PG_GETARG_TIMESTAMPTZ(arg);
+	if (TIMESTAMP_NOT_FINITE(*date))
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("publish_date must be finite"),
+				 errhint("Pass a point in time. To hide the post without a date, use hide_post()."),
+				 err_fields(NULL, "publish_date", RULE_FINITE)));
+	return true;
+}
+
 bool
 get_flag(FunctionCallInfo fcinfo, int arg, const char *name)
 {

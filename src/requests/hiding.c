@@ -1,8 +1,8 @@
 /*
  * hiding.c
  *		Commands that hide posts and comments, and show them again. Sites use
- *		these commands for drafts, moderation, comments that need approval, and
- *		undeletion.
+ *		these commands for drafts, scheduled posts, moderation, comments that
+ *		need approval, and undeletion.
  *
  * A hidden post is not in the feed. Other lists contain it only if the client
  * asks for hidden posts. No user can comment on a hidden post or like it. The
@@ -15,6 +15,7 @@
 
 #include "base/compat.h"
 #include "model/post_counts/post_counts.h"
+#include "model/post_schedule.h"
 #include "model/reply_parents.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
@@ -26,14 +27,61 @@
 
 AUTHOR_REQUEST_FUNCTION(hide_post, REQUEST_HIDE_POST);
 AUTHOR_REQUEST_FUNCTION(publish_post, REQUEST_PUBLISH_POST);
+AUTHOR_REQUEST_FUNCTION(schedule_post, REQUEST_SCHEDULE_POST);
 REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
 
 /*
- * Hide a post, or show a hidden post.
+ * What change_post() does to a post:
  *
- * hidden: whether to hide the post
- * publish: whether to set the creation date to the current time when a hidden
- *     post is shown
+ * HIDE: hide the post
+ * SHOW: show the post
+ * PUBLISH: if the post is hidden, show it, and set its creation date to the
+ *     current time
+ * SCHEDULE: hide the post until PostChange.date. If this date has come, show
+ *     a hidden post with this creation date
+ * CANCEL: if the post is scheduled, leave it hidden
+ *
+ * All but SCHEDULE clear the post's publish_date.
+ */
+typedef struct PostChange
+{
+	enum
+	{
+		HIDE, SHOW, PUBLISH, SCHEDULE, CANCEL
+	}			kind;
+	TimestampTz date;
+} PostChange;
+
+/* Change *post, which the caller has locked. The caller writes the post. */
+static void
+make_change(BlogItem *post, const PostChange *change)
+{
+	switch (change->kind)
+	{
+		case HIDE:
+			set_hidden(post, true);
+			break;
+		case SHOW:
+			set_hidden(post, false);
+			break;
+		case PUBLISH:
+			if (item_hidden(post))
+				item_set(post, PROP_CREATION_DATE,
+						 TimestampTzGetDatum(GetCurrentTimestamp()));
+			set_hidden(post, false);
+			break;
+		case SCHEDULE:
+			post_schedule(post, change->date);
+			return;
+		case CANCEL:
+			break;
+	}
+	post_unschedule(post);
+}
+
+/*
+ * Hide a post, show a hidden post, or change when a post is published.
+ *
  * author: the user who must have written the post; NULL accepts any author
  * post: receives the changed post with its counts, in the current memory
  *     context
@@ -41,7 +89,7 @@ REQUEST_FUNCTION(hide_comment, REQUEST_HIDE_COMMENT);
  * Errors: 23503, 40001, 42501, 55000.
  */
 static void
-change_post(const pg_uuid_t *id, bool hidden, bool publish,
+change_post(const pg_uuid_t *id, const PostChange *change,
 			const pg_uuid_t *author, BlogItem *post)
 {
 	Datum		key = UUIDPGetDatum(id);
@@ -57,14 +105,13 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 		unknown_item(ITEM_POST, id);
 	check_author(ITEM_POST, &found, author);
 	changed = found;
-	if (item_hidden(&found) != hidden)
+	make_change(&changed, change);
+	if (item_hidden(&changed) != item_hidden(&found) ||
+		!item_same(&changed, &found, PROP_CREATION_DATE) ||
+		!item_same(&changed, &found, PROP_PUBLISH_DATE))
 	{
-		set_hidden(&changed, hidden);
-		if (publish)
-			item_set(&changed, PROP_CREATION_DATE,
-					 TimestampTzGetDatum(GetCurrentTimestamp()));
 		item_writer_update(writer, &changed);
-		if (hidden)
+		if (item_hidden(&changed) && !item_hidden(&found))
 			views_hide(&changed);
 	}
 	item_copy(post, &changed);
@@ -75,7 +122,7 @@ change_post(const pg_uuid_t *id, bool hidden, bool publish,
 
 /*
  * hide_post() and own_hide_post(): hide a post, or show it again with its old
- * creation date.
+ * creation date. A scheduled post is no longer scheduled.
  *
  * author: the user who must have written the post; NULL accepts any author
  *
@@ -93,7 +140,7 @@ hide_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	bool		hidden = get_flag(fcinfo, 1, "hidden");
 
 	request_begin(&scope, "hide_post()");
-	change_post(id, hidden, false, author, &post);
+	change_post(id, &(PostChange) {hidden ? HIDE : SHOW}, author, &post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
 }
@@ -115,7 +162,37 @@ publish_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 
 	request_begin(&scope, "publish_post()");
-	change_post(id, false, true, author, &post);
+	change_post(id, &(PostChange) {PUBLISH}, author, &post);
+	owner_end(&scope);
+	return return_item(fcinfo, &post, ITEM_POST);
+}
+
+/*
+ * schedule_post() and own_schedule_post(): hide a post until a date, or change
+ * the date of a scheduled post. If the date is null, a scheduled post stays
+ * hidden, and other posts stay as they are. If the date has come, show a
+ * hidden post with this creation date; own_schedule_post() does what
+ * own_publish_post() does.
+ *
+ * author: the user who must have written the post; NULL accepts any author
+ *
+ * Errors: 22004, 22023, 23503, 25006, 40001, 42501, 55000. Locks: those of
+ * hide_post_of().
+ */
+static Datum
+schedule_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
+{
+	OwnerScope	scope;
+	BlogItem	post;
+	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
+	PostChange	change = {CANCEL};
+
+	/* Wrappers let nobody choose the date of what is shown now. */
+	if (get_publish_date(fcinfo, 1, &change.date))
+		change.kind = author != NULL && change.date <= GetCurrentTimestamp() ?
+			PUBLISH : SCHEDULE;
+	request_begin(&scope, "schedule_post()");
+	change_post(id, &change, author, &post);
 	owner_end(&scope);
 	return return_item(fcinfo, &post, ITEM_POST);
 }

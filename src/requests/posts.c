@@ -10,6 +10,7 @@
 
 #include "base/compat.h"
 #include "model/post_counts/post_counts.h"
+#include "model/post_schedule.h"
 #include "model/user_changes/user_changes.h"
 #include "requests/request_helpers.h"
 #include "storage/blog_item.h"
@@ -29,6 +30,9 @@ QUERY_FUNCTION(list_user_posts, REQUEST_LIST_USER_POSTS, ITEM_POST,
 static void
 post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 {
+	TimestampTz publish_date;
+	bool		scheduled;
+
 	item_init(post, ITEM_POST);
 	item_set(post, PROP_USER_ID, UUIDPGetDatum(need_uuid(fcinfo, 0, "user_id")));
 	item_set(post, PROP_TITLE, need_title(fcinfo, 1));
@@ -41,8 +45,23 @@ post_from_args(FunctionCallInfo fcinfo, pg_uuid_t *id, BlogItem *post)
 	item_set(post, PROP_COMMENT_COUNT, Int64GetDatum(0));
 	item_set(post, PROP_LIKE_COUNT, Int64GetDatum(0));
 	(void) get_properties(fcinfo, 5, post);
-	if (get_flag(fcinfo, 6, "hidden"))
+	scheduled = get_publish_date(fcinfo, 7, &publish_date);
+	if (get_flag(fcinfo, 6, "hidden") || scheduled)
 		set_hidden(post, true);
+	if (scheduled)
+		post_schedule(post, publish_date);
+}
+
+/*
+ * Return whether an existing post has the creation date with which
+ * create_post() is called again. A post that was scheduled gets its
+ * publish_date as its creation date.
+ */
+static bool
+same_creation_date(FunctionCallInfo fcinfo, const BlogItem *there)
+{
+	return PG_ARGISNULL(4) || item_date(there) == PG_GETARG_TIMESTAMPTZ(4) ||
+		(!PG_ARGISNULL(7) && item_date(there) == PG_GETARG_TIMESTAMPTZ(7));
 }
 
 static void
@@ -126,7 +145,7 @@ create_post(PG_FUNCTION_ARGS)
 			!item_same(&post, &there, PROP_CONTENT) ||
 			(!post.isnull[PROP_PROPERTIES] &&
 			 !item_same(&post, &there, PROP_PROPERTIES)) ||
-			(!PG_ARGISNULL(4) && !item_same(&post, &there, PROP_CREATION_DATE)))
+			!same_creation_date(fcinfo, &there))
 			item_id_taken(ITEM_POST, &id);
 		post = there;
 		discount_post(&post);

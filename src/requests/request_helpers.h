@@ -122,6 +122,8 @@ extern bool may_be_username(FunctionCallInfo fcinfo, int arg);
 extern void check_not_empty(Datum value, const char *name);
 extern void get_id(FunctionCallInfo fcinfo, int arg, pg_uuid_t *id);
 extern TimestampTz get_creation_date(FunctionCallInfo fcinfo, int arg);
+extern bool get_publish_date(FunctionCallInfo fcinfo, int arg,
+							 TimestampTz *date);
 extern bool get_flag(FunctionCallInfo fcinfo, int arg, const char *name);
 extern void set_modified(BlogItem *item);
 extern int64 get_page_size(FunctionCallInfo fcinfo, int arg);

@@ -28,7 +28,7 @@ static const char *const column_name[N_PROPERTIES] = {
 	"id", "type", "post_id", "user_id", "username", "user_username", "title",
 	"content", "comment_count", "like_count", "creation_date", "hidden",
 	"parent_id", "item_id", "comment_id", "followed_id", "followed_username",
-	"modification_date", "properties", "topic", "post_count", "parent_deleted", "reply_count"
+	"publish_date", "modification_date", "properties", "topic", "post_count", "parent_deleted", "reply_count"
 };
 
 typedef struct TypeProperties
@@ -44,10 +44,10 @@ typedef struct TypeProperties
 static const TypeProperties type_properties[N_ITEM_TYPES] = {
 	[ITEM_USER] = {6, {PROP_ID, PROP_TYPE, PROP_USER_ID, PROP_USERNAME,
 	PROP_CREATION_DATE, PROP_PROPERTIES}},
-	[ITEM_POST] = {13, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
+	[ITEM_POST] = {14, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
 		PROP_LIKE_COUNT, PROP_CREATION_DATE, PROP_HIDDEN,
-	PROP_MODIFICATION_DATE, PROP_PROPERTIES}},
+	PROP_MODIFICATION_DATE, PROP_PROPERTIES, PROP_PUBLISH_DATE}},
 	[ITEM_COMMENT] = {14, {PROP_ID, PROP_TYPE, PROP_POST_ID, PROP_USER_ID,
 		PROP_USER_USERNAME, PROP_CONTENT, PROP_CREATION_DATE, PROP_PARENT_ID,
 		PROP_PARENT_DELETED, PROP_HIDDEN, PROP_MODIFICATION_DATE,
@@ -102,6 +102,7 @@ property_type(Property prop)
 		case PROP_POST_COUNT:
 			return INT8OID;
 		case PROP_CREATION_DATE:
+		case PROP_PUBLISH_DATE:
 		case PROP_MODIFICATION_DATE:
 			return TIMESTAMPTZOID;
 		case PROP_HIDDEN:

@@ -72,6 +72,8 @@ typedef enum Property
 	PROP_COMMENT_ID,			/* of a like of a comment: the comment */
 	PROP_FOLLOWED_ID,			/* of a follow: the user who is followed */
 	PROP_FOLLOWED_USERNAME,
+	PROP_PUBLISH_DATE,			/* of a hidden post: when the worker publishes
+								 * it; NULL if the post is not scheduled */
 	PROP_MODIFICATION_DATE,		/* NULL if the item was never edited */
 	PROP_PROPERTIES,			/* a JSON object with the site's own data */
 	PROP_TOPIC,					/* a topic's name_key(), by which topics are

@@ -63,7 +63,13 @@ my @commands = (
 	q{hide_comment(P, kit.c(N + 50))},
 	q{hide_comment(P, kit.c(N + 50), false)},
 	q{hide_post(P)},
+	q{schedule_post(P, '2200-01-01')},
+	q{schedule_post(P, NULL)},
+	q{schedule_post(P, '2201-01-01')},
 	q{publish_post(P)},
+	q{schedule_post(P, kit.d(N))},
+	q{schedule_post(P, '2202-01-01')},
+	q{hide_post(P, false)},
 );
 my @queries = (
 	q{get_post(P)},
@@ -341,12 +347,12 @@ my %bad = (
 		"create_comment($P, kit.u(999999), 'x')", "create_comment($P, $U, 'x', parent_id => kit.c(999999))",
 		"create_like(kit.p(999999), $U)", "create_like($P, kit.u(999999))",
 		"edit_user(kit.u(999999), 'x')", "edit_post(kit.p(999999), 'x')", "edit_comment($P, kit.c(999999), 'x')",
-		'hide_post(kit.p(999999))', 'publish_post(kit.p(999999))', "hide_comment($P, kit.c(999999))" ],
+		'hide_post(kit.p(999999))', 'publish_post(kit.p(999999))', 'schedule_post(kit.p(999999), NULL)', "hide_comment($P, kit.c(999999))" ],
 	'22004' => [
 		'create_user(NULL)', "create_post(NULL, 'x', 'x')", "create_post($U, NULL, 'x')", "create_comment(NULL, $U, 'x')",
 		"create_comment($P, NULL, 'x')", "create_like(NULL, $U)", "create_like($P, NULL)", 'edit_post(NULL)',
 		"edit_comment(NULL, kit.c(1), 'x')", 'delete_post(NULL)', 'delete_user(NULL)', "delete_like(NULL, $U)", 'delete_comment(NULL, NULL)',
-		'hide_post(NULL)', 'publish_post(NULL)', 'get_post(NULL)', 'get_posts(NULL)', 'get_user(NULL)', 'get_users(NULL)', 'get_user_by_name(NULL)',
+		'hide_post(NULL)', 'publish_post(NULL)', 'schedule_post(NULL, NULL)', 'get_post(NULL)', 'get_posts(NULL)', 'get_user(NULL)', 'get_users(NULL)', 'get_user_by_name(NULL)',
 		"get_like(NULL, $U)", "get_likes(NULL, '{}')", "get_comment_likes($U, NULL)", 'list_comment_likes(NULL, NULL)', 'list_user_posts(NULL)', 'list_post_comments(NULL)', 'list_post_likes(NULL)',
 		"list_comment_replies($P, NULL)", 'list_user_comments(NULL)', 'list_user_likes(NULL)' ],
 	'23505' => [
@@ -358,7 +364,7 @@ my %bad = (
 		"list_user_posts($U, 5, kit.d(1))", "list_user_comments($U, 5, kit.d(1))", "list_user_likes($U, 0)", 'list_feed(0)', 'list_feed(5, kit.d(1))' ]);
 my @writes = (
 	"create_user('x')", "create_post($U, 'x', 'x')", "create_post($U, 'x', 'x', kit.p(999997))", "create_comment($P, $U, 'x')", "create_like($P, $U)",
-	"edit_user($U, 'x')", "edit_post($P, 'x')", "edit_comment($P, kit.c(1), 'x')", "hide_post($P)", "publish_post($P)", "hide_comment($P, kit.c(1))",
+	"edit_user($U, 'x')", "edit_post($P, 'x')", "edit_comment($P, kit.c(1), 'x')", "hide_post($P)", "publish_post($P)", "schedule_post($P, NULL)", "hide_comment($P, kit.c(1))",
 	"delete_like($P, $U)", "delete_comment($P, kit.c(1))", "delete_post($P)", "delete_user($U)");
 for my $state (sort keys %bad)
 {

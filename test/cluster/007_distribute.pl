@@ -97,7 +97,7 @@ ok(wait_views($coordinator), 'the views follow');
 # Every item by plain SQL, without posts that clients write to, and without
 # deltas, which can be folded at any time
 my $ITEMS = qq{
-SELECT id, type, post_id, user_id, user_username, title, content, creation_date, hidden, parent_id, modification_date, properties, mood
+SELECT id, type, post_id, user_id, user_username, title, content, creation_date, hidden, publish_date, parent_id, modification_date, properties, mood
 FROM blogstore.posts%1\$s WHERE type <> 'delta' AND post_id < kit.p($LIVE) ORDER BY type, id};
 my $COUNTED = qq{
 SELECT post_id, sum(comment_count), sum(like_count) FROM blogstore.posts%1\$s

@@ -22,7 +22,7 @@ SELECT count(blogstore.create_like(kit.p(p), kit.u(u))) FROM generate_series(1, 
 SELECT FROM blogstore.hide_post(kit.p(5));
 SELECT blogstore.delete_post(kit.p(6));
 };
-my $columns = 'id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, hidden, modification_date, properties';
+my $columns = 'id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, hidden, modification_date, properties, publish_date';
 my $view = "SELECT $columns FROM blogstore.posts_with_counts ORDER BY id";
 my $true = "SELECT $columns FROM blogstore.get_posts(ARRAY(SELECT kit.p(n) FROM generate_series(1, 60) AS n)) ORDER BY id";
 
@@ -80,7 +80,7 @@ create_kit_everywhere($later);
 my $machine = $later->{coordinator};
 $machine->safe_psql('postgres', q{SET client_min_messages = error; CREATE ROLE blog LOGIN; GRANT CREATE ON SCHEMA blogstore TO blog; SELECT blogstore.create_containers(4, 'blog', distributed => false)});
 $machine->safe_psql('postgres', $fill);
-foreach my $own ('SELECT 1 AS own', "SELECT id::text, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, hidden, modification_date, properties FROM blogstore.posts")
+foreach my $own ('SELECT 1 AS own', "SELECT id::text, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, hidden, modification_date, properties, publish_date FROM blogstore.posts")
 {
 	my $err = '';
 

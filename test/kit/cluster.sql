@@ -67,7 +67,7 @@ SELECT p.id, p.type, p.post_id, p.user_id, u.username AS user_username,
 	p.title, left(p.content, 200) AS content,
 	(SELECT count(*) FROM blogstore.posts c WHERE c.post_id = p.post_id AND c.type = 'comment' AND c.hidden IS NOT TRUE) AS comment_count,
 	(SELECT count(*) FROM blogstore.posts l WHERE l.post_id = p.post_id AND l.type = 'like') AS like_count,
-	p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties
+	p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties, p.publish_date
 FROM blogstore.posts p
 LEFT JOIN blogstore.user_items u ON u.user_id = p.user_id AND u.type = 'user'
 WHERE p.type = 'post';

@@ -11,13 +11,14 @@ CREATE TEMP TABLE request (name text, args text[], result text, volatility text,
 INSERT INTO request VALUES
 	('create_user', '{text,uuid,timestamptz,jsonb}', 'blogstore.user_item', 'volatile', false, 'u'),
 	('edit_user', '{uuid,text,jsonb}', 'blogstore.user_item', 'volatile', false, 'u'),
-	('create_post', '{uuid,text,text,uuid,timestamptz,jsonb,bool}', 'blogstore.post_item', 'volatile', false, 'u'),
+	('create_post', '{uuid,text,text,uuid,timestamptz,jsonb,bool,timestamptz}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('edit_post', '{uuid,text,text,jsonb}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('create_comment', '{uuid,uuid,text,uuid,timestamptz,jsonb,bool,uuid}', 'blogstore.comment_item', 'volatile', false, 'u'),
 	('create_like', '{uuid,uuid,timestamptz,uuid}', 'blogstore.like_item', 'volatile', false, 'u'),
 	('edit_comment', '{uuid,uuid,text,jsonb}', 'blogstore.comment_item', 'volatile', false, 'u'),
 	('hide_post', '{uuid,bool}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('publish_post', '{uuid}', 'blogstore.post_item', 'volatile', false, 'u'),
+	('schedule_post', '{uuid,timestamptz}', 'blogstore.post_item', 'volatile', false, 'u'),
 	('hide_comment', '{uuid,uuid,bool}', 'blogstore.comment_item', 'volatile', false, 'u'),
 	('follow_user', '{uuid,uuid,timestamptz}', 'blogstore.follow_item', 'volatile', false, 'u'),
 	('unfollow_user', '{uuid,uuid}', 'boolean', 'volatile', false, 'u'),
@@ -106,7 +107,7 @@ SELECT name, ARRAY(SELECT format_type(a::regtype, NULL) FROM unnest(args) WITH O
 	('blogstore.' || name || '(' || array_to_string(args, ',') || ')')::regprocedure AS oid, result, volatility, is_set, parallel
 FROM request;
 
-SELECT plan((SELECT 9 * count(*)::int FROM request) + 37);
+SELECT plan((SELECT 9 * count(*)::int FROM request) + 38);
 
 SELECT has_function('blogstore', name, args) FROM resolved;
 SELECT volatility_is('blogstore', name, args, volatility) FROM resolved;
@@ -124,13 +125,14 @@ SELECT is(pg_get_function_arguments(oid), wanted, 'arguments of ' || name)
 FROM resolved JOIN (VALUES
 	('create_user', 'username text, user_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb'),
 	('edit_user', 'user_id uuid, username text DEFAULT NULL::text, properties jsonb DEFAULT NULL::jsonb'),
-	('create_post', 'user_id uuid, title text, content text, post_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb, hidden boolean DEFAULT false'),
+	('create_post', 'user_id uuid, title text, content text, post_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb, hidden boolean DEFAULT false, publish_date timestamp with time zone DEFAULT NULL::timestamp with time zone'),
 	('edit_post', 'post_id uuid, title text DEFAULT NULL::text, content text DEFAULT NULL::text, properties jsonb DEFAULT NULL::jsonb'),
 	('create_comment', 'post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL::uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, properties jsonb DEFAULT NULL::jsonb, hidden boolean DEFAULT false, parent_id uuid DEFAULT NULL::uuid'),
 	('create_like', 'post_id uuid, user_id uuid, creation_date timestamp with time zone DEFAULT NULL::timestamp with time zone, comment_id uuid DEFAULT NULL::uuid'),
 	('edit_comment', 'post_id uuid, comment_id uuid, content text DEFAULT NULL::text, properties jsonb DEFAULT NULL::jsonb'),
 	('hide_post', 'post_id uuid, hidden boolean DEFAULT true'),
 	('publish_post', 'post_id uuid'),
+	('schedule_post', 'post_id uuid, publish_date timestamp with time zone'),
 	('hide_comment', 'post_id uuid, comment_id uuid, hidden boolean DEFAULT true'),
 	('list_user_posts', 'user_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false'),
 	('list_post_comments', 'post_id uuid, page_size integer DEFAULT 20, before_date timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false, top_level boolean DEFAULT false'),

@@ -15,7 +15,7 @@ SELECT is((SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod),
 	properties, name || ' has the article''s properties in order')
 FROM (VALUES
 	('user_item', 'id uuid, type text, user_id uuid, username text, creation_date timestamp with time zone, properties jsonb'),
-	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb'),
+	('post_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, title text, content text, comment_count bigint, like_count bigint, creation_date timestamp with time zone, hidden boolean, modification_date timestamp with time zone, properties jsonb, publish_date timestamp with time zone'),
 	('comment_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, content text, creation_date timestamp with time zone, parent_id uuid, parent_deleted boolean, hidden boolean, modification_date timestamp with time zone, properties jsonb, like_count bigint, reply_count bigint'),
 	('like_item', 'id uuid, type text, post_id uuid, user_id uuid, user_username text, creation_date timestamp with time zone, comment_id uuid'),
 	('follow_item', 'id uuid, type text, user_id uuid, user_username text, followed_id uuid, followed_username text, creation_date timestamp with time zone'),

@@ -27,9 +27,9 @@ $$, 'each leaf of posts holds one type');
 
 -- Columns are the article's properties in snake_case, of built-in types
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.posts'::regclass AND attnum > 0 AND NOT attisdropped),
-	'{comment_count,comment_id,content,creation_date,hidden,id,item_id,like_count,modification_date,parent_id,post_id,properties,title,type,user_id,user_username}'::text[], 'columns of posts');
+	'{comment_count,comment_id,content,creation_date,hidden,id,item_id,like_count,modification_date,parent_id,post_id,properties,publish_date,title,type,user_id,user_username}'::text[], 'columns of posts');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.users'::regclass AND attnum > 0 AND NOT attisdropped),
-	'{comment_count,content,creation_date,followed_id,followed_username,hidden,id,like_count,modification_date,post_id,properties,title,type,user_id,user_username,username}'::text[], 'columns of users');
+	'{comment_count,content,creation_date,followed_id,followed_username,hidden,id,like_count,modification_date,post_id,properties,publish_date,title,type,user_id,user_username,username}'::text[], 'columns of users');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.feed'::regclass AND attnum > 0 AND NOT attisdropped),
 	'{comment_count,content,creation_date,id,like_count,modification_date,post_id,properties,title,type,user_id,user_username}'::text[], 'columns of feed');
 SELECT is((SELECT array_agg(attname::text ORDER BY attname COLLATE "C") FROM pg_attribute WHERE attrelid = 'blogstore.topics'::regclass AND attnum > 0 AND NOT attisdropped),

@@ -22,10 +22,10 @@ SELECT matches((blogstore.new_id())::text, '^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3
 
 -- C2, Q2
 SELECT is((SELECT i FROM blogstore.create_post(kit.u(100), 'A title', 'Some content', kit.p(1000), kit.d(1000)) i),
-	ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Some content', 0, 0, kit.d(1000), false, NULL, NULL)::blogstore.post_item, 'C2 create_post returns the item');
-SELECT is(i, ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000), false, i.modification_date, NULL)::blogstore.post_item, 'C2 edit_post keeps what is NULL')
+	ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Some content', 0, 0, kit.d(1000), false, NULL, NULL, NULL)::blogstore.post_item, 'C2 create_post returns the item');
+SELECT is(i, ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000), false, i.modification_date, NULL, NULL)::blogstore.post_item, 'C2 edit_post keeps what is NULL')
 FROM blogstore.edit_post(kit.p(1000), content => 'Other content') i WHERE i.modification_date > kit.d(1000);
-SELECT is(i, ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000), false, i.modification_date, NULL)::blogstore.post_item, 'Q2 get_post returns it')
+SELECT is(i, ROW(kit.p(1000), 'post', kit.p(1000), kit.u(100), 'Oldtimer', 'A title', 'Other content', 0, 0, kit.d(1000), false, i.modification_date, NULL, NULL)::blogstore.post_item, 'Q2 get_post returns it')
 FROM blogstore.get_post(kit.p(1000)) i WHERE i.modification_date > kit.d(1000);
 
 -- C3, Q4

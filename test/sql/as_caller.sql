@@ -39,7 +39,7 @@ SELECT p.oid::regprocedure FROM pg_proc p WHERE pronamespace = 'web'::regnamespa
 -- all else is as in the extension
 SELECT p.oid::regprocedure, a.name FROM pg_proc w JOIN pg_proc p USING (proname), unnest(p.proargnames) WITH ORDINALITY a (name, n)
 WHERE w.pronamespace = 'web'::regnamespace AND p.pronamespace = 'blogstore'::regnamespace
-	AND NOT a.name = ANY (coalesce(w.proargnames, '{}')) AND NOT (p.provolatile = 'v' AND a.name IN ('user_id', 'creation_date'));
+	AND NOT a.name = ANY (coalesce(w.proargnames, '{}')) AND NOT (p.provolatile = 'v' AND a.name IN ('user_id', 'creation_date', 'publish_date'));
 SELECT pg_get_function_arguments('web.create_comment'::regproc) ~ '^post_id uuid, content text, comment_id uuid DEFAULT NULL::uuid' AS comment,
 	pg_get_function_arguments('web.delete_like'::regproc) AS like, pg_get_function_arguments('web.delete_user'::regproc) AS user,
 	pg_get_function_arguments('web.get_like'::regproc) AS query;
@@ -267,9 +267,13 @@ SELECT title, hidden FROM web.create_post('my draft', 'c', kit.p(41), hidden => 
 SELECT title, hidden, creation_date > now() - interval '1 hour' AS now FROM web.publish_post(kit.p(41));
 SELECT hidden FROM web.hide_post(kit.p(41));
 SELECT hidden FROM web.hide_post(kit.p(41), false);
+SELECT hidden, publish_date = '2200-01-01' AS scheduled FROM web.schedule_post(kit.p(41), '2200-01-01');
+SELECT hidden, publish_date FROM web.schedule_post(kit.p(41), NULL);
+-- a date that has passed is not the post's date
+SELECT hidden, creation_date > now() - interval '1 hour' AS now, publish_date FROM web.schedule_post(kit.p(41), '2020-01-01');
 SELECT web.delete_post(kit.p(41));
 SET blogstore.current_user_id = '00000000-0000-7000-8000-000000000002';
-SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_post(kit.p(40), ''x'')'), ('publish_post(kit.p(40))'), ('hide_post(kit.p(40))'), ('publish_post(kit.p(3))'), ('hide_post(kit.p(3))'),
+SELECT call, kit.outcome('SELECT web.' || call) FROM (VALUES ('edit_post(kit.p(40), ''x'')'), ('publish_post(kit.p(40))'), ('schedule_post(kit.p(40), NULL)'), ('schedule_post(kit.p(3), NULL)'), ('hide_post(kit.p(40))'), ('publish_post(kit.p(3))'), ('hide_post(kit.p(3))'),
 	('edit_comment(kit.p(1), kit.c(52), ''x'')'), ('create_like(kit.p(40))'), ('create_comment(kit.p(40), ''x'')'), ('create_comment(kit.p(40), ''on a draft'', kit.c(40))'),
 	('create_comment(kit.p(40), ''x'', parent_id => kit.c(40))'), ('create_comment(kit.p(40), ''x'', parent_id => kit.c(99))'), ('create_comment(kit.p(1), ''x'', parent_id => kit.c(52))'),
 	('create_comment(kit.p(1), ''x'', parent_id => kit.c(99))'), ('create_like(kit.p(99))'), ('delete_post(kit.p(40))'), ('delete_comment(kit.p(1), kit.c(52))')) AS v (call);

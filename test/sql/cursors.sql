@@ -81,7 +81,7 @@ SELECT blogstore.wait_for_views();
 -- Each row's place in its list; some of the rows are looked at
 CREATE TABLE kit.place AS
 SELECT 'blogstore.list_user_posts(kit.u(1), NULL, $1, $2)' AS list, id, creation_date, nth, nth % 97 = 1 AND id <> kit.p(1) AS chosen
-FROM blogstore.list_user_posts(kit.u(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, i, o, c, k, creation_date, h, m, e, nth)
+FROM blogstore.list_user_posts(kit.u(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, i, o, c, k, creation_date, h, m, e, pd, nth)
 UNION ALL
 SELECT 'blogstore.list_post_comments(kit.p(1), NULL, $1, $2)', id, creation_date, nth, nth % 97 = 1
 FROM blogstore.list_post_comments(kit.p(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, o, creation_date, a, g, h, m, e, k, r, nth)
@@ -90,7 +90,7 @@ SELECT 'blogstore.list_post_likes(kit.p(1), NULL, $1, $2)', id, creation_date, n
 FROM blogstore.list_post_likes(kit.p(1), NULL) WITH ORDINALITY AS l (id, t, p, u, n, creation_date, o, nth)
 UNION ALL
 SELECT 'blogstore.list_feed(NULL, $1, $2)', id, creation_date, nth, nth % 97 = 1 AND id <> kit.p(1)
-FROM blogstore.list_feed(NULL) WITH ORDINALITY AS l (id, t, p, u, n, i, o, c, k, creation_date, h, m, e, nth);
+FROM blogstore.list_feed(NULL) WITH ORDINALITY AS l (id, t, p, u, n, i, o, c, k, creation_date, h, m, e, pd, nth);
 
 -- What a cursor brings
 CREATE FUNCTION kit.page(list text, date timestamptz, id uuid) RETURNS uuid[] LANGUAGE plpgsql AS $$

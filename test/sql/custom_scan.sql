@@ -140,7 +140,7 @@ BEGIN
 		'ALTER FUNCTION blogstore.get_post SECURITY DEFINER',
 		'ALTER FUNCTION blogstore.get_post STRICT',
 		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item AS ''$libdir/blogstore'', ''blogstore_get_user'' LANGUAGE C STABLE',
-		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS ''SELECT NULL::uuid, NULL, NULL::uuid, NULL::uuid, NULL, ''''sql'''', NULL, 1::bigint, 1::bigint, now(), false, NULL::timestamptz, NULL::jsonb''',
+		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS ''SELECT NULL::uuid, NULL, NULL::uuid, NULL::uuid, NULL, ''''sql'''', NULL, 1::bigint, 1::bigint, now(), false, NULL::timestamptz, NULL::jsonb, NULL::timestamptz''',
 		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE plpgsql STABLE AS ''BEGIN RETURN QUERY SELECT * FROM blogstore.list_feed(1); END'''] LOOP
 		CALL kit.altered(alteration);
 	END LOOP;
@@ -345,7 +345,7 @@ ROLLBACK;
 EXPLAIN (COSTS OFF) EXECUTE a_post(kit.p(1));
 BEGIN;
 CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS
-'SELECT f.id, f.type, f.post_id, f.user_id, f.user_username, ''of sql'', f.content, f.comment_count, f.like_count, f.creation_date, f.hidden, f.modification_date, f.properties FROM blogstore.list_feed(1) f';
+'SELECT f.id, f.type, f.post_id, f.user_id, f.user_username, ''of sql'', f.content, f.comment_count, f.like_count, f.creation_date, f.hidden, f.modification_date, f.properties, f.publish_date FROM blogstore.list_feed(1) f';
 EXECUTE a_post(kit.p(1));
 ROLLBACK;
 EXECUTE a_post(kit.p(1));

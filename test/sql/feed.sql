@@ -22,9 +22,9 @@ SELECT blogstore.wait_for_views();
 SELECT kit.compare('SELECT * FROM blogstore.list_feed()',
 	'SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC LIMIT 100');
 -- ... and so is the container behind it, no more and no less
-SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, false, modification_date, properties FROM blogstore.feed ORDER BY creation_date DESC, id DESC',
+SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, false, modification_date, properties, NULL::timestamptz FROM blogstore.feed ORDER BY creation_date DESC, id DESC',
 	'SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC LIMIT 100');
-SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, coalesce(hidden, false), modification_date, properties FROM blogstore.users WHERE type = ''post'' ORDER BY id',
+SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, coalesce(hidden, false), modification_date, properties, publish_date FROM blogstore.users WHERE type = ''post'' ORDER BY id',
 	'SELECT * FROM kit.implied ORDER BY id');
 
 -- Short form: 200 characters, of the content alone

@@ -94,9 +94,9 @@ COMMIT;
 SELECT blogstore.rebuild_views();
 SELECT blogstore.wait_for_views();
 SELECT count(*) FROM blogstore.progress;
-SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, false, modification_date, properties FROM blogstore.feed ORDER BY creation_date DESC, id DESC',
+SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, false, modification_date, properties, NULL::timestamptz FROM blogstore.feed ORDER BY creation_date DESC, id DESC',
 	'SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC LIMIT 100');
-SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, coalesce(hidden, false), modification_date, properties FROM blogstore.users WHERE type = ''post'' ORDER BY id',
+SELECT kit.compare('SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, coalesce(hidden, false), modification_date, properties, publish_date FROM blogstore.users WHERE type = ''post'' ORDER BY id',
 	'SELECT * FROM kit.implied ORDER BY id');
 SELECT * FROM blogstore.verify();
 

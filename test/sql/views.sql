@@ -12,10 +12,10 @@ SELECT kit.fill(3, 0);
 CREATE FUNCTION kit.views_differ() RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
 	RETURN QUERY SELECT 'users: ' || o FROM kit.compare(
-		'SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, coalesce(hidden, false), modification_date, properties FROM blogstore.users WHERE type = ''post'' ORDER BY id',
+		'SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, coalesce(hidden, false), modification_date, properties, publish_date FROM blogstore.users WHERE type = ''post'' ORDER BY id',
 		'SELECT * FROM kit.implied ORDER BY id') o;
 	RETURN QUERY SELECT 'feed: ' || o FROM kit.compare(
-		'SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, false, modification_date, properties FROM blogstore.feed ORDER BY creation_date DESC, id DESC',
+		'SELECT id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date, false, modification_date, properties, NULL::timestamptz FROM blogstore.feed ORDER BY creation_date DESC, id DESC',
 		'SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC LIMIT 100') o;
 	RETURN QUERY SELECT 'list_user_posts of ' || username || ': ' || o FROM blogstore.users u, kit.compare(
 		format('SELECT * FROM blogstore.list_user_posts(%L, NULL)', u.user_id),

@@ -253,6 +253,8 @@ my %calls = (
 	q{create_user('USER 2')} => '23505|users|username|username_unique',
 	q{create_post(kit.u(1), '', 'x')} => '22023||title|not_empty',
 	q{create_post(kit.u(99), 'x', 'x')} => '23503|users|user_id|user_exists',
+	q{create_post(kit.u(1), 'x', 'x', publish_date => 'infinity')} => '22023||publish_date|finite',
+	q{schedule_post(kit.p(99), NULL)} => '23503|posts|post_id|post_exists',
 	q{create_comment(kit.p(99), kit.u(1), 'x')} => '23503|posts|post_id|post_exists',
 	q{create_comment(kit.p(1), kit.u(1), 'x', parent_id => kit.c(99))} => '23503|posts|parent_id|comment_exists',
 	q{create_like(kit.p(2), kit.u(1))} => '23514|posts|post_id|post_shown',

@@ -171,7 +171,7 @@ take_post(void *arg, const BlogItem *item)
 {
 	static const Property column[] = {
 		PROP_TYPE, PROP_POST_ID, PROP_USER_ID, PROP_TITLE, PROP_CONTENT,
-		PROP_CREATION_DATE, PROP_HIDDEN, PROP_PROPERTIES
+		PROP_CREATION_DATE, PROP_HIDDEN, PROP_PUBLISH_DATE, PROP_PROPERTIES
 	};
 
 	put_columns(arg, item, column, lengthof(column));

@@ -14,7 +14,8 @@
 const char *const import_spread_tables_sql[] = {
 	/* existing posts, copied from the nodes that have them */
 	("CREATE TEMP TABLE @known_post (type text, post_id uuid, user_id uuid, title text,"
-	 " content text, creation_date timestamptz, hidden boolean, properties jsonb)"
+	 " content text, creation_date timestamptz, hidden boolean,"
+	 " publish_date timestamptz, properties jsonb)"
 	 " USING heap ON COMMIT DROP"),
 	/* the users who are being deleted on some node */
 	"CREATE TEMP TABLE @deleting (user_id uuid) USING heap ON COMMIT DROP",

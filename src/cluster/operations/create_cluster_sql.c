@@ -21,7 +21,7 @@ static const char *const tables_sql[] = {
 	"CREATE TABLE " POSTS_SQL "%1$s ("
 	PROPERTY_COLUMNS("NOT NULL", "", "user_username text, ",
 					 "hidden boolean, parent_id uuid, item_id uuid, "
-					 "comment_id uuid, ")
+					 "comment_id uuid, publish_date timestamptz, ")
 	") PARTITION BY LIST (type)",
 	"CREATE TABLE " POSTS_SQL "_post PARTITION OF " POSTS_SQL "%1$s (" AUTHORED_POST
 	"PRIMARY KEY (post_id)) FOR VALUES IN ('post') "
@@ -67,7 +67,7 @@ static const char *const tables_sql[] = {
 	"CREATE TABLE " USERS_SQL "%1$s ("
 	PROPERTY_COLUMNS("", "NOT NULL", "username text, user_username text, ",
 					 "hidden boolean, followed_id uuid, "
-					 "followed_username text, ")
+					 "followed_username text, publish_date timestamptz, ")
 	") PARTITION BY LIST (type)",
 	"CREATE TABLE " USERS_SQL "_post PARTITION OF " USERS_SQL "%1$s (" AUTHORED_POST
 	"PRIMARY KEY (user_id, creation_date, id)) FOR VALUES IN ('post') "
@@ -132,7 +132,7 @@ CREATE_COUNTS_VIEW
 " SELECT p.id, p.type, p.post_id, p.user_id, p.user_username, p.title, p.content,"
 " p.comment_count + coalesce(d.comments, 0) AS comment_count,"
 " p.like_count + coalesce(d.likes, 0) AS like_count,"
-" p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties"
+" p.creation_date, coalesce(p.hidden, false) AS hidden, p.modification_date, p.properties, p.publish_date"
 " FROM " POSTS_SQL " AS p JOIN " USER_ITEMS_SQL " AS u ON u.user_id = p.user_id"
 " LEFT JOIN (SELECT i.post_id, sum(i.comment_count)::bigint AS comments,"
 " sum(i.like_count)::bigint AS likes FROM " POSTS_SQL " AS i"

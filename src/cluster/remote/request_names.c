@@ -61,10 +61,10 @@ remote_serve_function(ItemType type)
  */
 static const char *const served[] = {
 	"create_post", "edit_post", "delete_post", "hide_post", "publish_post",
-	"create_comment", "edit_comment", "delete_comment", "hide_comment",
+	"schedule_post", "create_comment", "edit_comment", "delete_comment", "hide_comment",
 	"create_like", "delete_like",
 	"own_edit_post", "own_delete_post", "own_hide_post", "own_publish_post",
-	"own_create_comment", "own_edit_comment", "own_delete_comment",
+	"own_schedule_post", "own_create_comment", "own_edit_comment", "own_delete_comment",
 	"own_create_like",
 	"get_post", "get_posts", "get_comment", "get_like", "get_likes",
 	"get_comment_likes", "list_user_posts", "list_post_comments",

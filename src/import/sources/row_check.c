@@ -34,10 +34,10 @@ const char *const source_column[N_IMPORTED][N_READ] = {
 	"creation_date", "properties", [STAGED_REASON] = "reject_reason"},
 	[ITEM_POST] = {NULL, "post_id", "user_id", NULL, NULL, "title", "content",
 		"creation_date", "properties", "hidden", "modification_date",
-	[STAGED_REASON] = "reject_reason"},
+	"publish_date", [STAGED_REASON] = "reject_reason"},
 	[ITEM_COMMENT] = {"comment_id", "post_id", "user_id", NULL, NULL, NULL,
 		"content", "creation_date", "properties", "hidden", "modification_date",
-	"parent_id", [STAGED_REASON] = "reject_reason"},
+	[STAGED_PARENT_ID] = "parent_id", [STAGED_REASON] = "reject_reason"},
 	[ITEM_LIKE] = {NULL, "post_id", "user_id", NULL, NULL, NULL, NULL,
 		"creation_date", [STAGED_COMMENT_ID] = "comment_id",
 	[STAGED_REASON] = "reject_reason"},
@@ -225,6 +225,9 @@ row_problem(ItemType type, const StagedRow *row)
 	if (!row->isnull[STAGED_MODIFICATION_DATE] &&
 		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_MODIFICATION_DATE])))
 		return "modification_date must be finite";
+	if (!row->isnull[STAGED_PUBLISH_DATE] &&
+		TIMESTAMP_NOT_FINITE(DatumGetTimestampTz(row->value[STAGED_PUBLISH_DATE])))
+		return "publish_date must be finite";
 	if (!row->isnull[STAGED_PARENT_ID] &&
 		memcmp(DatumGetUUIDP(row->value[STAGED_PARENT_ID]),
 			   DatumGetUUIDP(row->value[STAGED_ID]), UUID_LEN) == 0)

@@ -28,6 +28,7 @@ static const char *const property[STAGED_REASON] = {
 	"creationDate",
 	[STAGED_HIDDEN] = "hidden",
 	[STAGED_MODIFICATION_DATE] = "modificationDate",
+	[STAGED_PUBLISH_DATE] = "publishDate",
 	[STAGED_PARENT_ID] = "parentId",
 	[STAGED_COMMENT_ID] = "commentId"
 };
@@ -39,7 +40,8 @@ static const char *const property[STAGED_REASON] = {
 static const bool has_property[N_IMPORTED][STAGED_REASON] = {
 	[ITEM_USER] = {true, false, true, false, true, false, false, true},
 	[ITEM_POST] = {true, true, true, false, false, true, true, true,
-	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true},
+	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true,
+	[STAGED_PUBLISH_DATE] = true},
 	[ITEM_COMMENT] = {true, true, true, false, false, false, true, true,
 	[STAGED_HIDDEN] = true, [STAGED_MODIFICATION_DATE] = true,
 	[STAGED_PARENT_ID] = true},
@@ -110,6 +112,7 @@ parse_property(StagedColumn column, char *text, Datum *value)
 			return true;
 		case STAGED_CREATION_DATE:
 		case STAGED_MODIFICATION_DATE:
+		case STAGED_PUBLISH_DATE:
 			if (!source_date_parse(text, &date))
 				return false;
 			*value = TimestampTzGetDatum(date);
@@ -134,6 +137,7 @@ wanted(StagedColumn column)
 			return "uuid";
 		case STAGED_CREATION_DATE:
 		case STAGED_MODIFICATION_DATE:
+		case STAGED_PUBLISH_DATE:
 			return "date";
 		case STAGED_HIDDEN:
 			return "boolean";

@@ -53,6 +53,7 @@ typedef enum StagedColumn
 
 	STAGED_HIDDEN,
 	STAGED_MODIFICATION_DATE,
+	STAGED_PUBLISH_DATE,
 	STAGED_PARENT_ID,
 	STAGED_COMMENT_ID,			/* for a like of a comment: the id of the
 								 * comment */

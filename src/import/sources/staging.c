@@ -72,7 +72,7 @@ typedef struct StageReceiver
 
 static const char *const staged_type[N_READ] = {
 	"uuid", "uuid", "uuid", "uuid", "text", "text", "text", "timestamptz",
-	"jsonb", "bool", "timestamptz", "uuid", "uuid", "text"
+	"jsonb", "bool", "timestamptz", "timestamptz", "uuid", "uuid", "text"
 };
 
 const char *
@@ -172,6 +172,26 @@ name_user(StagedRow *row)
 }
 
 /*
+ * Set the columns "hidden" and "creation_date" of a post's row that has a
+ * publish_date. If the date has not come, the post becomes hidden. Otherwise
+ * the post is shown, and the publish_date becomes its creation date.
+ */
+static void
+schedule_row(const Import *import, StagedRow *row)
+{
+	Datum		date = row->value[STAGED_PUBLISH_DATE];
+	bool		due = DatumGetTimestampTz(date) <= import->now;
+
+	row->value[STAGED_HIDDEN] = BoolGetDatum(!due);
+	row->isnull[STAGED_HIDDEN] = false;
+	if (!due)
+		return;
+	row->value[STAGED_CREATION_DATE] = date;
+	row->isnull[STAGED_CREATION_DATE] = false;
+	row->isnull[STAGED_PUBLISH_DATE] = true;
+}
+
+/*
  * Check the values of a row, and write the row to the temporary table for its
  * type.
  *
@@ -189,6 +209,8 @@ stage_row(StageReceiver *receiver, ItemType type, StagedRow *row,
 		problem = row_problem(type, row);
 	if (problem == NULL)
 		problem = too_long;
+	if (problem == NULL && !row->isnull[STAGED_PUBLISH_DATE])
+		schedule_row(import, row);
 	row->isnull[STAGED_REASON] = problem == NULL;
 	if (problem != NULL)
 		row->value[STAGED_REASON] = CStringGetTextDatum(problem);
@@ -454,6 +476,9 @@ need_items(const Import *import, ItemType type, Oid source)
 	if (source_has(type, source, STAGED_MODIFICATION_DATE))
 		need_type(type, source, STAGED_MODIFICATION_DATE, TIMESTAMPTZOID,
 				  TIMESTAMPOID);
+	if (source_has(type, source, STAGED_PUBLISH_DATE))
+		need_type(type, source, STAGED_PUBLISH_DATE, TIMESTAMPTZOID,
+				  TIMESTAMPOID);
 }
 
 /*
@@ -494,7 +519,8 @@ column_select(StageReceiver *receiver, Oid source, StagedColumn column)
 	of = source_type(receiver->type, source, column);
 	receiver->json[column] = column == STAGED_PROPERTIES && of == JSONOID;
 	receiver->date[column] = (column == STAGED_CREATION_DATE ||
-							  column == STAGED_MODIFICATION_DATE) && date_is_text(of);
+							  column == STAGED_MODIFICATION_DATE ||
+							  column == STAGED_PUBLISH_DATE) && date_is_text(of);
 	return psprintf("s.%s::pg_catalog.%s", name,
 					receiver->json[column] || receiver->date[column] ?
 					"text" : staged_type[column]);

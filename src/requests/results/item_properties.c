@@ -38,7 +38,7 @@
  */
 static const char *const taken[] = {
 	"commentCount", "commentId", "content", "creationDate", "hidden", "id", "likeCount",
-	"modificationDate", "parentDeleted", "parentId", "postId", "replyCount",
+	"modificationDate", "parentDeleted", "parentId", "postId", "publishDate", "replyCount",
 	"title", "type", "userId", "userUsername", "username"
 };
 

@@ -218,6 +218,19 @@ extern void applied_position_read(AppliedPosition *position);
 extern void applied_position_write(const AppliedPosition *position);
 extern void applied_position_forget(void);
 
+/* publish_queue.c */
+extern void publish_queue_begin(void);
+extern void publish_queue_note(const pg_uuid_t *post_id, TimestampTz date);
+extern void publish_queue_end(void);
+extern void publish_queue_put(const pg_uuid_t *post_id, TimestampTz date);
+extern void publish_queue_retry(const pg_uuid_t *post_id, TimestampTz at);
+extern void publish_queue_remove(const pg_uuid_t *post_id);
+extern int	publish_queue_due(TimestampTz now, TimestampTz latest_retry,
+							  pg_uuid_t *posts, int limit);
+extern TimestampTz publish_queue_next(TimestampTz now,
+									  TimestampTz latest_retry);
+extern bool publish_queue_written(void);
+
 /*
  * The user id and security context that the process had before owner_begin().
  * owner_end() restores them.

@@ -58,6 +58,8 @@ typedef struct TableShape
 	Column		column[MAX_COLUMNS];
 	/* name of blogstore's CHECK constraint; NULL if there is none */
 	const char *check;
+	/* the column of an index that is not unique; NULL if there is none */
+	const char *indexed;
 } TableShape;
 
 static const TableShape shape[N_BOOKKEEPING] = {
@@ -82,6 +84,10 @@ static const TableShape shape[N_BOOKKEEPING] = {
 			{"applied_at", TIMESTAMPTZOID}, {"timeline", INT8OID},
 			{"system_identifier", INT8OID}, {"layout", INT8OID}
 	}, "change_feed_only_row_check"},
+	[BOOK_PUBLISH_QUEUE] = {"publish_queue", {
+			{"post_id", UUIDOID}, {"publish_date", TIMESTAMPTZOID},
+			{"retry_at", TIMESTAMPTZOID}
+	}, NULL, "publish_date"},
 	[BOOK_UNSENT] = {"unsent", {
 			{"id", UUIDOID}, {"node_group", INT4OID}, {"post_id", UUIDOID},
 			{"user_id", UUIDOID}, {"creation_date", TIMESTAMPTZOID}
@@ -115,13 +121,17 @@ bookkeeping_lookup(Bookkeeping table)
 /*
  * Return what is wrong with the indexes of an open bookkeeping table, as a
  * phrase for an error message; NULL if nothing is. There must be a unique
- * index on only the first column, without a predicate. An index on other
- * columns is not allowed, because it could reject rows.
+ * index on only the first column, without a predicate. Another index is
+ * allowed only on the column wanted->indexed, and must not be unique, because
+ * it could reject rows.
  */
 static const char *
-indexes_problem(Relation rel, const char *column)
+indexes_problem(Relation rel, const TableShape *wanted)
 {
+	const char *column = wanted->column[0].name;
 	AttrNumber	attno = shape_column(rel, column);
+	AttrNumber	indexed = wanted->indexed == NULL ? InvalidAttrNumber :
+		shape_column(rel, wanted->indexed);
 	List	   *indexes = RelationGetIndexList(rel);
 	const char *other = NULL;
 	bool		has_key = false;
@@ -136,8 +146,13 @@ indexes_problem(Relation rel, const char *column)
 		if (!HeapTupleIsValid(tuple))
 			continue;
 		form = (Form_pg_index) GETSTRUCT(tuple);
-		if (form->indnatts != 1 || form->indkey.values[0] != attno ||
+		if (form->indnatts != 1 ||
 			!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
+			other = get_rel_name(form->indexrelid);
+		else if (form->indkey.values[0] == indexed &&
+				 indexed != InvalidAttrNumber && !form->indisunique)
+			 /* blogstore's own */ ;
+		else if (form->indkey.values[0] != attno)
 			other = get_rel_name(form->indexrelid);
 		else
 			has_key |= form->indisunique && form->indimmediate && form->indisvalid;
@@ -201,7 +216,7 @@ columns_problem(Relation rel, const TableShape *wanted)
 			return psprintf("its column \"%s\" is not of type %s",
 							column->name, format_type_be(column->type));
 	}
-	return indexes_problem(rel, wanted->column[0].name);
+	return indexes_problem(rel, wanted);
 }
 
 /*

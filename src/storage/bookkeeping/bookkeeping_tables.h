@@ -18,6 +18,7 @@ typedef enum Bookkeeping
 	BOOK_JOBS,
 	BOOK_VIEW_STATE,
 	BOOK_CHANGE_FEED,
+	BOOK_PUBLISH_QUEUE,
 	BOOK_UNSENT					/* exists only on a cluster */
 } Bookkeeping;
 
@@ -27,6 +28,7 @@ typedef enum Bookkeeping
 #define JOBS_SQL BLOGSTORE_SCHEMA ".jobs"
 #define VIEW_STATE_SQL BLOGSTORE_SCHEMA ".view_state"
 #define CHANGE_FEED_SQL BLOGSTORE_SCHEMA ".change_feed"
+#define PUBLISH_QUEUE_SQL BLOGSTORE_SCHEMA ".publish_queue"
 #define UNSENT_SQL BLOGSTORE_SCHEMA ".unsent"
 
 extern const char *bookkeeping_name(Bookkeeping table);

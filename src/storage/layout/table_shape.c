@@ -278,6 +278,7 @@ container_has_property(Container container, Property prop)
 		case PROP_FOLLOWED_USERNAME:
 			return container == CONTAINER_USERS;
 		case PROP_HIDDEN:
+		case PROP_PUBLISH_DATE:
 			return container != CONTAINER_FEED;
 		case PROP_PARENT_ID:
 		case PROP_ITEM_ID:

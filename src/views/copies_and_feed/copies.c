@@ -12,8 +12,10 @@
 #include "postgres.h"
 
 #include "model/post_counts/post_counts.h"
+#include "model/post_schedule.h"
 #include "model/short_form/short_form.h"
 #include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
 #include "views/copies_and_feed/view_rows.h"
@@ -48,7 +50,8 @@ copy_current(const BlogItem *copy, const BlogItem *post)
 {
 	static const Property shown[] = {
 		PROP_USER_USERNAME, PROP_TITLE, PROP_CONTENT, PROP_COMMENT_COUNT,
-		PROP_LIKE_COUNT, PROP_HIDDEN, PROP_MODIFICATION_DATE, PROP_PROPERTIES
+		PROP_LIKE_COUNT, PROP_HIDDEN, PROP_PUBLISH_DATE,
+		PROP_MODIFICATION_DATE, PROP_PROPERTIES
 	};
 
 	for (int i = 0; i < lengthof(shown); i++)
@@ -70,6 +73,18 @@ get_post(ManyPosts *many, const PostKey *key, BlogItem *post)
 		return false;
 	many_posts_add_up(many, post);
 	return true;
+}
+
+/*
+ * If a post is scheduled, let the worker look at it at its publish_date.
+ * Called for each post whose copy is refreshed or built.
+ */
+void
+copies_queue_scheduled(const BlogItem *post)
+{
+	if (post_is_scheduled(post))
+		publish_queue_note(item_uuid(post, PROP_POST_ID),
+						   DatumGetTimestampTz(post->value[PROP_PUBLISH_DATE]));
 }
 
 /*
@@ -121,6 +136,21 @@ change_copy(ItemWriter *writer, ItemScan *scan, const Datum *place,
 		item_writer_update(writer, wanted);
 	else if (result == ITEM_OK)
 		item_writer_delete(writer);
+}
+
+/*
+ * Set *post to the contents that the copy with a given key should have.
+ * Returns false if there should be no copy. If the post is scheduled, its row
+ * of blogstore.publish_queue will be written, too.
+ */
+bool
+copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
+{
+	if (!get_post(many, key, post))
+		return false;
+	copies_queue_scheduled(post);
+	item_shorten(post);
+	return true;
 }
 
 typedef struct CopiesOfLeaf
@@ -190,10 +220,8 @@ copy_refresh(CopiesOfLeaf *copies, const PostKey *key)
 		UUIDPGetDatum(&key->post_id)
 	};
 	BlogItem	post;
-	bool		wanted = get_post(copies->many, key, &post);
+	bool		wanted = copies_wanted(copies->many, key, &post);
 
-	if (wanted)
-		item_shorten(&post);
 	put_copy(copies, place, wanted ? &post : NULL);
 }
 
@@ -218,19 +246,6 @@ copies_put(const PostKey *key, const BlogItem *post)
 
 	put_copy(&copies, place, post);
 	copies_close(&copies);
-}
-
-/*
- * Set *post to the contents that the copy with a given key should have.
- * Returns false if there should be no copy.
- */
-bool
-copies_wanted(ManyPosts *many, const PostKey *key, BlogItem *post)
-{
-	if (!get_post(many, key, post))
-		return false;
-	item_shorten(post);
-	return true;
 }
 
 /*

@@ -231,7 +231,10 @@ look_at_next(CopiesBuild *build, ItemPlace *place, int64 *done)
 	place_of(place, order <= 0 ? post : copy);
 	*done += order <= 0 ? 2 : 1;
 	if (order <= 0)
+	{
 		add_topics(build, post);
+		copies_queue_scheduled(post);
+	}
 	if (order > 0)
 		key_of(&build->alone[build->n_alone++], copy);
 

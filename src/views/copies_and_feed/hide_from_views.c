@@ -23,8 +23,8 @@
 #include "utils/snapmgr.h"
 
 /*
- * Set the column "hidden" in the copy of a post. The copy is not deleted,
- * because lists with include_hidden show it.
+ * Set "hidden" and "publish_date" in the copy of a post. The copy is not
+ * deleted, because lists with include_hidden show it.
  */
 static void
 hide_copy(const BlogItem *post)
@@ -41,7 +41,8 @@ hide_copy(const BlogItem *post)
 	if (item_writer_lock(writer, place, 3, LockTupleNoKeyExclusive,
 						 LockWaitBlock, &copy) == ITEM_OK)
 	{
-		item_set(&copy, PROP_HIDDEN, BoolGetDatum(true));
+		item_take(&copy, post, PROP_HIDDEN);
+		item_take(&copy, post, PROP_PUBLISH_DATE);
 		item_writer_update(writer, &copy);
 	}
 	item_writer_close(writer);

@@ -11,6 +11,7 @@
 
 /* copies.c */
 extern bool copy_current(const BlogItem *copy, const BlogItem *post);
+extern void copies_queue_scheduled(const BlogItem *post);
 extern void copies_put(const PostKey *key, const BlogItem *post);
 extern bool copies_wanted(ManyPosts *many, const PostKey *key,
 						  BlogItem *post);

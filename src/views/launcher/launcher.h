@@ -61,7 +61,8 @@ typedef enum ErrorSubject
 {
 	ERROR_VIEWS,				/* keeping the views up to date */
 	ERROR_JOB,					/* a rename or deletion */
-	ERROR_FOLD					/* adding deltas to counters */
+	ERROR_FOLD,					/* adding deltas to counters */
+	ERROR_PUBLISH				/* publishing a scheduled post */
 } ErrorSubject;
 
 typedef struct WorkerEntry

@@ -4,8 +4,9 @@
  *
  * At its start the worker checks that it is needed and enabled, and finds or
  * creates its slot. Then it repeats its main loop. Each round decodes WAL,
- * applies the changes to the views, folds deltas, and does jobs. Identifiers
- * call a round a turn. views_phase.c describes the phases of the views.
+ * applies the changes to the views, folds deltas, publishes scheduled posts,
+ * and does jobs. Identifiers call a round a turn. views_phase.c describes the
+ * phases of the views.
  *
  * An ERROR ends the process, and the launcher starts a new worker after a
  * pause. The new worker simply continues, because a refresh makes each copy
@@ -272,9 +273,11 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
  * behind: whether the round has not reached the end of WAL
  * progress: result of jobs_step()
  * fold: result of fold_step()
+ * publish: result of publish_step()
  */
 static long
-nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
+nap_after(const Worker *worker, bool behind, JobProgress progress, long fold,
+		  long publish)
 {
 	long		nap = NAP_IDLE;
 
@@ -291,6 +294,8 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold)
 		nap = NAP_JOB;
 	if (fold >= 0)
 		nap = Min(nap, fold);
+	if (publish >= 0)
+		nap = Min(nap, publish);
 	return Min(nap, deferred_next(worker));
 }
 
@@ -346,7 +351,7 @@ apply_and_tell(Worker *worker, XLogRecPtr position)
 
 /*
  * The second half of a round of the main loop: apply the decoded changes, fold
- * deltas, do jobs, sleep.
+ * deltas, publish scheduled posts, do jobs, sleep.
  *
  * flushed: end of flushed WAL when the round began
  * position: end of the decoded WAL
@@ -356,6 +361,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 {
 	JobProgress progress = JOBS_NONE;
 	long		fold;
+	long		publish;
 	long		nap;
 	bool		more = false;
 
@@ -365,8 +371,9 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	worker_check_layout(worker);
 	apply_and_tell(worker, position);
 	hint_send();
-	/* Deltas are folded even if the views could not be written. */
+	/* Do the following even if the views could not be written. */
 	fold = fold_step();
+	publish = publish_step();
 
 	if (worker->jobs)
 	{
@@ -386,15 +393,15 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	told_end_turn(&worker->entry->told);
 
 	nap = more ? 0 : nap_after(worker, !decoder_at_end(worker->decoder), progress,
-							   fold);
+							   fold, publish);
 	if (nap > 0)
 		worker_nap(worker, flushed, nap);
 }
 
 /*
  * Do one round of the main loop: decode WAL, apply the changes, fold deltas,
- * do jobs, and sleep if there is nothing else to do. Called outside of a
- * transaction, in the memory context worker->turn.
+ * publish scheduled posts, do jobs, and sleep if there is nothing else to do.
+ * Called outside of a transaction, in the memory context worker->turn.
  */
 static void
 worker_turn(Worker *worker)

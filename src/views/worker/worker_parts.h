@@ -277,6 +277,9 @@ extern void fold_later(const DirtySet *dirty);
 extern void fold_all_later(void);
 extern long fold_step(void);
 
+/* scheduled_posts.c */
+extern long publish_step(void);
+
 /* job_steps.c */
 typedef enum JobProgress
 {

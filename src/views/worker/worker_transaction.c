@@ -188,10 +188,12 @@ apply_run(ApplyKind kind, void (*step) (void *arg), void *arg,
 		OwnerScope	scope;
 
 		apply_begin(&scope, kind);
+		publish_queue_begin();
 		if (kind == APPLY_VIEWS || kind == APPLY_COUNTS)
 			own_writes_run(true, step, arg);
 		else
 			step(arg);
+		publish_queue_end();
 		apply_end(&scope);
 	}
 	PG_CATCH();

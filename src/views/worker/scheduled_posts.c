@@ -1,0 +1,270 @@
+/*
+ * scheduled_posts.c
+ *		Publishes scheduled posts when their publish_date has come.
+ *
+ * blogstore.publish_queue tells when to look at which post
+ * (storage/bookkeeping/publish_queue.c). The worker keeps only the earliest of
+ * these dates in memory. When that date has come, the worker locks each due
+ * post, and reads from the post whether it is still scheduled, and for when.
+ * So a request that changes the post at the same time takes effect either
+ * before or after the worker.
+ *
+ * Each post is published in a transaction of its own. If another transaction
+ * has locked the post, or code of the owner refuses the change, the worker
+ * goes on with other posts, and tries again later. Like a change by another
+ * session, the change of the post is then decoded from the WAL and applied to
+ * the views.
+ *
+ * Runs in the worker.
+ */
+#include "postgres.h"
+
+#include "base/clock.h"
+#include "model/post_schedule.h"
+#include "storage/blog_item.h"
+#include "storage/bookkeeping/bookkeeping.h"
+#include "storage/layout/layout.h"
+#include "storage/rows/rows.h"
+#include "views/worker/worker_parts.h"
+
+#include "storage/lmgr.h"
+#include "utils/timestamp.h"
+
+/* The most posts that are read from the queue at once. */
+#define POSTS_AT_ONCE 100
+
+/* How long the worker publishes before it decodes WAL again, in ms. */
+#define TIME_TO_PUBLISH 10
+
+/*
+ * After which pause a post is tried again, in ms. LOCKED_PAUSE: another
+ * transaction has locked the post or its leaf. FAILED_PAUSE: code of the owner
+ * has raised an error, or the post lacks a required value.
+ */
+#define LOCKED_PAUSE 1000
+#define FAILED_PAUSE 30000
+
+/*
+ * next_look: when the worker next has to look at a post; DT_NOEND if no post
+ *     is scheduled
+ * looked_at: when next_look was read from the queue
+ */
+static TimestampTz next_look = DT_NOBEGIN;
+static TimestampTz looked_at = DT_NOBEGIN;
+
+static TimestampTz failed_at = 0;
+
+static TimestampTz
+after(int ms)
+{
+	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+}
+
+/* Read from the queue when the worker next has to look at a post. */
+static void
+look_ahead(void)
+{
+	OwnerScope	scope;
+
+	apply_begin(&scope, APPLY_STATE);
+	looked_at = GetCurrentTimestamp();
+	next_look = publish_queue_next(looked_at, after(FAILED_PAUSE));
+	apply_end(&scope);
+}
+
+static pg_uuid_t *
+list_due(int *n)
+{
+	OwnerScope	scope;
+	pg_uuid_t  *posts = palloc(sizeof(pg_uuid_t) * POSTS_AT_ONCE);
+
+	apply_begin(&scope, APPLY_STATE);
+	*n = publish_queue_due(GetCurrentTimestamp(), after(FAILED_PAUSE), posts,
+						   POSTS_AT_ONCE);
+	apply_end(&scope);
+	return posts;
+}
+
+/*
+ * Publish a post that the caller has locked, if its date has come. Otherwise
+ * correct the queue, because a request has changed the post.
+ */
+static void
+publish_locked(ItemWriter *writer, const BlogItem *found)
+{
+	const pg_uuid_t *id = item_uuid(found, PROP_POST_ID);
+	BlogItem	post = *found;
+
+	publish_queue_remove(id);
+	if (!post_is_scheduled(found))
+		return;
+	post_schedule(&post, DatumGetTimestampTz(found->value[PROP_PUBLISH_DATE]));
+	if (item_hidden(&post))
+		publish_queue_put(id, DatumGetTimestampTz(post.value[PROP_PUBLISH_DATE]));
+	else
+		item_writer_update(writer, &post);
+}
+
+/*
+ * Lock the leaf of a partition of posts, unless another transaction has locked
+ * it. DDL can hold such a lock for long. Waiting for it with each post would
+ * delay the posts of other leaves, and the views.
+ */
+static bool
+lock_leaf(int partition)
+{
+	Oid			leaf = partition_leaf(CONTAINER_POSTS, ITEM_POST, partition);
+
+	return ConditionalLockRelationOid(leaf, RowExclusiveLock);
+}
+
+/*
+ * Publish a post, if it is still scheduled and its date has come.
+ *
+ * arg: the post's id
+ */
+static void
+publish_one(void *arg)
+{
+	const pg_uuid_t *id = arg;
+	Datum		key = UUIDPGetDatum(id);
+	int			partition = partition_of(CONTAINER_POSTS, ITEM_POST, id);
+	ItemWriter *writer;
+	BlogItem	found;
+
+	/* The partition may have been detached, or moved to another node. */
+	if (partition == NO_PARTITION)
+	{
+		publish_queue_remove(id);
+		return;
+	}
+	if (!lock_leaf(partition))
+	{
+		publish_queue_retry(id, after(LOCKED_PAUSE));
+		return;
+	}
+	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
+	switch (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
+							 LockWaitSkip, &found))
+	{
+		case ITEM_OK:
+			publish_locked(writer, &found);
+			break;
+		case ITEM_LOCKED:
+			publish_queue_retry(id, after(LOCKED_PAUSE));
+			break;
+		default:
+			publish_queue_remove(id);
+			break;
+	}
+	item_writer_close(writer);
+}
+
+typedef struct Retry
+{
+	const pg_uuid_t *post_id;
+	TimestampTz at;
+} Retry;
+
+static void
+retry_later(void *arg)
+{
+	const Retry *retry = arg;
+
+	publish_queue_retry(retry->post_id, retry->at);
+}
+
+/* Report that code of the owner has refused to let a post be published. */
+static void
+report_failed(const ErrorData *error)
+{
+	static LogRate rate;
+	WorkerEntry *entry = my_worker_entry();
+
+	failed_at = GetCurrentTimestamp();
+	if (entry != NULL)
+		worker_entry_error(entry, ERROR_PUBLISH, error->message, error->hint);
+	if (log_rate_allows(&rate))
+		ereport(LOG,
+				(errmsg("blogstore worker could not publish a scheduled post and will retry in %d s: %s",
+						FAILED_PAUSE / 1000, error->message)));
+}
+
+/*
+ * Remove the error of report_failed() from stat_worker when no post is
+ * scheduled, or when nothing has failed for twice FAILED_PAUSE.
+ */
+static void
+note_recovered(void)
+{
+	WorkerEntry *entry = my_worker_entry();
+
+	if (entry != NULL && (next_look == DT_NOEND ||
+						  clock_passed(failed_at, GetCurrentTimestamp(),
+									   2 * FAILED_PAUSE)))
+		worker_entry_recovered(entry, ERROR_PUBLISH);
+}
+
+/* Publish a post, or have it tried again later. */
+static void
+try_post(const pg_uuid_t *id)
+{
+	ErrorData  *error = NULL;
+	ErrorData  *other;
+	ApplyResult result = apply_run(APPLY_POSTS, publish_one, (void *) id, &error);
+	Retry		retry = {.post_id = id};
+
+	if (result == APPLY_DONE)
+		return;
+	if (result == APPLY_FAILED)
+		report_failed(error);
+	retry.at = after(result == APPLY_FAILED ? FAILED_PAUSE : LOCKED_PAUSE);
+	(void) apply_run(APPLY_STATE, retry_later, &retry, &other);
+}
+
+/*
+ * Publish posts that are due, for about TIME_TO_PUBLISH ms. Returns true if
+ * the worker has looked at all posts that were due.
+ */
+static bool
+publish_due(void)
+{
+	TimestampTz begin = GetCurrentTimestamp();
+	int			n;
+	pg_uuid_t  *posts = list_due(&n);
+	int			i = 0;
+
+	while (i < n && !clock_passed(begin, GetCurrentTimestamp(), TIME_TO_PUBLISH))
+		try_post(&posts[i++]);
+
+	/* The worker decodes only flushed WAL. */
+	if (i > 0)
+		apply_flush();
+	return i == n && n < POSTS_AT_ONCE;
+}
+
+/*
+ * Publish scheduled posts that are due. Called in each round of the worker's
+ * main loop, outside of a transaction. Allocates in the current memory
+ * context, which the caller resets. Returns the number of ms until the next
+ * call is due, or -1 if no post is scheduled.
+ */
+long
+publish_step(void)
+{
+	TimestampTz now = GetCurrentTimestamp();
+
+	/* If the clock was set back, posts may be due earlier. */
+	if (publish_queue_written() || now < looked_at)
+		look_ahead();
+	if (next_look != DT_NOEND && next_look <= now)
+	{
+		if (!publish_due())
+			return 0;
+		look_ahead();
+	}
+	note_recovered();
+	if (next_look == DT_NOEND)
+		return -1;
+	return TimestampDifferenceMilliseconds(GetCurrentTimestamp(), next_look);
+}
