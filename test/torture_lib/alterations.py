@@ -39,7 +39,7 @@ ODD_SHAPES = (
 	'PARTITION BY LIST (type COLLATE "C")', '')
 
 # Errors and stat_worker name an altered table like this.
-TABLE = r'"(blogstore\.)?(users|posts|feed|usernames|jobs|view_state|change_feed|torture_odd)(_\w+)?"'
+TABLE = r'"(blogstore\.)?(users|posts|feed|usernames|jobs|view_state|change_feed|publish_queue|torture_odd)(_\w+)?"'
 
 
 class Effect(NamedTuple):

@@ -20,8 +20,8 @@ from .reader import WRONG_COUNTS
 from .verdict import Divergence
 
 ARTICLE = 'id, type, post_id, user_id, user_username, title, content, comment_count, like_count, creation_date'
-POST_COLUMNS = f'{ARTICLE}, coalesce(hidden, false), modification_date, properties'
-HIDDEN = -3			# its index in a post's row; the feed has no such column
+POST_COLUMNS = f'{ARTICLE}, coalesce(hidden, false), modification_date, properties, publish_date'
+HIDDEN = -4			# its index in a post's row; the feed has no such column, and no publish_date
 NEWEST_FIRST = 'ORDER BY creation_date DESC, id DESC'
 
 # The id of a permanent delta
@@ -163,7 +163,7 @@ class Checker:
 		yield 'post items', self._same(
 			[row[:7] + row[9:] for row in expected.post_rows(short=False, hidden=True)], """
 			SELECT id, type, post_id, user_id, user_username, title, content, creation_date,
-				coalesce(hidden, false), modification_date, properties
+				coalesce(hidden, false), modification_date, properties, publish_date
 			FROM blogstore.posts WHERE type = 'post'""")
 		yield 'comment items', self._same(
 			[row[:8] + row[9:-2] for post in expected.posts for row in expected.comment_rows(post, hidden=True)], """
@@ -178,7 +178,7 @@ class Checker:
 		yield 'copies of posts in users', differences(expected.post_rows(hidden=True), self._rows(
 			f"SELECT {POST_COLUMNS} FROM blogstore.users WHERE type = 'post' {NEWEST_FIRST}"))
 		yield 'posts in feed', differences(
-			[row[:HIDDEN] + row[HIDDEN + 1:] for row in expected.post_rows()[:self.server.feed_size]],
+			[row[:HIDDEN] + row[HIDDEN + 1:-1] for row in expected.post_rows()[:self.server.feed_size]],
 			self._rows(f'SELECT {ARTICLE}, modification_date, properties FROM blogstore.feed {NEWEST_FIRST}'))
 		# verify() has compared the table with the posts.
 		rows = {row[0]: row for row in expected.post_rows()}

@@ -58,7 +58,8 @@ class Expected:
 			item.content[:SHORT_FORM] if short else item.content,
 			sum(not self.comments[key].hidden for key in self.comments_of[post]), len(self.likes_of[post]), item.date,
 			item.hidden, item.edited,
-			properties.shorten(item.properties, self._short_form_keys) if short else item.properties)
+			properties.shorten(item.properties, self._short_form_keys) if short else item.properties,
+			item.publish)
 
 	def post_rows(self, user=None, short=True, hidden=False):
 		"""Return post items, of one user or of all, the newest first."""

@@ -347,7 +347,7 @@ class HostileCaller(threading.Thread):
 				'create_like(%(post)s, %(user)s, comment_id => %(id)s)', 'delete_like(%(post)s, %(user)s, %(id)s)',
 				"edit_post(%(own_post)s, content => 'edited')", 'delete_like(%(post)s, %(user)s)', "edit_user(%(user)s, %(user)s::text)",
 				"create_comment(%(post)s, %(user)s, 'reply', parent_id => %(id)s, hidden => true)", 'hide_comment(%(post)s, %(id)s)',
-				'hide_post(%(own_post)s)', 'publish_post(%(own_post)s)', 'own_hide_post(%(user)s, %(post)s)',
+				'hide_post(%(own_post)s)', 'publish_post(%(own_post)s)', "schedule_post(%(own_post)s, now() + interval '1 s')", 'own_hide_post(%(user)s, %(post)s)',
 				'own_create_like(%(user)s, %(post)s, %(user)s)', "own_edit_comment(%(user)s, %(post)s, %(id)s, 'own')"):
 			if self.random.random() < 0.6:
 				self._try(cursor, said, 'SELECT blogstore.' + call, values)

@@ -24,6 +24,9 @@ REFUSED = 'refused'		# 23503
 TAKEN = 'taken'			# 23505
 HIDDEN = 'hidden'		# 23514, the post or comment is hidden
 
+# A publish_date that does not come during a run
+NEVER = datetime(2200, 1, 1, tzinfo=timezone.utc)
+
 
 class User(NamedTuple):
 	"""A user in a ledger."""
@@ -41,6 +44,7 @@ class Post(NamedTuple):
 	hidden: bool
 	edited: object		# the date of the last edit, or None
 	properties: str
+	publish: object = None		# its publish_date, which never comes during a run
 
 
 class Comment(NamedTuple):
@@ -86,6 +90,8 @@ class Ledger:
 				self.lifetimes.doomed.setdefault(item, monotonic())
 			if command.function in ('create_post', 'hide_post', 'publish_post'):
 				self.lifetimes.change(command.args['post_id'], command.args.get('hidden', False))
+			if command.function == 'schedule_post':
+				self.lifetimes.change(command.args['post_id'], command.args['publish_date'] == NEVER)
 			if command.function in ('create_comment', 'hide_comment'):
 				self.lifetimes.change(command.args['comment_id'], command.args['hidden'])
 			if command.function == 'import':
@@ -188,7 +194,7 @@ class Ledger:
 		args = command.args
 		if outcome == REFUSED:
 			return 'the post exists'
-		post = self.posts[args['post_id']] = self.posts[args['post_id']]._replace(hidden=args['hidden'])
+		post = self.posts[args['post_id']] = self.posts[args['post_id']]._replace(hidden=args['hidden'], publish=None)
 		self.lifetimes.acknowledge(args['post_id'])
 		return self._compare_post(args['post_id'], post, outcome)
 
@@ -200,7 +206,21 @@ class Ledger:
 		if post.hidden and not self._within(outcome['creation_date'], attempt):
 			return 'it is to be dated now'
 		if post.hidden:
-			post = self.posts[args['post_id']] = post._replace(hidden=False, date=outcome['creation_date'])
+			post = self.posts[args['post_id']] = post._replace(hidden=False, date=outcome['creation_date'], publish=None)
+		self.lifetimes.acknowledge(args['post_id'])
+		return self._compare_post(args['post_id'], post, outcome)
+
+	def _schedule_post(self, command, outcome, attempt):
+		args = command.args
+		if outcome == REFUSED:
+			return 'the post exists'
+		date = args['publish_date']
+		post = self.posts[args['post_id']]
+		if date == NEVER:
+			post = post._replace(hidden=True, publish=date)
+		elif post.hidden:
+			post = post._replace(hidden=False, date=date, publish=None)
+		self.posts[args['post_id']] = post
 		self.lifetimes.acknowledge(args['post_id'])
 		return self._compare_post(args['post_id'], post, outcome)
 
@@ -363,6 +383,8 @@ class Ledger:
 		item, complaint = self._edited(known, {**row, 'hidden': None, 'parent': row.get('parent_id')}, given, attempt)
 		if known.hidden and not new.hidden and new.date is not None:
 			item = item._replace(date=new.date)
+		if not new.hidden and isinstance(item, Post):
+			item = item._replace(publish=None)
 		return item._replace(hidden=new.hidden), complaint
 
 	# -- queries of one's own items --------------------------------------
@@ -408,7 +430,8 @@ class Ledger:
 	def _compare_post(self, key, post, row):
 		return self._compare(row, id=key, user_id=post.user, title=post.title, content=post.content,
 			creation_date=post.date) or self._same(
-			row, hidden=post.hidden, modification_date=post.edited, properties=post.properties)
+			row, hidden=post.hidden, modification_date=post.edited, properties=post.properties,
+			**({'publish_date': post.publish} if 'publish_date' in row else {}))
 
 	def _compare_comment(self, key, comment, row, attempt):
 		# Later commands of a step that is repeated may have committed.
@@ -498,7 +521,7 @@ class Ledger:
 		for command in step.effective:
 			post = command.args.get('post_id')
 			user = command.args.get('user_id')
-			posts = [post] if command.function == 'hide_post' else [row['post_id'] for row in command.args.get('posts', ())]
+			posts = [post] if command.function in ('hide_post', 'schedule_post') else [row['post_id'] for row in command.args.get('posts', ())]
 			for key in posts:
 				if key in self.posts and self.posts[key].hidden:
 					queries.append(('blogstore.list_feed(NULL) WHERE id = %s', (key,)))

@@ -34,7 +34,7 @@ LEAST_USERS = 3
 WEIGHTS = {
 	'create_like': 24, 'delete_like': 10,
 	'create_comment': 18, 'edit_comment': 6, 'delete_comment': 6, 'hide_comment': 5,
-	'create_post': 9, 'edit_post': 9, 'delete_post': 3, 'hide_post': 4, 'publish_post': 2,
+	'create_post': 9, 'edit_post': 9, 'delete_post': 3, 'hide_post': 4, 'publish_post': 2, 'schedule_post': 3,
 	'create_user': 2, 'edit_user': 2, 'delete_user': 0.4, 'follow_user': 5, 'unfollow_user': 2,
 }
 
@@ -44,6 +44,8 @@ CHILD_COMMANDS = ('create_comment', 'edit_comment', 'hide_comment', 'create_like
 COMMENT_LIKES = 0.5
 
 FIRST_DATE = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
+# A publish_date that does not come during a run
+NEVER = datetime.datetime(2200, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class Command(NamedTuple):
@@ -113,6 +115,8 @@ class Forecast:
 			imports.forecast_apply(self, args)
 		elif command.function in ('hide_post', 'publish_post'):
 			self.hide(args['post_id'], args.get('hidden', False))
+		elif command.function == 'schedule_post':
+			self.hide(args['post_id'], args['publish_date'] == NEVER)
 		elif command.function == 'hide_comment':
 			self.hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_comment':
@@ -325,6 +329,14 @@ class Plan:
 			return None, None
 		post = self.one_of(hidden if hidden and self.random.random() < 0.9 else forecast.posts)
 		return Command('publish_post', {'post_id': post}), post
+
+	def _schedule_post(self, forecast):
+		if not forecast.posts:
+			return None, None
+		post = self.one_of(forecast.posts)
+		# A date that has passed publishes the post at once.
+		return Command('schedule_post', {
+			'post_id': post, 'publish_date': NEVER if self.random.random() < 0.6 else self.date()}), post
 
 	def _delete_post(self, forecast):
 		if not forecast.posts:

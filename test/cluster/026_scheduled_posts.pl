@@ -1,0 +1,78 @@
+
+# Scheduled posts on a cluster: the worker of the node that has a post
+# publishes it, and every member shows it, also after the post's shard was
+# moved.
+
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::RealBin/../t";
+
+use BlogstoreCluster;
+use BlogstoreTest;
+use PostgreSQL::Test::Cluster;
+use PostgreSQL::Test::Utils;
+use Test::More;
+
+my $POSTS = 60;
+
+my $cluster = new_cluster('scheduled');
+my ($coordinator, $one, $two) = members($cluster);
+
+$coordinator->safe_psql('postgres', q{SELECT blogstore.create_user('user ' || n, kit.u(n), kit.d(n)) FROM generate_series(1, 8) n;
+SELECT blogstore.create_post(kit.u(1 + n % 8), 'title ' || n, 'content', kit.p(n), kit.d(n)) FROM generate_series(1, 10) n});
+
+# The owner lets the dates of posts pass.
+sub let_pass
+{
+	my ($date, @posts) = @_;
+
+	$coordinator->safe_psql('postgres',
+		"UPDATE blogstore.posts SET publish_date = '$date' WHERE type = 'post' AND post_id IN (" . join(', ', map { "kit.p($_)" } @posts) . ')');
+	return;
+}
+
+sub wait_published
+{
+	my ($date, $n) = @_;
+
+	wait_until($_, 'postgres', "SELECT count(*) FROM blogstore.list_feed(NULL) WHERE creation_date = '$date' AND NOT hidden AND publish_date IS NULL", $n) foreach members($cluster);
+	return;
+}
+
+# ---- Created, changed and cancelled through any member
+
+$coordinator->safe_psql('postgres',
+	"SELECT blogstore.create_post(kit.u(1 + n % 8), 'scheduled ' || n, 'content', kit.p(1000 + n), publish_date => '2200-01-01') FROM generate_series(1, $POSTS) n");
+$one->safe_psql('postgres', "SELECT blogstore.schedule_post(kit.p(1000 + n), '2201-01-01') FROM generate_series(1, 10) n");
+$two->safe_psql('postgres', 'SELECT blogstore.schedule_post(kit.p(1000 + n), NULL) FROM generate_series(6, 10) n');
+cluster_views_follow($cluster);
+same_everywhere($cluster, "SELECT count(*), count(publish_date), max(publish_date)::date, bool_and(hidden) FROM blogstore.get_posts(ARRAY(SELECT kit.p(1000 + n) FROM generate_series(1, $POSTS) n))",
+	"$POSTS|" . ($POSTS - 5) . '|2201-01-01|t', 'all members show the dates');
+same_everywhere($cluster, 'SELECT count(*), count(publish_date) FROM generate_series(1, 8) u, blogstore.list_user_posts(kit.u(u), NULL, include_hidden => true) WHERE hidden',
+	"$POSTS|" . ($POSTS - 5), 'and so do lists of users\' posts');
+views_right($cluster, 'scheduled');
+
+# ---- Each node's worker publishes the posts of its node
+
+my @of_one = posts_on($cluster, $one, 1011, 5);
+my $moved = pop @of_one;
+my @due = (@of_one, posts_on($cluster, $two, 1011, 4));
+let_pass('2026-03-01', @due);
+wait_published('2026-03-01', scalar @due);
+is(scalar @due, 8, 'posts of both nodes are published');
+views_right($cluster, 'published');
+counts_right($cluster, 'published');
+
+# ---- A shard is moved while its posts are scheduled
+
+my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($moved))");
+move_shard($cluster, $shard, $one, $two, 'block_writes');
+wait_until($two, 'postgres', "SELECT count(*) = 1 FROM blogstore.publish_queue WHERE post_id = kit.p($moved)");
+pass('the node that gets a shard queues its scheduled posts');
+let_pass('2026-03-02', $moved);
+wait_published('2026-03-02', 1);
+views_right($cluster, 'moved');
+is($coordinator->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing');
+
+done_testing();
