@@ -71,7 +71,7 @@ my @functions = (
 	[ 'verify()', 0 ],
 	[ 'get_workers_status()', 1 ],
 	[ 'get_progress()', 1 ],
-	[ 'get_request_stats()', 39 ],
+	[ 'get_request_stats()', 40 ],
 	[ q{import(users => 'kit.some_users')}, 4 ],
 	[ q{import_documents('kit.some_documents')}, 4 ],
 	[ 'export_documents()', 6 + 300 * (1 + 3 + 5) + 10 ]);
