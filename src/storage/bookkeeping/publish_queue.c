@@ -56,7 +56,7 @@ static KeptPlan due_plan = {
 	"SELECT post_id::uuid FROM " PUBLISH_QUEUE_SQL
 	" WHERE publish_date <= $1"
 	" AND (retry_at IS NULL OR retry_at <= $1 OR retry_at > $2)"
-	" ORDER BY publish_date LIMIT $3",
+	" ORDER BY retry_at NULLS FIRST, publish_date LIMIT $3",
 	3, {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID}, NULL
 };
 
@@ -161,7 +161,8 @@ publish_queue_remove(const pg_uuid_t *post_id)
 
 /*
  * Set posts[] to posts at which the worker has to look now, at most "limit" of
- * them, those with the oldest dates first. Returns their number.
+ * them: first those that were not tried yet, in the order of their dates.
+ * Returns their number.
  *
  * latest_retry: if the retry_at of a row is later, the clock was set back, and
  *     the post is due

@@ -38,8 +38,9 @@
 
 /*
  * After which pause a post is tried again, in ms. LOCKED_PAUSE: another
- * transaction has locked the post or its leaf. FAILED_PAUSE: code of the owner
- * has raised an error, or the post lacks a required value.
+ * transaction has locked the post or its leaf. The pause grows if many posts
+ * are locked, up to FAILED_PAUSE. FAILED_PAUSE: code of the owner has raised an
+ * error, or the post lacks a required value.
  */
 #define LOCKED_PAUSE 1000
 #define FAILED_PAUSE 30000
@@ -54,10 +55,20 @@ static TimestampTz looked_at = DT_NOBEGIN;
 
 static TimestampTz failed_at = 0;
 
+static int	nlocked = 0;		/* how many posts were locked since no post was
+								 * due */
+
 static TimestampTz
 after(int ms)
 {
 	return TimestampTzPlusMilliseconds(GetCurrentTimestamp(), ms);
+}
+
+/* When to try a post again that another transaction has locked. */
+static TimestampTz
+after_lock(void)
+{
+	return after(Min(LOCKED_PAUSE * (1 + nlocked++ / POSTS_AT_ONCE), FAILED_PAUSE));
 }
 
 /* Read from the queue when the worker next has to look at a post. */
@@ -86,23 +97,49 @@ list_due(int *n)
 }
 
 /*
+ * Raise an error (09000) if a post is still scheduled for a date that has come,
+ * because a BEFORE trigger has undone the update. Otherwise the worker would
+ * decode the update, and try again at once.
+ */
+static void
+check_published(ItemWriter *writer, const pg_uuid_t *id)
+{
+	Datum		key = UUIDPGetDatum(id);
+	BlogItem	post;
+
+	CommandCounterIncrement();
+	UpdateActiveSnapshotCommandId();
+	if (item_writer_lock(writer, &key, 1, LockTupleNoKeyExclusive,
+						 LockWaitSkip, &post) == ITEM_OK &&
+		post_is_scheduled(&post) &&
+		DatumGetTimestampTz(post.value[PROP_PUBLISH_DATE]) <= GetCurrentTimestamp())
+		ereport(ERROR,
+				(errcode(ERRCODE_TRIGGERED_ACTION_EXCEPTION),
+				 errmsg("a trigger keeps a post scheduled whose date has come"),
+				 errhint("Raise an error in the trigger to refuse a change, or clear the post's publish_date.")));
+}
+
+/*
  * Publish a post that the caller has locked, if its date has come. Otherwise
  * correct the queue, because a request has changed the post.
  */
 static void
 publish_locked(ItemWriter *writer, const BlogItem *found)
 {
-	const pg_uuid_t *id = item_uuid(found, PROP_POST_ID);
+	pg_uuid_t	id = *item_uuid(found, PROP_POST_ID);
 	BlogItem	post = *found;
 
-	publish_queue_remove(id);
+	publish_queue_remove(&id);
 	if (!post_is_scheduled(found))
 		return;
 	post_schedule(&post, DatumGetTimestampTz(found->value[PROP_PUBLISH_DATE]));
 	if (item_hidden(&post))
-		publish_queue_put(id, DatumGetTimestampTz(post.value[PROP_PUBLISH_DATE]));
+		publish_queue_put(&id, DatumGetTimestampTz(post.value[PROP_PUBLISH_DATE]));
 	else
+	{
 		item_writer_update(writer, &post);
+		check_published(writer, &id);
+	}
 }
 
 /*
@@ -140,7 +177,7 @@ publish_one(void *arg)
 	}
 	if (!lock_leaf(partition))
 	{
-		publish_queue_retry(id, after(LOCKED_PAUSE));
+		publish_queue_retry(id, after_lock());
 		return;
 	}
 	writer = item_writer_open(CONTAINER_POSTS, ITEM_POST, id);
@@ -151,7 +188,7 @@ publish_one(void *arg)
 			publish_locked(writer, &found);
 			break;
 		case ITEM_LOCKED:
-			publish_queue_retry(id, after(LOCKED_PAUSE));
+			publish_queue_retry(id, after_lock());
 			break;
 		default:
 			publish_queue_remove(id);
@@ -211,14 +248,14 @@ try_post(const pg_uuid_t *id)
 {
 	ErrorData  *error = NULL;
 	ErrorData  *other;
-	ApplyResult result = apply_run(APPLY_POSTS, publish_one, (void *) id, &error);
+	ApplyResult result = apply_run(APPLY_PUBLISH, publish_one, (void *) id, &error);
 	Retry		retry = {.post_id = id};
 
 	if (result == APPLY_DONE)
 		return;
 	if (result == APPLY_FAILED)
 		report_failed(error);
-	retry.at = after(result == APPLY_FAILED ? FAILED_PAUSE : LOCKED_PAUSE);
+	retry.at = result == APPLY_FAILED ? after(FAILED_PAUSE) : after_lock();
 	(void) apply_run(APPLY_STATE, retry_later, &retry, &other);
 }
 
@@ -262,6 +299,7 @@ publish_step(void)
 		if (!publish_due())
 			return 0;
 		look_ahead();
+		nlocked = 0;
 	}
 	note_recovered();
 	if (next_look == DT_NOEND)

@@ -273,11 +273,11 @@ worker_nap(Worker *worker, XLogRecPtr flushed, long nap)
  * behind: whether the round has not reached the end of WAL
  * progress: result of jobs_step()
  * fold: result of fold_step()
- * publish: result of publish_step()
+ * next_publish: result of publish_step()
  */
 static long
 nap_after(const Worker *worker, bool behind, JobProgress progress, long fold,
-		  long publish)
+		  long next_publish)
 {
 	long		nap = NAP_IDLE;
 
@@ -294,8 +294,8 @@ nap_after(const Worker *worker, bool behind, JobProgress progress, long fold,
 		nap = NAP_JOB;
 	if (fold >= 0)
 		nap = Min(nap, fold);
-	if (publish >= 0)
-		nap = Min(nap, publish);
+	if (next_publish >= 0)
+		nap = Min(nap, next_publish);
 	return Min(nap, deferred_next(worker));
 }
 
@@ -361,7 +361,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 {
 	JobProgress progress = JOBS_NONE;
 	long		fold;
-	long		publish;
+	long		next_publish;
 	long		nap;
 	bool		more = false;
 
@@ -373,7 +373,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	hint_send();
 	/* Do the following even if the views could not be written. */
 	fold = fold_step();
-	publish = publish_step();
+	next_publish = publish_step();
 
 	if (worker->jobs)
 	{
@@ -393,7 +393,7 @@ turn_apply(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	told_end_turn(&worker->entry->told);
 
 	nap = more ? 0 : nap_after(worker, !decoder_at_end(worker->decoder), progress,
-							   fold, publish);
+							   fold, next_publish);
 	if (nap > 0)
 		worker_nap(worker, flushed, nap);
 }

@@ -206,6 +206,7 @@ typedef enum ApplyKind
 	 * decodes these writes later, like those of other sessions.
 	 */
 	APPLY_POSTS,
+	APPLY_PUBLISH,				/* the same, to publish a scheduled post */
 
 	/* The transaction folds deltas. The output plugin skips its writes. */
 	APPLY_COUNTS,

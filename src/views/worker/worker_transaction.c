@@ -9,6 +9,7 @@
  *		------------	------------------	------	------------
  *		APPLY_STATE		none				no		none
  *		APPLY_POSTS		containers			no		200 ms
+ *		APPLY_PUBLISH	containers			no		200 ms
  *		APPLY_COUNTS	containers			yes		200 ms
  *		APPLY_VIEWS		containers, then	yes		200 ms
  *						views_lock()
@@ -133,6 +134,10 @@ apply_in_the_way(void)
  * The views have only blogstore's own unique indexes. So a unique violation in
  * an APPLY_VIEWS transaction means that another session has just inserted the
  * row.
+ *
+ * An APPLY_PUBLISH transaction changes one post, and contacts no other node.
+ * An error about a connection, the system or damaged data is then taken for
+ * one of the owner's code or of this post, so that other posts are published.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -144,12 +149,13 @@ error_cause(ApplyKind kind, int sqlerrcode)
 	{
 		case ERRCODE_TO_CATEGORY(ERRCODE_TRANSACTION_ROLLBACK):
 			return CAUSE_OTHERS;
-		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
 		case ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES):
 		case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
+			return CAUSE_SERVER;
+		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
 		case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
 		case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
-			return CAUSE_SERVER;
+			return kind == APPLY_PUBLISH ? CAUSE_OWNER : CAUSE_SERVER;
 		default:
 			return CAUSE_OWNER;
 	}
