@@ -39,8 +39,8 @@
 /*
  * After which pause a post is tried again, in ms. LOCKED_PAUSE: another
  * transaction has locked the post or its leaf. The pause grows if many posts
- * are locked, up to FAILED_PAUSE. FAILED_PAUSE: code of the owner has raised an
- * error, or the post lacks a required value.
+ * are locked, up to FAILED_PAUSE. FAILED_PAUSE: code of the owner has raised
+ * an error, or the post lacks a required value.
  */
 #define LOCKED_PAUSE 1000
 #define FAILED_PAUSE 30000
@@ -97,9 +97,9 @@ list_due(int *n)
 }
 
 /*
- * Raise an error (09000) if a post is still scheduled for a date that has come,
- * because a BEFORE trigger has undone the update. Otherwise the worker would
- * decode the update, and try again at once.
+ * Raise an error (09000) if a post is still scheduled for a date that has
+ * come, because a BEFORE trigger has undone the update. Otherwise the worker
+ * would decode the update, and try again at once.
  */
 static void
 check_published(ItemWriter *writer, const pg_uuid_t *id)
