@@ -88,7 +88,9 @@ SELECT count(blogstore.create_user('deleted ' || n, kit.u(n))) FROM generate_ser
 SELECT count(blogstore.create_post(kit.u(901), 'hidden', 'x', kit.p(2000)));
 SELECT count(blogstore.create_comment(kit.p(2000), kit.u(902), 'x', hidden => n % 3 = 0)) FROM generate_series(1, 600) n;
 SELECT blogstore.delete_user(kit.u(901));
-SELECT count(*) BETWEEN 1 AND 599 AS begun FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p(2000);
+-- (on a cluster, the workers of other nodes may have finished it already)
+SELECT count(*) < 600 AS begun, count(*) > 0 OR to_regclass('blogstore.user_items') IS NOT NULL AS unfinished
+FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p(2000);
 SELECT * FROM blogstore.verify() WHERE problem = 'comment_count';
 SELECT blogstore.start_worker();
 SELECT blogstore.wait_for_views();

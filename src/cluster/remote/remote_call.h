@@ -97,6 +97,8 @@ extern void query_sent_items(RequestScan *scan, RemoteItems *items);
 extern void remote_begin_feed(RequestScan *scan, FunctionCallInfo fcinfo);
 
 /* home_feed_pages.c */
+extern const RequestQuery query_home_feed_copies;
+extern const RequestQuery query_home_feed_posts;
 extern bool remote_is_home_part(const RequestQuery *query);
 extern void remote_begin_home_feed(RequestScan *scan, FunctionCallInfo fcinfo);
 
