@@ -12,8 +12,8 @@
  * The calling node reads a page of at most PAGE_SIZE posts at a time, which
  * takes one call for each node. The next page begins after the last post of
  * the page before. Memory is bounded by the pages of all nodes and by the ids
- * of the followed users. But if many posts have the same date, a page has all
- * of these up to its end.
+ * of the followed users. But if many posts have the same date, nodes return
+ * them from the first one on for each page.
  *
  * Runs in backends.
  */

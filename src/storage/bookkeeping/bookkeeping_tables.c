@@ -149,13 +149,11 @@ indexes_problem(Relation rel, const TableShape *wanted)
 		if (form->indnatts != 1 ||
 			!heap_attisnull(tuple, Anum_pg_index_indpred, NULL))
 			other = get_rel_name(form->indexrelid);
-		else if (form->indkey.values[0] == indexed &&
-				 indexed != InvalidAttrNumber && !form->indisunique)
-			 /* blogstore's own */ ;
-		else if (form->indkey.values[0] != attno)
-			other = get_rel_name(form->indexrelid);
-		else
+		else if (form->indkey.values[0] == attno)
 			has_key |= form->indisunique && form->indimmediate && form->indisvalid;
+		else if (indexed == InvalidAttrNumber || form->indisunique ||
+				 form->indkey.values[0] != indexed)
+			other = get_rel_name(form->indexrelid);
 		ReleaseSysCache(tuple);
 	}
 	list_free(indexes);
