@@ -245,7 +245,7 @@ async function discussing({ site, browser, store }) {
   await ada.page.waitForSelector('.comment .comment');
   is(await text(ada.page, '.comment .comment > .text'), 'A reply', 'a reply stands below what it replies to');
   is(await text(ada.page, '#comments-title'), '2 comments', '... and is a comment');
-  is(await bob.page.$$eval('.actions summary', (all) => all.map((one) => one.textContent)), ['Reply', 'Edit', 'Delete'], 'own comments can be changed');
+  is(await bob.page.$eval('.comment > .actions', (own) => [...own.querySelectorAll('summary')].map((one) => one.textContent)), ['Reply', 'Edit', 'Delete'], 'own comments can be changed');
   await bob.page.reload();
   is(await bob.page.$$eval('.comment .comment summary', (all) => all.map((one) => one.textContent)), ['Reply'], "others' cannot");
 
