@@ -88,19 +88,25 @@ def call(runner, request, contestant, pattern):
 
 
 def session(runner, request, contestant, calls, pattern):
-	"""Return the instructions of a session with this number of calls.
+	"""Return the instructions of a session with this number of calls."""
+	return ended_sessions(pattern, lambda: pgbench.finish(runner.start(request, contestant, 1, ['-t', str(calls)])))
+
+
+def ended_sessions(pattern, run):
+	"""Run a pgbench with one client, and return the instructions of its session.
 
 	pgbench starts two sessions; those of the one that runs the calls count.
+	pattern is that of callgrind's logs.
 	"""
 	before = set(glob.glob(pattern))
-	pgbench.finish(runner.start(request, contestant, 1, ['-t', str(calls)]))
+	run()
 	limit = time.monotonic() + 120
 	while True:
 		ended = [count for path in set(glob.glob(pattern)) - before if (count := collected(path)) is not None]
 		if len(ended) >= 2:
 			return max(ended)
 		if time.monotonic() > limit:
-			raise Failure(f'callgrind says nothing of a session of {request.name}')
+			raise Failure('callgrind says nothing of a session')
 		time.sleep(0.1)
 
 
