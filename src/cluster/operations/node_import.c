@@ -192,17 +192,16 @@ import_children(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n;
-	int			n_others;
+	int			n_second;
+	int			n_last;
 	const pg_uuid_t *posts = get_ids(fcinfo, 0, &n);
-	const pg_uuid_t *others[2];
+	const pg_uuid_t *second = get_ids(fcinfo, 1, &n_second);
+	const pg_uuid_t *last = get_ids(fcinfo, PG_NARGS() - 1, &n_last);
 	ItemType	type;
 	ItemLookup *lookup;
 
-	for (int i = 1; i < PG_NARGS(); i++)
-	{
-		others[i - 1] = get_ids(fcinfo, i, &n_others);
-		need_same_length(n, n_others);
-	}
+	need_same_length(n, n_second);
+	need_same_length(n, n_last);
 	InitMaterializedSRF(fcinfo, 0);
 	type = asked_type(fcinfo, out->setDesc);
 	PushActiveSnapshot(GetTransactionSnapshot());
@@ -214,9 +213,9 @@ import_children(PG_FUNCTION_ARGS)
 
 		CHECK_FOR_INTERRUPTS();
 		if (type != ITEM_LIKE)
-			key.comment_id = others[0][i];
+			key.comment_id = second[i];
 		if (is_like(type))
-			key.user_id = others[type == ITEM_LIKE ? 0 : 1][i];
+			key.user_id = last[i];
 		if (lookup->find(lookup, &key, &item))
 			put_item(out, &item, type);
 	}

@@ -174,7 +174,7 @@ scan_without_locks(ItemScan *scan, Snapshot snapshot)
 static void
 scan_after_key(ItemScan *scan, int n, const ItemPlace *after)
 {
-	Datum		value[MAX_PATH_COLUMNS];
+	Datum		value[MAX_PATH_COLUMNS] = {0};
 
 	scan->after = *after;
 	for (int i = n; i < scan->ncolumns; i++)
