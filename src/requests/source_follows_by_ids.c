@@ -19,47 +19,25 @@ typedef struct FollowsByIds
 {
 	pg_uuid_t	user_id;
 	ArrayType  *array;
-	int			length;			/* number of elements of the array, including
-								 * nulls */
-	int			at;				/* number of elements of the array that were
-								 * read so far */
-	const char *next_id;
+	ArrayIterator elements;		/* of the array */
 	ItemScan   *follows;		/* NULL before the first id */
 } FollowsByIds;
-
-/*
- * Copy the next id of the array to *id. Skips nulls. Returns false at the end
- * of the array.
- */
-static bool
-take_id(FollowsByIds *ids, pg_uuid_t *id)
-{
-	const uint8 *there = ARR_NULLBITMAP(ids->array);
-
-	while (ids->at < ids->length)
-	{
-		int			i = ids->at++;
-
-		if (there != NULL && !(there[i / 8] & (1 << i % 8)))
-			continue;
-		memcpy(id, ids->next_id, sizeof(pg_uuid_t));
-		ids->next_id += sizeof(pg_uuid_t);
-		return true;
-	}
-	return false;
-}
 
 static bool
 follows_by_ids_next(RequestScan *scan, BlogItem *item)
 {
 	FollowsByIds *ids = scan->state;
-	pg_uuid_t	id;
+	Datum		id;
+	bool		isnull;
 
-	while (take_id(ids, &id))
+	while (array_iterate(ids->elements, &id, &isnull))
 	{
 		Datum		value[FOLLOW_KEYS];
-		const ItemQuery query = follow_query(&ids->user_id, &id, value);
+		ItemQuery	query;
 
+		if (isnull)
+			continue;
+		query = follow_query(&ids->user_id, DatumGetUUIDP(id), value);
 		item_scan_look(&ids->follows, &query);
 		if (item_scan_next(ids->follows, item) && query_shows(scan, item))
 			return true;
@@ -86,6 +64,7 @@ follows_by_ids_close(RequestScan *scan)
 
 	if (ids->follows != NULL)
 		item_scan_end(ids->follows);
+	array_free_iterator(ids->elements);
 	pfree(ids->array);
 	pfree(ids);
 }
@@ -107,8 +86,7 @@ query_follows_by_ids(RequestScan *scan, const pg_uuid_t *user_id,
 
 	ids->user_id = *user_id;
 	ids->array = array;
-	ids->length = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	ids->next_id = ARR_DATA_PTR(array);
+	ids->elements = array_create_iterator(array, 0, NULL);
 	scan->source = &follows_by_ids;
 	scan->state = ids;
 }

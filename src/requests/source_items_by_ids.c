@@ -28,11 +28,7 @@ typedef struct IdList
 								 * precede the id */
 	Container	container;
 	ArrayType  *array;
-	int			length;			/* number of elements of the array, including
-								 * nulls */
-	int			at;				/* number of elements of the array that were
-								 * read so far */
-	const char *next_id;
+	ArrayIterator elements;		/* of the array */
 	MemoryContext context;
 	ManyItems  *read;
 	int			nread;			/* number of ids that were last looked up
@@ -50,16 +46,13 @@ typedef struct IdList
 static int
 take_ids(IdList *ids, pg_uuid_t *id)
 {
-	const uint8 *there = ARR_NULLBITMAP(ids->array);
+	Datum		value;
+	bool		isnull;
 	int			n = 0;
 
-	for (; ids->at < ids->length && n < READ_TOGETHER; ids->at++)
-	{
-		if (there != NULL && !(there[ids->at / 8] & (1 << ids->at % 8)))
-			continue;
-		memcpy(&id[n++], ids->next_id, sizeof(pg_uuid_t));
-		ids->next_id += sizeof(pg_uuid_t);
-	}
+	while (n < READ_TOGETHER && array_iterate(ids->elements, &value, &isnull))
+		if (!isnull)
+			id[n++] = *DatumGetUUIDP(value);
 	return n;
 }
 
@@ -141,6 +134,7 @@ id_list_close(RequestScan *scan)
 	IdList	   *ids = scan->state;
 
 	MemoryContextDelete(ids->context);
+	array_free_iterator(ids->elements);
 	pfree(ids->array);
 	pfree(ids);
 }
@@ -164,8 +158,7 @@ query_ids(RequestScan *scan, Container container, const pg_uuid_t *const *key,
 	source_key_keep(&ids->key, key, n);
 	ids->container = container;
 	ids->array = array;
-	ids->length = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
-	ids->next_id = ARR_DATA_PTR(array);
+	ids->elements = array_create_iterator(array, 0, NULL);
 	ids->context = AllocSetContextCreate(CurrentMemoryContext,
 										 "blogstore items by ids",
 										 ALLOCSET_DEFAULT_SIZES);
