@@ -409,7 +409,7 @@ import_staged(Import *import)
 	check_items(import, ITEM_LIKE);
 	check_items(import, ITEM_COMMENT_LIKE);
 	if (import->tally[ITEM_FOLLOW].read > 0)
-		import->target->lock_followers(import);
+		import->target->lock_follows(import);
 	check_items(import, ITEM_FOLLOW);
 	rejected = count_rejected(import);
 	if (rejected > 0 && !OidIsValid(import->rejects))

@@ -103,12 +103,12 @@ typedef struct ImportTarget
 	void		(*keep_posts) (const Import *import, int64 posts);
 
 	/*
-	 * Lock the items of the users in the source of follows, as follow_user()
-	 * does, so that none of them follows more than MAX_FOLLOWED users. On a
-	 * cluster, also copy from the other nodes what the next statements read as
-	 * #follows and #followers (import_sql.c).
+	 * Keep other transactions from adding follows (follows_lock()), so that no
+	 * user follows more than MAX_FOLLOWED users. On a cluster, also copy from
+	 * the other nodes what the next statements read as #follows and #followers
+	 * (import_sql.c).
 	 */
-	void		(*lock_followers) (const Import *import);
+	void		(*lock_follows) (const Import *import);
 
 	/*
 	 * Write the new items of a type; "rows" is their number. Errors: 09000 if
@@ -251,7 +251,6 @@ extern const char *const import_comment_counts_sql;
 extern const char *const import_counted_sql;
 extern const char *const import_to_lock_sql;
 extern const char *const import_lock_posts_sql;
-extern const char *const import_lock_followers_sql;
 extern const char *const import_write_deltas_sql;
 
 #endif							/* BLOGSTORE_IMPORT_H */

@@ -13,6 +13,7 @@
 #include "base/compat.h"
 #include "import/import.h"
 #include "model/post_counts/post_counts.h"
+#include "model/user_follows.h"
 #include "storage/blog_item.h"
 #include "storage/layout/layout.h"
 #include "storage/rows/rows.h"
@@ -95,9 +96,9 @@ keep_posts_here(const Import *import, int64 posts)
 }
 
 static void
-lock_followers_here(const Import *import)
+lock_follows_here(const Import *import)
 {
-	(void) import_run(import, import_lock_followers_sql);
+	follows_lock();
 }
 
 static ItemLookup *
@@ -396,7 +397,7 @@ const ImportTarget import_here = {
 	.learn = learn_here,
 	.lookup = lookup_here,
 	.keep_posts = keep_posts_here,
-	.lock_followers = lock_followers_here,
+	.lock_follows = lock_follows_here,
 	.write = write_here,
 	.count_on_comments = count_on_comments_here,
 	.edit = import_edit_here,

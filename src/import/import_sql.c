@@ -8,7 +8,7 @@
  *	#name	a container, the table "usernames", (#deleting) the users who are
  *			being deleted, (#follows) all follows, or (#followers) how many
  *			users each user follows. On a cluster, this can be a temporary copy
- *			(ImportTarget.learn and lock_followers in import.h).
+ *			(ImportTarget.learn and lock_follows in import.h).
  *	$1		the current time
  *	$2		true if existing items are edited, false if rows that differ from
  *			them are rejected. It is a constant for the planner.
@@ -374,16 +374,6 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" LEFT JOIN (SELECT * FROM #followers OFFSET 0) AS n ON n.user_id = s.user_id"
 	") AS looked_up) AS numbered"
 };
-
-/*
- * Locks the users of the sources' follows, as follow_user() does, so that none
- * of them follows more than MAX_FOLLOWED users.
- */
-const char *const import_lock_followers_sql =
-"SELECT count(*) FROM (SELECT 1 FROM " USERS_SQL " AS u"
-" WHERE u.type = 'user' AND u.user_id IN"
-" (SELECT s.user_id FROM @follow AS s WHERE s.reason IS NULL)"
-" ORDER BY u.user_id FOR NO KEY UPDATE OF u) AS locked";
 
 /*
  * Inserts into @there the existing posts of the comments and likes in the

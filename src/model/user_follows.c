@@ -7,12 +7,18 @@
  * has the names of both users, which renames keep up to date
  * (user_changes/user_items_sweep.c).
  *
- * A transaction that adds a follow locks the item of the user who follows, as
- * edit_user() does, until it ends. So the number of users whom a user follows
- * cannot exceed MAX_FOLLOWED, however many transactions follow for this user:
- * each of them counts the follows that all others have committed. A
- * transaction that ends a follow, or asks for one that exists, does not lock
- * the user.
+ * No user follows more than MAX_FOLLOWED users, because a transaction that
+ * adds a follow counts those that others have committed, and holds two locks
+ * until it ends:
+ *
+ * - A lock on the user's follows. Other transactions that add follows of this
+ *   user wait for it.
+ * - The lock on all follows, in share mode. import() takes it in exclusive
+ *   mode (follows_lock()) instead of locks on the follows of its users.
+ *
+ * A transaction that ends a follow, or asks for one that exists, takes neither
+ * lock. Neither do transactions that rename or delete a user. Their jobs reach
+ * follows that are being written (user_changes/user_items_sweep.c).
  *
  * Runs in backends, as the containers' owner.
  */
@@ -27,10 +33,20 @@
 #include "storage/rows/rows.h"
 
 #include "access/xact.h"
+#include "catalog/pg_class.h"
+#include "common/hashfn.h"
 #include "miscadmin.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
+
+/*
+ * The number of locks on users' follows. A transaction can add follows of any
+ * number of users, but the server's lock table has room for some thousand
+ * locks. So users whose ids have the same hash share a lock.
+ */
+#define FOLLOW_LOCKS 1024
 
 /* Read a follow with the transaction's snapshot. */
 static bool
@@ -66,31 +82,42 @@ need_followed(const pg_uuid_t *followed_id, BlogItem *user)
 }
 
 /*
- * Lock the item of a user until the transaction ends, so that no other
- * transaction adds follows of this user. Returns false if the user does not
- * exist. On a cluster, lock only this node's copy of the item: other
- * transactions that add follows of the user run on this node, and those that
- * change the user write all copies, and so wait for this lock. Errors: 40001.
+ * Keep other transactions from adding follows on this server until the
+ * transaction ends, and wait for those that have added some. The lock is a
+ * heavyweight lock on sub-object number 1 of the table users. The server
+ * itself does not lock this sub-object.
  */
-bool
-follower_lock(const pg_uuid_t *user_id)
+void
+follows_lock(void)
 {
-	Datum		key = UUIDPGetDatum(user_id);
-	ItemWriter *users = item_writer_open(CONTAINER_USERS, ITEM_USER, user_id);
-	BlogItem	user;
-	bool		found;
-
-	PushActiveSnapshot(GetTransactionSnapshot());
-	found = item_writer_lock(users, &key, 1, LockTupleNoKeyExclusive,
-							 LockWaitBlock, &user) == ITEM_OK;
-	PopActiveSnapshot();
-	item_writer_close(users);
-	return found;
+	LockDatabaseObject(RelationRelationId, container_table_oid(CONTAINER_USERS),
+					   1, ExclusiveLock);
 }
 
 /*
- * Check that a user can follow one more user. The caller has locked the user.
- * Does nothing if the user follows "followed_id" already. Errors: 54000.
+ * Keep other transactions from adding follows of a user until the transaction
+ * ends. Wait for those that have added some, and for follows_lock(). On a
+ * cluster, all transactions that add follows of the user run on this node.
+ *
+ * The user's lock is a heavyweight lock on an object whose class is the table
+ * users, and whose id is a hash of the user's. The server itself locks no
+ * objects of this class. KeyLock is not used, because the server does not
+ * expect tuple locks at the end of a transaction.
+ */
+static void
+follower_lock(const pg_uuid_t *user_id)
+{
+	Oid			users = container_table_oid(CONTAINER_USERS);
+
+	LockDatabaseObject(RelationRelationId, users, 1, ShareLock);
+	LockDatabaseObject(users, hash_bytes(user_id->data, UUID_LEN) % FOLLOW_LOCKS,
+					   1, ExclusiveLock);
+}
+
+/*
+ * Check that a user can follow one more user. The caller has called
+ * follower_lock(). Does nothing if the user follows "followed_id" already.
+ * Errors: 54000.
  */
 static void
 check_number(const pg_uuid_t *user_id, const pg_uuid_t *followed_id)
@@ -148,8 +175,8 @@ try_insert(BlogItem *follow, BlogItem *there, bool *found)
 	PushActiveSnapshot(GetTransactionSnapshot());
 	writer = item_writer_open(CONTAINER_USERS, ITEM_FOLLOW, user_id);
 	*found = find_follow(user_id, followed_id, there);
-	if (!*found && !follower_lock(user_id))
-		unknown_item(ITEM_USER, user_id);
+	if (!*found)
+		follower_lock(user_id);
 	need_user(user_id, &user);
 	need_followed(followed_id, &followed);
 	if (!*found)
@@ -171,8 +198,8 @@ try_insert(BlogItem *follow, BlogItem *there, bool *found)
  * the other user already, set *follow to the existing follow.
  *
  * Errors: 23503 if one of the users does not exist; 40001; 54000 if the user
- * follows too many users. Locks: RowExclusiveLock on the leaves of follows and
- * users; the item of the user who follows, FOR NO KEY UPDATE.
+ * follows too many users. Locks: RowExclusiveLock on the leaf of follows;
+ * those of follower_lock().
  */
 void
 follow_make(BlogItem *follow)

@@ -31,7 +31,7 @@ follow_query(const pg_uuid_t *user_id, const pg_uuid_t *followed_id,
 	};
 }
 
-extern bool follower_lock(const pg_uuid_t *user_id);
+extern void follows_lock(void);
 extern void follow_make(BlogItem *follow);
 extern bool follow_end(const pg_uuid_t *user_id, const pg_uuid_t *followed_id);
 

@@ -37,7 +37,7 @@ QUERY_FUNCTION(list_home_feed, REQUEST_LIST_HOME_FEED, ITEM_POST,
  *
  * Errors: 22004, 22023, 23503, 25006, 40001, 54000, 55000. Locks: those of
  * follow_make(). Waits for a transaction in which the user has followed
- * another user, or that is editing or deleting the user.
+ * another user, and for an import of follows.
  */
 static Datum
 follow_user(PG_FUNCTION_ARGS)

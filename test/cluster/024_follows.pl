@@ -214,6 +214,22 @@ like($old->{stderr}, qr/could not serialize access/, 'REPEATABLE READ: a concurr
 $old->quit;
 follows_right('transactions');
 
+# An open follow holds up no change of its user, which would hold up those of
+# all other users.
+$coordinator->safe_psql('postgres', q{SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(34, 36) AS n});
+my $open = hold($two, 'postgres', 'SELECT blogstore.follow_user(kit.u(34), kit.u(35)), blogstore.follow_user(kit.u(36), kit.u(35))');
+foreach my $member (members($cluster))
+{
+	my $name = $member->name;
+
+	is($member->safe_psql('postgres', "SELECT username FROM blogstore.edit_user(kit.u(34), 'user 34 of $name')"), "user 34 of $name", "$name: a rename beside a follow");
+}
+is($one->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(36))'), 't', 'a deletion beside a follow');
+is($one->safe_psql('postgres', "SELECT username FROM blogstore.edit_user(kit.u(35), 'user 35, renamed')"), 'user 35, renamed', 'a rename of another user');
+release($open);
+follows_right('open follows');
+is(wanted('SELECT user_username, followed_username FROM FOLLOWS WHERE followed_id = kit.u(35)'), 'user 34 of ' . $two->name . '|user 35, renamed', 'the new names, and nothing of the deleted user');
+
 # ---- Hidden posts, renames and deletions
 
 sub shown_to_two
@@ -445,7 +461,7 @@ SELECT blogstore.unfollow_user(kit.u($near), kit.u(33))}),
 		"$name: a role that may only execute");
 	like(error_of($member, "SET ROLE app; SELECT $_"), qr/^42501/, "$name: $_ is not for it") foreach
 	  'blogstore.list_followed(kit.u(1))', 'blogstore.home_feed_copies(ARRAY[kit.u(1)], 1, NULL, NULL, false)', 'blogstore.home_feed_posts(ARRAY[kit.u(1)], 1, NULL, NULL, false)',
-	  'blogstore.import_lock_followers(ARRAY[kit.u(1)])', 'blogstore.import_follows(ARRAY[kit.u(1)], ARRAY[kit.u(1)])', q{blogstore.serve_follow(kit.u(1), 'list_following', '{}')};
+	  'blogstore.import_count_follows(ARRAY[kit.u(1)])', 'blogstore.import_follows(ARRAY[kit.u(1)], ARRAY[kit.u(1)])', q{blogstore.serve_follow(kit.u(1), 'list_following', '{}')};
 	like(error_of($member, 'SET ROLE app; SELECT FROM blogstore.users'), qr/^42501/, "$name: nor is the table");
 }
 follows_right('roles');

@@ -72,9 +72,18 @@ SELECT blogstore.follow_user(kit.u(4), kit.u(6)), blogstore.unfollow_user(kit.u(
 PREPARE TRANSACTION 'follows';
 });
 is($node->safe_psql('postgres', $followers), 'user 1 |', 'follows, prepared: as before');
-my ($status, $out, $error) = $node->psql('postgres', "SET lock_timeout = '10ms'; SELECT blogstore.follow_user(kit.u(4), kit.u(1))");
-like($error, qr/canceling statement due to lock timeout/, 'follows, prepared: another follow of that user waits');
-is($node->safe_psql('postgres', "COMMIT PREPARED 'follows'; $followers"), '| user 4', 'follows, committed');
+foreach my $when ('prepared', 'prepared, restarted')
+{
+	my ($status, $out, $error) = $node->psql('postgres', "SET lock_timeout = '10ms'; SELECT blogstore.follow_user(kit.u(4), kit.u(1))");
+
+	like($error, qr/canceling statement due to lock timeout/, "follows, $when: another follow of that user waits");
+	is($node->safe_psql('postgres', "SELECT username FROM blogstore.edit_user(kit.u(4), 'user 4, $when')"), "user 4, $when", "follows, $when: a rename of that user does not");
+	$node->restart if $when eq 'prepared';
+}
+is($node->safe_psql('postgres', "COMMIT PREPARED 'follows'; SELECT kit.views_follow()"), 't', 'follows, committed: the views follow');
+is($node->safe_psql('postgres', $followers), '| user 4, prepared, restarted', 'follows, committed');
+is($node->safe_psql('postgres', "SELECT username FROM blogstore.edit_user(kit.u(4), 'user 4'); SELECT followed_username FROM blogstore.follow_user(kit.u(4), kit.u(1))"),
+	"user 4\nuser 1", 'follows, committed: another follow of that user');
 $node->safe_psql(
 	'postgres', q{
 BEGIN;

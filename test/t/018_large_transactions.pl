@@ -210,4 +210,11 @@ is($node->safe_psql('postgres', 'SELECT min(comment_count), max(comment_count) F
 $node->safe_psql('postgres', "SELECT blogstore.rebuild_views(); SELECT blogstore.edit_user(kit.u(11), 'renamed'); SELECT blogstore.delete_user(kit.u(12))");
 check_large('rebuild, rename and deletion of 10,000 items');
 
+# ---- Follows of more users than the server has room for locks
+
+$node->safe_psql('postgres', q{SELECT count(blogstore.create_user('follower ' || n, kit.u(n))) FROM generate_series(1001, 16000) AS n});
+is($node->safe_psql('postgres', 'SELECT count(blogstore.follow_user(kit.u(n), kit.u(1))) FROM generate_series(1001, 16000) AS n; SELECT count(*) FROM blogstore.list_followers(kit.u(1), NULL)'),
+	"15000\n15000", 'follows of 15,000 users');
+check_large('follows of 15,000 users');
+
 done_testing();

@@ -15,7 +15,8 @@
  * 2.	The calling node checks users and names against the reference tables.
  *	Citus writes new users and names on all nodes.
  * 3.	Nodes report which of the imported posts, comments and likes exist.
- *	They lock the users who get new follows, and report which follows exist.
+ *	They keep other transactions from adding follows, and report which
+ *	follows exist.
  * 4.	Nodes lock existing posts that get comments or likes.
  * 5.	The calling node writes new items to temporary tables, and Citus copies
  *	them to their shards. Nodes create the counters of new posts.
@@ -266,14 +267,15 @@ learn_follows(const Import *import, const char *table_name, NodeCall call,
 }
 
 /*
- * Make the nodes lock the users in the source of follows. Learn how many users
- * each of them follows, and which of the follows exist.
+ * Keep other transactions from adding follows of users in the source. Learn
+ * how many users each of them follows, and which of the source's follows
+ * exist.
  */
 static void
-nodes_lock_followers(const Import *import)
+nodes_lock_follows(const Import *import)
 {
 	const NodeCall followers = {
-		.name = "import_lock_followers", .type = ITEM_POST, .rows = ROWS_A_CALL,
+		.name = "import_count_follows", .type = ITEM_POST, .rows = ROWS_A_CALL,
 		.take = take_follower
 	};
 	const NodeCall follows = {
@@ -479,7 +481,7 @@ const ImportTarget cluster_import_target = {
 	.learn = nodes_learn,
 	.lookup = node_lookup_begin,
 	.keep_posts = nodes_keep_posts,
-	.lock_followers = nodes_lock_followers,
+	.lock_follows = nodes_lock_follows,
 	.write = nodes_write,
 	.count_on_comments = nodes_count_on_comments,
 	.edit = nodes_edit,

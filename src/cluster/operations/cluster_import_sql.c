@@ -78,7 +78,7 @@ const char *const import_liked_keys_sql =
 "SELECT DISTINCT partition, post_id, comment_id FROM @comment_like"
 " WHERE reason IS NULL ORDER BY partition, post_id, comment_id";
 
-/* Selects the users in the source of follows, to lock them on their nodes. */
+/* Selects the users in the source of follows, to count their follows. */
 const char *const import_follower_keys_sql =
 "SELECT DISTINCT partition, user_id FROM @follow WHERE reason IS NULL"
 " ORDER BY partition, user_id";

@@ -41,7 +41,7 @@ NODE_FUNCTION(import_begin_part, "import()");
 NODE_FUNCTION(import_posts, "import()");
 NODE_FUNCTION(import_children, "import()");
 NODE_FUNCTION(import_keep_posts, "import()");
-NODE_FUNCTION(import_lock_followers, "import()");
+NODE_FUNCTION(import_count_follows, "import()");
 NODE_FUNCTION(import_follows, "import()");
 NODE_FUNCTION(import_count_posts, "import()");
 NODE_FUNCTION(import_count_comments, "import()");
@@ -272,34 +272,35 @@ count_follows(const pg_uuid_t *user_id)
 }
 
 /*
- * blogstore.import_lock_followers(ids): lock this node's copies of the given
- * users, as follow_user() does. Returns one row for each user, with the
- * columns id, user_id, and as comment_count how many users the user follows.
- * All other columns are NULL.
+ * blogstore.import_count_follows(ids): count the follows of each of the given
+ * users, and keep other transactions from adding follows on this node. Returns
+ * one row for each user, with the columns id, user_id, and the count as
+ * comment_count, because a node returns rows of items. All other columns are
+ * NULL.
  */
 static Datum
-import_lock_followers(PG_FUNCTION_ARGS)
+import_count_follows(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *out = (ReturnSetInfo *) fcinfo->resultinfo;
 	int			n;
 	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
 
 	InitMaterializedSRF(fcinfo, 0);
+	follows_lock();
+	PushActiveSnapshot(GetLatestSnapshot());
 	for (int i = 0; i < n; i++)
 	{
 		BlogItem	row;
 
 		CHECK_FOR_INTERRUPTS();
-		(void) follower_lock(&ids[i]);
 		item_init(&row, ITEM_POST);
 		memset(row.isnull, true, sizeof(row.isnull));
 		item_set(&row, PROP_ID, UUIDPGetDatum(&ids[i]));
 		item_set(&row, PROP_USER_ID, UUIDPGetDatum(&ids[i]));
-		PushActiveSnapshot(GetLatestSnapshot());
 		item_set(&row, PROP_COMMENT_COUNT, Int64GetDatum(count_follows(&ids[i])));
-		PopActiveSnapshot();
 		put_item(out, &row, ITEM_POST);
 	}
+	PopActiveSnapshot();
 	return (Datum) 0;
 }
 
