@@ -400,6 +400,111 @@ SELECT reason, count(*) FROM rejects GROUP BY reason ORDER BY reason COLLATE "C"
 	follows_right('and deleted');
 }
 
+# ---- An import of follows beside other requests
+
+# An import: user $from follows $from + 1, and $from + 2 follows $from.
+my $comments = 5000;
+
+sub import_sql
+{
+	my ($from) = @_;
+
+	$comments++;
+	return qq{
+SET client_min_messages = error;
+CREATE TEMP TABLE rejects (type text, reason text, item jsonb);
+CREATE TEMP TABLE comments AS SELECT kit.c($comments) AS comment_id, kit.p(4001) AS post_id, kit.u(1) AS user_id, 'imported' AS content, kit.d(1) AS creation_date;
+CREATE TEMP TABLE follows AS SELECT kit.u($from) AS user_id, kit.u($from + 1) AS followed_id, kit.d(1) AS creation_date UNION ALL SELECT kit.u($from + 2), kit.u($from), kit.d(1);
+SELECT imported, present, rejected FROM blogstore.import(comments => 'comments', follows => 'follows', rejects => 'rejects') WHERE type = 'follow'};
+}
+
+# Begin an import on a member. It waits for the post on which it writes a
+# comment, after it has checked the follows and before it writes them. Returns
+# a session of another member that holds the post, and the import.
+sub import_held
+{
+	my ($member, $holding, $from) = @_;
+	my $hold = hold($holding, 'postgres', "SELECT FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p(4001) FOR UPDATE");
+	my $import = start_client($member, 'postgres', import_sql($from), "import_$from");
+
+	wait_until(home_of($cluster, 'kit.p(4001)'), 'postgres', q{SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'transactionid' AND backend_type = 'client backend'});
+	return ($hold, $import);
+}
+
+# Wait until a client has ended, and check its rows or its error.
+sub ends_with
+{
+	my ($client, $expected, $name) = @_;
+	my ($rows, $error) = finish_client($client);
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return like("@$rows$error", $expected, $name);
+}
+
+$coordinator->safe_psql('postgres', q{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(210, 251) AS n;
+SELECT blogstore.create_post(kit.u(1), 'held', 'content', kit.p(4001), kit.d(1))});
+
+# Either end is renamed or deleted, before the import ends or after it.
+my @turn = members($cluster);
+my $from = 210;
+my @left;
+foreach my $when ('before', 'after')
+{
+	foreach my $change ('renamed', 'deleted')
+	{
+		foreach my $nth (0 .. 2)
+		{
+			my ($member, $other, $holding) = @turn;
+			my $user = $from + $nth;
+			my $name = "$when the end of an import by " . $member->name . ", user $user is $change";
+			my ($hold, $import) = import_held($member, $holding, $from);
+			my $changing = hold($other, 'postgres', $change eq 'renamed' ? "SELECT FROM blogstore.edit_user(kit.u($user), 'renamed $user')" : "SELECT blogstore.delete_user(kit.u($user))");
+			my %names = map { $_ => "user $_" } $from .. $from + 2;
+
+			release($changing) if $when eq 'before';
+			release($hold);
+			if ($when eq 'before')
+			{
+				ends_with($import, qr/^[^|]*ERROR:  a user was renamed, or deleted, meanwhile/, "$name: the import fails");
+				$member->safe_psql('postgres', import_sql($from));
+			}
+			else
+			{
+				ends_with($import, qr/^2\|0\|0$/, "$name: the import succeeds");
+				release($changing);
+			}
+			$names{$user} = $change eq 'renamed' ? "renamed $user" : undef;
+			push @left, map { "$names{$_->[0]}|$names{$_->[1]}" } grep { defined $names{ $_->[0] } && defined $names{ $_->[1] } } [ $from, $from + 1 ], [ $from + 2, $from ];
+			$from += 3;
+			push @turn, shift @turn;
+		}
+	}
+}
+follows_right('imported beside renames and deletions');
+is(wanted('SELECT user_username, followed_username FROM FOLLOWS WHERE user_id BETWEEN kit.u(210) AND kit.u(245) ORDER BY user_id'), join("\n", @left),
+	'the names on the imported follows, and nothing of deleted users');
+
+# An import waits for a new follow, and a new follow for an import.
+$open = hold($two, 'postgres', 'SELECT FROM blogstore.follow_user(kit.u(246), kit.u(247), kit.d(1))');
+my $importing = start_client($one, 'postgres', import_sql(246), 'import_waits');
+wait_until(home_of($cluster, 'kit.u(246)'), 'postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND locktype = 'object'});
+ok(goes_on($importing), 'an import waits for a new follow');
+release($open);
+ends_with($importing, qr/^1\|1\|0$/, '... and finds it');
+$two->safe_psql('postgres', 'SELECT blogstore.follow_user(kit.u(249), kit.u(246))');
+my ($held, $import) = import_held($one, $coordinator, 249);
+my $follow = start_client($two, 'postgres', 'SELECT followed_username, creation_date = kit.d(1) FROM blogstore.follow_user(kit.u(249), kit.u(250))', 'follow_waits');
+wait_until(home_of($cluster, 'kit.u(249)'), 'postgres', q{SELECT count(*) = 1 FROM pg_locks WHERE NOT granted AND locktype = 'object'});
+is($two->safe_psql('postgres', 'SELECT blogstore.unfollow_user(kit.u(249), kit.u(246))'), 't', 'the end of a follow does not wait for an import');
+ok(goes_on($follow), 'a new follow waits for an import');
+release($held);
+ends_with($import, qr/^2\|0\|0$/, '... which succeeds');
+ends_with($follow, qr/^user 250\|t$/, '... and returns the imported follow');
+follows_right('imported beside follows');
+is(wanted('SELECT user_username, followed_username FROM FOLLOWS WHERE user_id BETWEEN kit.u(246) AND kit.u(251) ORDER BY user_id'),
+	join("\n", 'user 246|user 247', 'user 248|user 246', 'user 249|user 250', 'user 251|user 249'), 'no follow is lost');
+
 # ---- The limit
 
 $coordinator->safe_psql('postgres', qq{
