@@ -299,7 +299,20 @@ follows_right('it has moved back');
 
 my $in_shard = join ', ', split /\n/, $coordinator->safe_psql('postgres',
 	"SELECT n FROM generate_series(3, $USERS) AS n JOIN blogstore.user_items AS u ON u.user_id = kit.u(n) WHERE get_shard_id_for_distribution_column('blogstore.posts', kit.u(n)) = $shard");
-$coordinator->safe_psql('postgres', q{SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(41, 43) AS n});
+# Each client follows a user of its own, who has the newest post but those of
+# the other clients' users. So the rest of a home feed stays the same.
+$coordinator->safe_psql('postgres', q{
+SELECT count(blogstore.create_user('user ' || n, kit.u(n), kit.d(n))) FROM generate_series(41, 43) AS n;
+SELECT count(blogstore.create_post(kit.u(n), 'newest of ' || n, 'content', kit.p(3000 + n), kit.d(500 + n))) FROM generate_series(41, 43) AS n});
+ok(cluster_views_follow($cluster), 'the newest posts are in the views');
+my %newest;
+foreach my $row (split /\n/, wanted('SELECT f.user_id, p.id FROM FOLLOWS JOIN SHOWN ON p.user_id = f.followed_id ORDER BY p.creation_date DESC, p.id DESC'))
+{
+	my ($user, $post) = split /\|/, $row;
+
+	push @{ $newest{$user} }, qq{"$post"} if @{ $newest{$user} // [] } < 5;
+}
+my $feeds = '{' . join(', ', map { sprintf '"%s": [%s]', $_, join(', ', @{ $newest{$_} }) } keys %newest) . '}';
 my $n = 40;
 my @traffic = map {
 	$n++;
@@ -307,6 +320,8 @@ my @traffic = map {
 DO \$\$
 DECLARE
 	n	int;
+	follows	boolean;
+	feed	uuid[];
 BEGIN
 	WHILE pg_try_advisory_xact_lock_shared(8) LOOP
 		FOREACH n IN ARRAY ARRAY[$in_shard] LOOP
@@ -314,10 +329,15 @@ BEGIN
 			COMMIT;
 			ASSERT (SELECT count(*) = 1 FROM blogstore.get_follows(kit.u(n), ARRAY[kit.u($n)])), 'a follow is lost';
 			COMMIT;
-			ASSERT blogstore.unfollow_user(kit.u(n), kit.u($n)), 'a follow cannot be ended';
-			COMMIT;
-			PERFORM blogstore.list_home_feed(kit.u(n), 5);
-			COMMIT;
+			FOREACH follows IN ARRAY ARRAY[true, false] LOOP
+				ASSERT follows OR blogstore.unfollow_user(kit.u(n), kit.u($n)), 'a follow cannot be ended';
+				COMMIT;
+				feed := ARRAY(SELECT l.id FROM blogstore.list_home_feed(kit.u(n), 5) WITH ORDINALITY AS l ORDER BY l.ordinality);
+				COMMIT;
+				ASSERT (kit.p(3000 + $n) = ANY (feed)) = follows, format('user %s follows user $n: %s, home feed: %s', n, follows, feed);
+				ASSERT feed = (ARRAY(SELECT kit.p(3000 + u) FROM generate_series(43, 41, -1) AS u WHERE kit.p(3000 + u) = ANY (feed))
+					|| ARRAY(SELECT jsonb_array_elements_text('$feeds'::jsonb -> kit.u(n)::text)::uuid))[1:5], format('user %s, home feed: %s', n, feed);
+			END LOOP;
 		END LOOP;
 	END LOOP;
 	FOREACH n IN ARRAY ARRAY[$in_shard] LOOP
