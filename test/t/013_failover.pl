@@ -106,6 +106,7 @@ sub promote_and_check
 	is($standby->safe_psql('postgres', 'SELECT last_rebuild_reason FROM blogstore.stat_worker'),
 		$reason // '',
 		"$name: stat_worker shows the same reason, or nothing");
+	is($standby->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'), '', "$name: no error stays");
 
 	# Further changes and a restart lose no slot.
 	my $offset = log_end($standby);

@@ -80,6 +80,7 @@ sub check_upgraded
 	is($node->safe_psql('postgres', "SELECT count(*) FROM pg_replication_slots WHERE plugin = 'blogstore' AND active"),
 		'2', "$name: each worker has its slot");
 	is(scalar slots_made($node, 0), 2, "$name: each worker logs once that it rebuilds the views");
+	is($node->safe_psql($_, 'SELECT last_error FROM blogstore.stat_worker'), '', "$name, $_: no error stays") for 'postgres', 'second';
 	$node->safe_psql($_, "SELECT blogstore.create_like(kit.p(500), kit.u(9)) FROM blogstore.get_post(kit.p(500)); SELECT blogstore.create_post(kit.u(1), 'new', 'x', kit.p(501), kit.d(501))")
 	  for 'postgres', 'second';
 	check_store($node, $_, "$name, worked on, $_") for 'postgres', 'second';
