@@ -2,8 +2,8 @@
 # No slot is left behind for good. The launcher drops the slot of a stopped
 # worker when its containers are gone, and warns of a slot whose database it
 # cannot look into. stop_worker(drop_slot => true) works in every state.
-# drop_slots() drops all slots. A server without the library starts with a
-# lower wal_level after the steps that the manual names.
+# drop_slots() drops all slots. A server starts with a lower wal_level after
+# the steps that the manual names, and not before.
 
 use strict;
 use warnings;
@@ -84,6 +84,19 @@ $node->safe_psql('stays', 'SELECT blogstore.start_worker()');
 is($node->safe_psql('stays', "SELECT blogstore.wait_for_views('10 min')"), 't', '... until it is started');
 $node->safe_psql('stays', "$quiet SELECT blogstore.stop_worker()");
 
+# The launcher of a server that starts looks at all databases, so no process
+# has to remember what was dropped before.
+create_stopped('restarted', 'blog');
+create_stopped('restarted_too');
+create_stopped('restarted_template');
+$node->safe_psql('restarted', 'DROP OWNED BY blog');
+$node->safe_psql('restarted_too', 'DROP TABLE blogstore.users, blogstore.posts, blogstore.feed, blogstore.topics CASCADE');
+$node->safe_psql('postgres', 'ALTER DATABASE restarted_template IS_TEMPLATE true');
+$node->stop('immediate');
+$node->start;
+slot_goes($_, "$_ at once") foreach 'restarted', 'restarted_too', 'restarted_template';
+is(slots("database = 'stays'"), 1, '... and a stopped worker with containers keeps its slot');
+
 # ---- A template, and a database that accepts no connections
 
 create_stopped('pattern');
@@ -161,13 +174,24 @@ like($node->safe_psql('bare', 'SELECT state, hint FROM blogstore.stat_worker'),
 $node->safe_psql('bare', 'SELECT blogstore.stop_worker(drop_slot => true)');
 is(slots("database = 'bare'"), 0, 'stop_worker() drops the slot without the library');
 is(refused('bare', 'SELECT blogstore.stop_worker()'), '55000', '... and without drop_slot asks for the library');
+my $left = worker_slot($node, 'stays');
 $node->safe_psql('stays', 'DROP EXTENSION blogstore');
 is(slots('true'), 1, 'DROP EXTENSION leaves the slot then');
-is($node->safe_psql('bare', 'SELECT count(*) FROM blogstore.drop_slots()'), '1', 'drop_slots() drops it');
+
+# ---- wal_level is lowered before the slot is dropped
+
+$log = -s $node->logfile;
 $node->stop;
-$node->append_conf('postgresql.conf', "wal_level = replica\n");
+wal_level_too_low($node);
+ok(!$node->start(fail_ok => 1), 'the server does not start with a lower wal_level');
+like(slurp_file($node->logfile, $log), qr/FATAL: .* replication slot "$left" exists, but "?wal_level"? < "?@{[ decoding_level($node) ]}/, '... because of the slot');
+$node->append_conf('postgresql.conf', 'wal_level = ' . decoding_level($node) . "\n");
 $node->start;
-is($node->safe_psql('postgres', 'SELECT 1'), '1', 'the server starts with a lower wal_level');
+is($node->safe_psql('bare', 'SELECT * FROM blogstore.drop_slots()'), $left, 'with the old wal_level it starts, and drop_slots() drops the slot');
+$node->stop;
+wal_level_too_low($node);
+$node->start;
+is($node->safe_psql('postgres', 'SELECT 1'), '1', 'then it starts with a lower wal_level');
 $node->stop;
 
 done_testing();
