@@ -36,7 +36,7 @@ REGRESS = install users username_keys posts comments indexes \
 	bad_input errors limits extremes read_only privileges \
 	views renames deletions \
 	operation maintenance verify_repair invalid \
-	triggers stats row_types custom_scan \
+	triggers stats error_classes row_types custom_scan \
 	doors as_caller \
 	one_machine manual reinstall
 REGRESS_OPTS = --inputdir=$(SOURCE)/test --encoding=UTF8
