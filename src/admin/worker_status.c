@@ -490,6 +490,9 @@ status_here(Status *status)
 		status_from_entry(status, &entry);
 	if (is_stopped(found ? &entry : NULL))
 		status_stopped(status, found ? entry.caught_up : 0);
+	else if (database_is_template(status->dbid))
+		status_disabled(status, "the database is a template",
+						"Run ALTER DATABASE ... IS_TEMPLATE false.");
 	else if (found && entry.no_room_at != 0)
 		status_no_process(status, entry.no_room_at);
 	else if (!found && (obstacle = worker_no_room(&hint)) != NULL)

@@ -106,7 +106,7 @@ my $listed = listed('Messages');
 # Messages that are settings in the way, and not literals
 delete @$listed{
 	'no free background worker slot', 'the slot has no worker', 'wal_level is below ...', 'max_replication_slots is 0',
-	'the library is not preloaded', 'more than ... databases have blogstore containers'
+	'the library is not preloaded', 'the database is a template', 'more than ... databases have blogstore containers'
 };
 is(join("\n", sort keys %$listed), join("\n", sort keys %message), 'the document lists the messages of the sources');
 is(join("\n", sort keys %{ listed('Why a slot was replaced') }), join("\n", sort keys %reason), '... and the reasons for a new slot');
