@@ -40,7 +40,8 @@ CREATE TABLE new_comments (comment_id uuid, post_id uuid, user_id uuid, content 
 INSERT INTO new_comments SELECT kit.c(1000 + n), kit.p(n), kit.u(2), 'imported', kit.d(n) FROM generate_series(1, 20) n;
 CREATE TABLE new_posts (post_id uuid, user_id uuid, title text, content text, creation_date timestamptz);
 INSERT INTO new_posts SELECT kit.p(1000 + n), kit.u(3), 'imported', '', kit.d(1000 + n) FROM generate_series(1, 20) n;
-GRANT SELECT ON new_comments, new_posts TO blog_app;
+CREATE TABLE more_comments AS SELECT kit.c(3000 + n) AS comment_id, kit.p(n) AS post_id, kit.u(4) AS user_id, content, creation_date FROM new_comments, generate_series(21, 25) n WHERE comment_id = kit.c(1001);
+GRANT SELECT ON new_comments, new_posts, more_comments TO blog_app;
 CREATE FUNCTION kit.pause() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	PERFORM pg_advisory_lock(1), pg_advisory_unlock(1) WHERE current_query() LIKE '%import(%';
@@ -56,22 +57,34 @@ my $holder = $node->background_psql('blog');
 $holder->query_safe('SELECT pg_advisory_lock(1)');
 my $importer = start_client($node, 'blog', q{
 SET ROLE blog_app;
+SELECT extract(epoch FROM clock_timestamp()) AS start \gset
 SELECT type, imported FROM blogstore.import(posts => 'new_posts', comments => 'new_comments');
+SELECT extract(epoch FROM clock_timestamp()) - :start;
 }, 'importer');
+my $quiet = start_client($node, 'blog', q{
+SET ROLE blog_app;
+SET client_min_messages = warning;
+SELECT type, imported FROM blogstore.import(comments => 'more_comments');
+}, 'quiet');
 wait_until($node, 'blog',
 	"SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'advisory' AND query = 'blogstore.import(): writing 20 posts'");
 pass('pg_stat_activity shows what the import does');
 # The trigger runs once for each row, so the import notices after the wait that
 # its client has heard nothing for long.
-wait_until($node, 'blog', "SELECT clock_timestamp() - query_start > '11 s' FROM pg_stat_activity WHERE application_name = 'importer'");
+wait_until($node, 'blog', "SELECT count(*) = 2 FROM pg_stat_activity WHERE application_name IN ('importer', 'quiet') AND query LIKE 'blogstore.import()%' AND clock_timestamp() - query_start > '11 s'");
 is($node->safe_psql('blog', "SELECT username FROM blogstore.edit_user(kit.u(2), 'renamed')"), 'renamed', 'a rename beside it');
 is($node->safe_psql('blog', 'SELECT blogstore.delete_user(kit.u(3))'), 't', 'and a deletion');
 $holder->query_safe('SELECT pg_advisory_unlock(1)');
 $holder->quit;
 my ($rows, $err) = finish_client($importer);
+my $took = pop @$rows;
 is("@$rows", 'user|0 post|20 comment|20 like|0', 'the import succeeds');
 unlike($err, qr/ERROR/, 'without an error');
 like($err, qr/NOTICE:  blogstore.import\(\): writing 20 posts: \d+ rows so far\n/, 'its client is told how far it is');
+cmp_ok(scalar(() = $err =~ /rows so far/g), '<=', $took / 10, '... at most every ten seconds');
+($rows, $err) = finish_client($quiet);
+is("@$rows", 'user|0 post|0 comment|5 like|0', 'another import beside it succeeds');
+is($err, '', '... and tells nothing to a client that wants warnings only');
 is($node->safe_psql('blog', 'SELECT count(*) FROM blogstore.list_user_posts(kit.u(3), NULL)'), '0', 'what it has written for the deleted user is not served');
 $node->safe_psql('blog', 'SELECT kit.views_follow()');
 is( $node->safe_psql('blog', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(2)"),
