@@ -254,6 +254,22 @@ $node->safe_psql('postgres', 'ALTER SYSTEM RESET max_slot_wal_keep_size');
 $node->reload;
 check_lost('invalidated', $start_worker, $invalidated);
 
+# From PostgreSQL 18 on, a checkpoint also invalidates a slot that no process
+# has used for some time.
+if ($node->pg_version->major >= 18)
+{
+	have_it_stopped();
+	change_posts();
+	set_and_reload($node, 'idle_replication_slot_timeout', '1s');
+	wait_until($node, 'postgres', "CHECKPOINT; SELECT invalidation_reason FROM pg_replication_slots WHERE slot_name = '$slot'", 'idle_timeout');
+	set_and_reload($node, 'idle_replication_slot_timeout', '0');
+	$start = log_end($node);
+	check_lost('idle', $start_worker,
+		qr/The slot had been invalidated: it was not used for idle_replication_slot_timeout\./);
+	is(scalar logged($node, $start, qr/HINT:  Set idle_replication_slot_timeout = 0, or stop the worker with /), 1,
+		'idle: the log says what to do');
+}
+
 # The worker does not touch a slot of its name that is not one of blogstore's.
 have_it_stopped();
 change_posts();
