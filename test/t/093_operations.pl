@@ -90,6 +90,8 @@ find(
 		$reason{ $1 =~ s/ \z/ .../r } = 1 while $source =~ /"(The(?:re)? (?:slot|was no slot) [^"]*[. ])"/g;
 	},
 	"$root/src/views",
+	"$root/src/cluster/view_delivery",
+	"$root/src/cluster/user_items",
 	"$root/src/admin");
 cmp_ok(scalar keys %message, '>', 20, 'the sources have messages');
 cmp_ok(scalar keys %reason, '>', 5, 'the sources have reasons for a new slot');
