@@ -1,7 +1,8 @@
 
-# On a server that has loaded an older library, CREATE EXTENSION says that the
-# server has to be restarted. An update of the files replaces the library on
-# disk, and the server goes on with the one that it has loaded.
+# On a server that has loaded an older library, CREATE EXTENSION and ALTER
+# EXTENSION UPDATE say that the server has to be restarted. An update of the
+# files replaces the library on disk, and the server goes on with the one that
+# it has loaded.
 
 use strict;
 use warnings;
@@ -42,7 +43,15 @@ install_other();
 my $node = new_server('other', install_path => $copy . $from{bindir} =~ s{/bin$}{}r);
 chomp(my $version = qx{sed -n 's/^  "version": "\\(.*\\)",/\\1/p' $FindBin::RealBin/../../META.json});
 my ($extension) = $version =~ /^([0-9]+[.][0-9]+)[.][0-9]+$/ or die "META.json: version $version";
-my $refused = "ERROR:  55000: the server has loaded another version of the library blogstore\nDETAIL:  This version of the extension needs version $extension of the library.\nHINT:  Restart the server first.";
+
+# The error of a server that has not loaded the library of a version
+sub refused
+{
+	my ($wanted) = @_;
+
+	return "ERROR:  55000: the server has loaded another version of the library blogstore\nDETAIL:  This version of the extension needs version $wanted of the library.\nHINT:  Restart the server first.";
+}
+
 foreach my $other ([ 'without a version' ], [ 'of another version', qq{-DOTHER_VERSION="${extension}1.0"} ])
 {
 	my ($name, @version) = @$other;
@@ -52,7 +61,7 @@ foreach my $other ([ 'without a version' ], [ 'of another version', qq{-DOTHER_V
 	unlink $installed;
 	copy($library, $installed) or die $!;
 	my ($status, $out, $told) = $node->psql('postgres', 'CREATE EXTENSION blogstore', extra_params => [ '-v', 'VERBOSITY=verbose' ]);
-	like($told, qr/\Q$refused\E/, "a library $name: restart");
+	like($told, qr/\Q@{[ refused($extension) ]}\E/, "a library $name: restart");
 	is($node->safe_psql('postgres', q{SELECT count(*) FROM pg_namespace WHERE nspname = 'blogstore'}), '0', '... and nothing was created');
 	$node->stop;
 }
@@ -60,6 +69,20 @@ foreach my $other ([ 'without a version' ], [ 'of another version', qq{-DOTHER_V
 $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION blogstore');
 is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), $version, 'once it is restarted, the extension is created');
+
+# ---- An update of the extension, by a script that checks the library as the
+# install script does
+
+my ($check) = slurp_file("$FindBin::RealBin/../../sql/blogstore--$extension.sql") =~ /^(DO \$body\$\nBEGIN\n\tCREATE FUNCTION blogstore\.library_version.*?^\$body\$;\n)/ms or die 'no check';
+append_to_file("$copy$from{sharedir}/extension/blogstore--$extension--99.1.sql", $check =~ s/CREATE FUNCTION/CREATE OR REPLACE FUNCTION/r =~ s/\Q$extension\E/99.1/gr);
+install_other('-DOTHER_VERSION="99.1.0"');
+my $update = q{ALTER EXTENSION blogstore UPDATE TO '99.1'};
+my $versions = q{SELECT extversion, blogstore.library_version() FROM pg_extension WHERE extname = 'blogstore'};
+like(($node->psql('postgres', $update, extra_params => [ '-v', 'VERBOSITY=verbose' ]))[2], qr/\Q@{[ refused('99.1') ]}\E/, 'an update of the extension: restart');
+is($node->safe_psql('postgres', $versions), "$extension|$version", '... and nothing was updated');
+$node->restart;
+$node->safe_psql('postgres', $update);
+is($node->safe_psql('postgres', $versions), '99.1|99.1.0', '... once it is restarted, the extension is updated');
 $node->stop;
 
 done_testing();
