@@ -74,10 +74,11 @@ class Client(threading.Thread):
 		first = True
 		began = time.monotonic()
 		self._since = datetime.datetime.now(datetime.timezone.utc)
+		step = self.step = step.dated(self._since)
 		deadline = began + PATIENCE + START_PATIENCE
 		self._prepared = None
 		self._finishing = False
-		self.ledger.doom(step)
+		self.ledger.doom(step, self._since)
 		while not self.verdict.over.is_set():
 			if time.monotonic() > deadline:
 				raise Divergence(f'{self.name} gets no answer in {PATIENCE + START_PATIENCE:.0f} s to {self._describe()}')

@@ -16,7 +16,7 @@ from lib.server import PATIENCE, call
 from .checker import DELTAS, NEWEST_FIRST, OWN_CRASH, POST_COLUMNS, Checker, differences
 from .client import Client
 from .killer import Killer
-from .plan import WEIGHTS, Plan
+from .plan import Plan
 from .server import CLIENT_ROLE, DATABASE, OWNER_ROLES, START_PATIENCE, Server
 from .verdict import Divergence
 
@@ -166,10 +166,8 @@ class Cluster:
 
 
 class ClusterPlan(Plan):
-	"""A plan without what Citus or a cluster refuses: PREPARE TRANSACTION and
-	follows."""
-
-	weights = {kind: weight for kind, weight in WEIGHTS.items() if kind not in ('follow_user', 'unfollow_user')}
+	"""A plan without PREPARE TRANSACTION, which Citus refuses, and without
+	imports."""
 
 	def _draw_step(self, client):
 		step = super()._draw_step(client)

@@ -101,6 +101,16 @@ HUGE = (
 	"SELECT blogstore.list_user_posts(%(user)s, NULL, '4714-11-24 BC', %(post)s)",
 	"SELECT blogstore.create_post(%(user)s, 't', 'c', creation_date => '294276-12-31')",
 	"SELECT blogstore.create_user(E'a\\u0001b')", 'SELECT blogstore.create_user(NULL)', 'SELECT blogstore.get_post(NULL)',
+	"SELECT blogstore.follow_user(%(user)s, %(followed)s, 'infinity')", 'SELECT blogstore.follow_user(%(user)s, %(user)s)',
+	'SELECT blogstore.unfollow_user(%(user)s, NULL)',
+	"SELECT count(*) FROM blogstore.get_follows(%(user)s, array_fill(%(followed)s::uuid, ARRAY[100, 100]))",
+	"SELECT blogstore.list_following(%(user)s, 2147483647, 'infinity', %(id)s)",
+	"SELECT blogstore.list_followers(%(followed)s, 2147483647, '4714-11-24 BC', %(id)s, true)",
+	"SELECT blogstore.list_home_feed(%(user)s, 2147483647, '-infinity', %(id)s)", 'SELECT blogstore.list_home_feed(%(user)s, -2147483648)',
+	"SELECT blogstore.list_topics(repeat('é', 20000000))", "SELECT blogstore.list_topics('', 2147483647, repeat('x', 3000000))",
+	'SELECT blogstore.list_topics(NULL, 0)', "SELECT blogstore.list_topic_posts(repeat('t', 50000000), 2147483647)",
+	"SELECT blogstore.list_topic_posts('hostile', 5, 'infinity', %(id)s)", 'SELECT blogstore.list_topic_posts(NULL)',
+	"SELECT blogstore.edit_post(%(own_post)s, properties => jsonb_build_object('tags', (SELECT jsonb_agg(repeat('t', n)) FROM generate_series(1, 3000) n)))",
 	"SELECT blogstore.create_like(%(post)s, %(user)s, 'infinity')", "SELECT blogstore.new_id() FROM generate_series(1, 1000)")
 
 SETS = (
@@ -112,6 +122,10 @@ SETS = (
 	'list_user_posts(%(user)s, NULL)', 'list_post_comments(%(post)s)', 'list_post_likes(%(post)s, NULL)', 'list_feed(NULL)',
 	'list_feed(NULL, oldest_first => true)', 'list_user_comments(%(user)s, NULL, include_hidden => true)',
 	'list_user_likes(%(user)s, NULL)', "list_user_likes(%(user)s, by_date => true, before_date => '2025-01-01', before_id => %(id)s)",
+	'get_follows(%(user)s, ARRAY[%(followed)s, NULL, %(followed)s]::uuid[])', 'list_following(%(user)s, NULL)',
+	"list_followers(%(followed)s, NULL, '2020-01-01', %(id)s, true)", 'list_home_feed(%(user)s, NULL)',
+	"list_home_feed(%(user)s, 5, '2025-01-01', %(id)s)", "list_topics('h', NULL)", "list_topics(page_size => 2, after_topic => 'a')",
+	"list_topic_posts('Hostile', NULL)", "list_topic_posts('slug', 5, '2025-01-01', %(id)s, true)",
 	'verify()', 'get_workers_status()', 'get_progress()', 'get_request_stats()', 'export_documents()',
 	"import(users => 'torture_caller.some_users')", "import_documents('torture_caller.some_documents')",
 	"import('torture_caller.some_numbers', key_prefix => 'x', changed => 'update')")
@@ -335,10 +349,11 @@ class HostileCaller(threading.Thread):
 		values['post'] = values['own_post']
 		self._say(cursor, said, "SELECT blogstore.create_user(%(name)s, %(user)s)", {**values, 'name': f'hostile {values["user"]}'})
 		self._say(cursor, said, "SELECT blogstore.create_post(%(user)s, 'hostile', 'post', %(own_post)s)", values)
-		self._say(cursor, said, 'SELECT post_id::text FROM blogstore.list_feed(20)')
+		values['followed'] = values['user']
+		self._say(cursor, said, 'SELECT post_id::text, user_id::text FROM blogstore.list_feed(20)')
 		rows = cursor.fetchall()
 		if rows and self.random.random() < 0.5:
-			values['post'] = self.random.choice(rows)[0]
+			values['post'], values['followed'] = self.random.choice(rows)
 		self._more(cursor, said, values)
 		return values
 
@@ -348,6 +363,8 @@ class HostileCaller(threading.Thread):
 				"edit_post(%(own_post)s, content => 'edited')", 'delete_like(%(post)s, %(user)s)', "edit_user(%(user)s, %(user)s::text)",
 				"create_comment(%(post)s, %(user)s, 'reply', parent_id => %(id)s, hidden => true)", 'hide_comment(%(post)s, %(id)s)',
 				'hide_post(%(own_post)s)', 'publish_post(%(own_post)s)', "schedule_post(%(own_post)s, now() + interval '1 s')", 'own_hide_post(%(user)s, %(post)s)',
+				'follow_user(%(user)s, %(followed)s)', 'follow_user(%(followed)s, %(user)s)', 'unfollow_user(%(user)s, %(followed)s)',
+				"edit_post(%(own_post)s, properties => '{\"tags\": [\"hostile\", \"\", {\"a\": null}, \"a\\\\\\u0001\"]}')",
 				'own_create_like(%(user)s, %(post)s, %(user)s)', "own_edit_comment(%(user)s, %(post)s, %(id)s, 'own')"):
 			if self.random.random() < 0.6:
 				self._try(cursor, said, 'SELECT blogstore.' + call, values)

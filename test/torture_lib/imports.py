@@ -36,6 +36,8 @@ def draw(plan, forecast):
 			'creation_date': None, 'properties': plan.properties()})
 	for post in random.sample(list(forecast.posts), min(4, len(forecast.posts))):
 		hidden = plan.changed(forecast, post) if random.random() < 0.5 else post in forecast.hidden
+		# If the worker may have shown a post, its date is not known.
+		hidden = hidden and post not in forecast.soon
 		posts.append({
 			'post_id': post, 'user_id': forecast.posts[post], 'title': plan.text(1, 40), 'content': plan.content(),
 			'creation_date': plan.date() if post in forecast.hidden and not hidden and random.random() < 0.5 else None,

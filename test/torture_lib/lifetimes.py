@@ -6,14 +6,16 @@ states are possible between the time at which a change was first sent and its
 acknowledgement.
 """
 
+from datetime import datetime, timezone
 from time import monotonic
 
 
 class Change:
 	"""A change of a post or comment to hidden or shown."""
 
-	def __init__(self, hidden):
+	def __init__(self, hidden, due):
 		self.hidden = hidden
+		self.due = due				# the date at which the worker makes it, or None
 		self.acknowledged = None	# when it was acknowledged
 
 	def ends_before(self, started):
@@ -41,20 +43,21 @@ class Lifetimes:
 
 	# -- hidden or shown: only the owner of an item changes that ----------
 
-	def change(self, item, hidden):
+	def change(self, item, hidden, due=None):
 		"""Note that the item is about to be hidden, shown, or created so."""
-		self._changes.setdefault(item, []).append(Change(hidden))
+		self._changes.setdefault(item, []).append(Change(hidden, due))
 
-	def acknowledge(self, item):
-		"""Note that the last change was acknowledged."""
-		self._changes[item][-1].acknowledged = monotonic()
+	def acknowledge(self, item, scheduled=False):
+		"""Note that the last change was acknowledged, or if the worker is to
+		make that one, the change before it."""
+		self._changes[item][-2 if scheduled else -1].acknowledged = monotonic()
 
 	def _may_be(self, hidden, item, started):
-		changes = list(self._changes.get(item, ()))
-		after = [*changes[1:], None]
+		now = datetime.now(timezone.utc)
+		changes = [change for change in list(self._changes.get(item, ())) if change.due is None or change.due <= now]
 		return not changes or any(
-			change.hidden == hidden and (following is None or not following.ends_before(started))
-			for change, following in zip(changes, after))
+			change.hidden == hidden and not any(later.ends_before(started) for later in changes[place + 1:])
+			for place, change in enumerate(changes))
 
 	def may_be_hidden(self, item, started):
 		"""Return whether a command sent then may find the item hidden."""

@@ -27,6 +27,9 @@ HIDDEN = 'hidden'		# 23514, the post or comment is hidden
 # A publish_date that does not come during a run
 NEVER = datetime(2200, 1, 1, tzinfo=timezone.utc)
 
+# An item of a list that was read before a date
+BEFORE = 'WHERE id = %s AND clock_timestamp() < %s'
+
 
 class User(NamedTuple):
 	"""A user in a ledger."""
@@ -44,7 +47,7 @@ class Post(NamedTuple):
 	hidden: bool
 	edited: object		# the date of the last edit, or None
 	properties: str
-	publish: object = None		# its publish_date, which never comes during a run
+	publish: object = None		# its publish_date
 
 
 class Comment(NamedTuple):
@@ -83,7 +86,7 @@ class Ledger:
 		self._touched_comments = []		# likes of comments by that user
 		self._touched_follows = []		# follows by and of that user
 
-	def doom(self, step):
+	def doom(self, step, since):
 		"""Note that a step is about to be sent: others may see its effects."""
 		for command in step.effective:
 			for item in self._posts_deleted(command) + self._comments_deleted(command):
@@ -91,7 +94,10 @@ class Ledger:
 			if command.function in ('create_post', 'hide_post', 'publish_post'):
 				self.lifetimes.change(command.args['post_id'], command.args.get('hidden', False))
 			if command.function == 'schedule_post':
-				self.lifetimes.change(command.args['post_id'], command.args['publish_date'] == NEVER)
+				date = command.args['publish_date']
+				self.lifetimes.change(command.args['post_id'], date > since)
+				if since < date < NEVER:
+					self.lifetimes.change(command.args['post_id'], False, due=date)
 			if command.function in ('create_comment', 'hide_comment'):
 				self.lifetimes.change(command.args['comment_id'], command.args['hidden'])
 			if command.function == 'import':
@@ -186,6 +192,7 @@ class Ledger:
 		args = command.args
 		if outcome == REFUSED:
 			return 'the post exists'
+		self._see(args['post_id'], outcome)
 		post, complaint = self._edited(self.posts[args['post_id']], args, outcome, attempt)
 		self.posts[args['post_id']] = post
 		return complaint or self._compare_post(args['post_id'], post, outcome)
@@ -194,7 +201,7 @@ class Ledger:
 		args = command.args
 		if outcome == REFUSED:
 			return 'the post exists'
-		post = self.posts[args['post_id']] = self.posts[args['post_id']]._replace(hidden=args['hidden'], publish=None)
+		post = self.posts[args['post_id']] = self._found(args['post_id'], outcome)._replace(hidden=args['hidden'], publish=None)
 		self.lifetimes.acknowledge(args['post_id'])
 		return self._compare_post(args['post_id'], post, outcome)
 
@@ -202,11 +209,12 @@ class Ledger:
 		args = command.args
 		if outcome == REFUSED:
 			return 'the post exists'
-		post = self.posts[args['post_id']]
+		post = self._found(args['post_id'], outcome)
 		if post.hidden and not self._within(outcome['creation_date'], attempt):
 			return 'it is to be dated now'
 		if post.hidden:
-			post = self.posts[args['post_id']] = post._replace(hidden=False, date=outcome['creation_date'], publish=None)
+			post = post._replace(hidden=False, date=outcome['creation_date'], publish=None)
+		self.posts[args['post_id']] = post
 		self.lifetimes.acknowledge(args['post_id'])
 		return self._compare_post(args['post_id'], post, outcome)
 
@@ -215,14 +223,46 @@ class Ledger:
 		if outcome == REFUSED:
 			return 'the post exists'
 		date = args['publish_date']
-		post = self.posts[args['post_id']]
-		if date == NEVER:
+		post = self._found(args['post_id'], outcome)
+		# The date may come while the command is under way, also between an
+		# attempt that has committed and the next one.
+		if date > datetime.now(timezone.utc) or (date > attempt.since and outcome['hidden']):
 			post = post._replace(hidden=True, publish=date)
-		elif post.hidden:
+		elif post.hidden or (not attempt.first and outcome['creation_date'] == date):
 			post = post._replace(hidden=False, date=date, publish=None)
 		self.posts[args['post_id']] = post
-		self.lifetimes.acknowledge(args['post_id'])
+		self.lifetimes.acknowledge(args['post_id'], scheduled=post.hidden and date < NEVER)
 		return self._compare_post(args['post_id'], post, outcome)
+
+	def _found(self, key, row):
+		"""Return a post as it was before the command that returned a row: the
+		worker may have published it."""
+		post = self.posts[key]
+		if post.publish is not None and row and row['creation_date'] == post.publish <= datetime.now(timezone.utc):
+			return self._published(post)
+		return post
+
+	def _see(self, key, row):
+		"""Note that the worker has published a post, if a row shows it."""
+		post = self._found(key, row)
+		if post != self.posts[key]:
+			self.posts[key] = post
+			self.lifetimes.acknowledge(key)
+
+	@staticmethod
+	def _published(post):
+		return post._replace(hidden=False, date=post.publish, publish=None)
+
+	def scheduled(self):
+		"""Return the dates of the posts that the worker is to publish: post ->
+		date."""
+		return {key: post.publish for key, post in self.posts.items() if post.publish is not None and post.publish < NEVER}
+
+	def publish(self):
+		"""Note that the worker has published all these posts."""
+		for key in self.scheduled():
+			self.posts[key] = self._published(self.posts[key])
+			self.lifetimes.acknowledge(key)
 
 	def _delete_post(self, command, outcome, attempt):
 		post = command.args['post_id']
@@ -349,7 +389,8 @@ class Ledger:
 			key = row['post_id']
 			new = Post(row['user_id'], row['title'], row['content'], row['creation_date'], row['hidden'], None, None)
 			given = outcome['posts'].get(key)
-			self.posts[key], complaint = self._imported(self.posts.get(key), new, row, given, attempt)
+			known = self._found(key, given) if key in self.posts else None
+			self.posts[key], complaint = self._imported(known, new, row, given, attempt)
 			self.lifetimes.acknowledge(key)
 			self.lifetimes.born.setdefault(key, monotonic())
 			complaints.append(complaint or self._compare_post(key, self.posts[key], given))
@@ -400,6 +441,7 @@ class Ledger:
 		return self._compare(outcome, id=key, username=user.username, creation_date=user.date)
 
 	def _get_post(self, command, outcome, attempt):
+		self._see(command.args['post_id'], outcome)
 		return self._compare_post(command.args['post_id'], self.posts[command.args['post_id']], outcome)
 
 	def _get_like(self, command, outcome, attempt):
@@ -515,7 +557,8 @@ class Ledger:
 		"""Return queries that find nothing from now on, after this step.
 
 		A deleted post may still be in the views for a moment; the posts of a
-		deleted user, and what is hidden, may not.
+		deleted user, and what is hidden, may not. A scheduled post may be there
+		after its date.
 		"""
 		queries = []
 		for command in step.effective:
@@ -524,9 +567,10 @@ class Ledger:
 			posts = [post] if command.function in ('hide_post', 'schedule_post') else [row['post_id'] for row in command.args.get('posts', ())]
 			for key in posts:
 				if key in self.posts and self.posts[key].hidden:
-					queries.append(('blogstore.list_feed(NULL) WHERE id = %s', (key,)))
-					queries.append(('blogstore.list_user_posts(%s, NULL) WHERE id = %s', (self.posts[key].user, key)))
-					queries += [('blogstore.list_home_feed(%s, NULL) WHERE id = %s', (follow[0], key))
+					until = self.posts[key].publish or NEVER
+					queries.append((f'blogstore.list_feed(NULL) {BEFORE}', (key, until)))
+					queries.append((f'blogstore.list_user_posts(%s, NULL) {BEFORE}', (self.posts[key].user, key, until)))
+					queries += [(f'blogstore.list_home_feed(%s, NULL) {BEFORE}', (follow[0], key, until))
 						for follow in self.follows if follow[1] == self.posts[key].user][:2]
 			comment = command.args.get('comment_id')
 			if command.function == 'hide_comment' and comment in self.comments and self.comments[comment].hidden:

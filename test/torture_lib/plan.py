@@ -46,6 +46,8 @@ COMMENT_LIKES = 0.5
 FIRST_DATE = datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc)
 # A publish_date that does not come during a run
 NEVER = datetime.datetime(2200, 1, 1, tzinfo=datetime.timezone.utc)
+# In how many seconds a publish_date comes that comes during a run
+SOON = 1, 5
 
 
 class Command(NamedTuple):
@@ -53,6 +55,11 @@ class Command(NamedTuple):
 	function: str
 	args: dict
 	taken: bool = False		# it asks for a username that exists
+
+	def dated(self, now):
+		"""Return the command with dates in the place of times from now."""
+		return self._replace(args={name: now + value if isinstance(value, datetime.timedelta) else value
+			for name, value in self.args.items()})
 
 	def __str__(self):
 		shown = ', '.join(f'{name} => {str(value)[:60]!r}' for name, value in self.args.items())
@@ -86,6 +93,11 @@ class Step(NamedTuple):
 		"""The step's name as a prepared transaction."""
 		return f'client {self.client} step {self.number}'
 
+	def dated(self, now):
+		"""Return the step with dates in the place of times from now."""
+		return self._replace(groups=[group._replace(commands=[command.dated(now) for command in group.commands])
+			for group in self.groups])
+
 
 class Forecast:
 	"""What a client owns if all its commands succeed."""
@@ -94,6 +106,7 @@ class Forecast:
 		self.users = {}			# id -> name
 		self.posts = {}			# id -> user
 		self.hidden = set()		# ids of posts and comments
+		self.soon = set()		# ids of posts that the worker shows at some time, or has shown
 		self.comments = {}		# id -> (post, user)
 		self.likes = {}			# (post, user, comment or None) -> None
 		self.follows = {}		# (user, followed) -> None
@@ -117,6 +130,8 @@ class Forecast:
 			self.hide(args['post_id'], args.get('hidden', False))
 		elif command.function == 'schedule_post':
 			self.hide(args['post_id'], args['publish_date'] == NEVER)
+			if isinstance(args['publish_date'], datetime.timedelta):
+				self.soon.add(args['post_id'])
 		elif command.function == 'hide_comment':
 			self.hide(args['comment_id'], args['hidden'])
 		elif command.function == 'create_comment':
@@ -142,10 +157,12 @@ class Forecast:
 	def hide(self, item, hidden):
 		"""Note that an item is hidden or shown."""
 		(self.hidden.add if hidden else self.hidden.discard)(item)
+		self.soon.discard(item)
 
 	def _forget_posts(self, posts):
 		for post in posts:
 			del self.posts[post]
+			self.soon.discard(post)
 
 	def _forget_user(self, user):
 		self.free_names.append(self.users.pop(user))
@@ -158,8 +175,6 @@ class Forecast:
 
 class Plan:
 	"""Hands out steps. It draws a row when the first client needs it."""
-
-	weights = WEIGHTS
 
 	def __init__(self, seed, clients):
 		self._lock = threading.Lock()
@@ -258,7 +273,7 @@ class Plan:
 
 	def _draw_command(self, forecast, touched, may_remove):
 		while True:
-			kind = self.random.choices(list(self.weights), list(self.weights.values()))[0]
+			kind = self.random.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
 			kind = self._within_bounds(forecast, kind)
 			if kind in ('delete_post', 'delete_user') and not may_remove:
 				continue
@@ -334,9 +349,16 @@ class Plan:
 		if not forecast.posts:
 			return None, None
 		post = self.one_of(forecast.posts)
-		# A date that has passed publishes the post at once.
-		return Command('schedule_post', {
-			'post_id': post, 'publish_date': NEVER if self.random.random() < 0.6 else self.date()}), post
+		dice = self.random.random()
+		if dice < 0.6:
+			date = NEVER
+		elif dice < 0.8:
+			# The worker publishes the post. The client adds the present date.
+			date = datetime.timedelta(seconds=self.random.uniform(*SOON))
+		else:
+			# A date that has passed publishes the post at once.
+			date = self.date()
+		return Command('schedule_post', {'post_id': post, 'publish_date': date}), post
 
 	def _delete_post(self, forecast):
 		if not forecast.posts:

@@ -42,6 +42,7 @@ log_checkpoints = off
 log_min_error_statement = panic
 blogstore.feed_size = {feed_size}
 blogstore.topic_property = '{topic_property}'
+blogstore.notify = on
 """
 
 # The owner of the containers, an ordinary role, and another role
