@@ -1,13 +1,15 @@
 
 # Live hints: after the views were refreshed, a client that listens gets the
 # keys of what has changed, and none of a hidden post. A hint that cannot be
-# sent is dropped, and the views are right all the same.
+# sent is dropped, and the views are right all the same. set_back.c changes the
+# clock of the server alone.
 
 use strict;
 use warnings;
 use FindBin;
 use lib $FindBin::RealBin;
 
+use BlogstoreServer;
 use BlogstoreTest;
 use BlogstoreWorker;
 use JSON::PP;
@@ -15,10 +17,14 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
+my $HOUR = 3600;
 my $node = new_server('hints');
+my $clock = $node->basedir . '/clock';
+
+set_clock($clock, 0);
 $node->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'");
 $node->append_conf('postgresql.conf', 'max_notify_queue_pages = 64') if $node->pg_version >= 17;
-$node->start;
+start_preloaded($node, 'set_back', CLOCK_OFFSET => $clock);
 create_store($node, 'postgres');
 $node->safe_psql('postgres', q{
 SELECT blogstore.create_user('user ' || n, kit.u(n)) FROM generate_series(1, 3) AS n;
@@ -40,15 +46,12 @@ sub hints
 	return $out =~ /^Asynchronous notification "blogstore" with payload "(.*)" received from/mg;
 }
 
-# Run SQL. Returns what the hints name: "feed", and the keys with their kinds.
-sub hinted
+# What hints name: "feed", and the keys with their kinds
+sub named
 {
-	my ($sql) = @_;
 	my ($feed, %keys);
 
-	hints();
-	$node->safe_psql('postgres', $sql);
-	foreach my $hint (map { decode_json($_) } hints())
+	foreach my $hint (map { decode_json($_) } @_)
 	{
 		return 'all' if $hint->{all};
 		$feed ||= $hint->{feed};
@@ -58,6 +61,16 @@ sub hinted
 		}
 	}
 	return join ', ', ($feed ? 'feed' : ()), sort keys %keys;
+}
+
+# What the hints of some SQL name
+sub hinted
+{
+	my ($sql) = @_;
+
+	hints();
+	$node->safe_psql('postgres', $sql);
+	return named(hints());
 }
 
 sub p { return sprintf 'posts %s', $node->safe_psql('postgres', "SELECT kit.p($_[0])") }
@@ -82,6 +95,30 @@ is(hinted('SELECT blogstore.create_post(kit.u(2), n::text, n::text, kit.p(1000 +
 is(hinted(q{SELECT blogstore.edit_post(kit.p(1001), 'older')}), join(', ', p(1001), $u2), 'a post that the feed does not reach');
 is(hinted('SELECT blogstore.create_post(kit.u(3), n::text, n::text, kit.p(2000 + n), kit.d(n)) FROM generate_series(1, 300) AS n'), 'all', '300 posts: all');
 
+# The payload of a NOTIFY has a limit in bytes. A topic has up to 100
+# characters.
+my $long = q{SELECT blogstore.create_post(kit.u(1), 'long', 'content', kit.p(n), properties => jsonb_build_object('tags',
+	(SELECT jsonb_agg(repeat(chr(128512 + 20 * (n % 2) + i), 100)) FROM generate_series(1, 16) AS i))) FROM generate_series(%d, %d) AS n};
+my $offset = -s $node->logfile;
+is(scalar(() = hinted(sprintf $long, 2401, 2401) =~ /topics [^,]{100}(?=,)/g), 16, 'a post with 6400 bytes of topics: each of them');
+is(hinted(sprintf $long, 2402, 2403), 'all', 'two posts with 12800 bytes of topics: all');
+unlike(slurp_file($node->logfile, $offset), qr/a live hint .* was dropped/, 'none is dropped');
+
+# ---- When it comes
+
+# The worker waits for the lock at the end of the batch, with a scheduled post
+# in it. It gives up, rolls the batch back, and tries again.
+hints();
+my $lock = $node->background_psql('postgres');
+$lock->query_safe('BEGIN; LOCK TABLE blogstore.publish_queue IN SHARE MODE');
+$node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'late'), blogstore.create_post(kit.u(1), 'scheduled', 'content', kit.p(2501), publish_date => '2200-01-01')");
+wait_until($node, 'postgres', q{SELECT last_error LIKE 'could not write the views:%' FROM blogstore.stat_worker});
+unlike(($listener->query('SELECT 1'))[0], qr/Asynchronous notification/, 'no hint while the batch is not committed');
+is($node->safe_psql('postgres', q{SELECT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)}), 'title', '... and the views are as before');
+$lock->quit;
+is(join(' ', map { @{ $_->{posts} } } map { decode_json($_) } hints()), $node->safe_psql('postgres', 'SELECT kit.p(1)'), 'then the hint comes');
+is($node->safe_psql('postgres', q{SELECT title FROM blogstore.users WHERE type = 'post' AND post_id = kit.p(1)}), 'late', '... and the views are refreshed');
+
 # ---- Hidden posts
 
 is(hinted('SELECT blogstore.hide_post(kit.p(1))'), 'feed, topics two', 'hiding a post: lists that lose it, and no key of it');
@@ -93,6 +130,20 @@ is(hinted('SELECT blogstore.delete_post(kit.p(2))'), join(', ', 'feed', 'topics 
 is(hinted('SELECT blogstore.create_comment(kit.p(1), kit.u(2), $$comment$$, kit.c(1))'), join(', ', 'feed', $p1, 'topics three', 'topics two', $u1), 'a comment: the post that has it');
 is(hinted('SELECT blogstore.hide_post(post_id) FROM (SELECT post_id FROM blogstore.list_feed() OFFSET 99) AS oldest'), 'feed', 'the oldest post of the feed is hidden');
 $node->safe_psql('postgres', q{SELECT blogstore.publish_post(post_id) FROM blogstore.posts WHERE type = 'post' AND hidden});
+
+# ---- Scheduled posts
+
+my $date = "date_trunc('hour', now()) + interval";
+is(hinted(qq{SELECT blogstore.create_post(kit.u(1), 'scheduled', 'content', kit.p(4), properties => '{"tags": "three"}', publish_date => $date '3 hours')}), 'feed', 'a scheduled post');
+is(hinted("SELECT blogstore.schedule_post(kit.p(4), $date '4 hours')"), 'feed', 'another date');
+is(hinted('SELECT blogstore.schedule_post(kit.p(4), NULL)'), 'feed', 'no date');
+is(hinted("SELECT blogstore.schedule_post(kit.p(4), $date '3 hours')"), 'feed', 'a date again');
+is(hinted("SELECT blogstore.schedule_post(kit.p(1), $date '9 hours')"), 'feed, topics three, topics two', 'a shown post that is scheduled: lists that lose it, and no key of it');
+hints();
+set_clock($clock, 5 * $HOUR);
+wait_until($node, 'postgres', 'SELECT NOT hidden FROM blogstore.get_post(kit.p(4))');
+is(named(hints()), join(', ', 'feed', p(4), 'topics three', $u1), 'the date has come: feed, post, topics, author');
+$node->safe_psql('postgres', 'SELECT blogstore.publish_post(kit.p(1))');
 
 # ---- Views that were built anew, and another worker
 
