@@ -191,4 +191,52 @@ $standby->promote;
 wait_published($standby, 20, 14);
 check_views($standby, 'postgres', 'promoted');
 
+# ---- Topics, and the home feed of a follower
+
+my $lists = new_server('lists');
+my $lists_clock = $lists->basedir . '/clock';
+
+$lists->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'\ntrack_commit_timestamp = on");
+set_clock($lists_clock, 0);
+start_preloaded($lists, 'set_back', CLOCK_OFFSET => $lists_clock);
+create_store($lists, 'postgres');
+$lists->safe_psql('postgres', q{
+SELECT blogstore.create_user('user ' || n, kit.u(n)) FROM generate_series(1, 2) AS n;
+SELECT blogstore.follow_user(kit.u(2), kit.u(1));
+SELECT blogstore.create_post(kit.u(1), 'shown', 'content', kit.p(1), properties => '{"tags": "old"}')});
+$lists->safe_psql('postgres', q{SELECT blogstore.create_post(kit.u(1), 'draft', 'content', kit.p(2), properties => '{"tags": ["old", "new"]}', publish_date => } . hour(1) . ')');
+
+# The lists of topics, of the posts of each topic, and the home feed
+sub lists
+{
+	return $lists->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min');
+SELECT (SELECT string_agg(topic || ' ' || post_count, ', ' ORDER BY topic) FROM blogstore.list_topics()),
+	(SELECT string_agg(title, ', ' ORDER BY creation_date) FROM blogstore.list_topic_posts('old')),
+	(SELECT string_agg(title, ', ' ORDER BY creation_date) FROM blogstore.list_topic_posts('new')),
+	(SELECT string_agg(title, ', ' ORDER BY creation_date) FROM blogstore.list_home_feed(kit.u(2)))});
+}
+
+is(lists(), "t\nold 1|shown||shown", 'before its date a post is in no topic, nor in the home feed of a follower');
+set_clock($lists_clock, 2 * $HOUR);
+wait_published($lists, 1, 1);
+is(lists(), "t\nnew 1, old 2|shown, draft|draft|shown, draft", 'after its date it is in both');
+check_views($lists, 'postgres', 'topics and home feeds');
+
+# ---- A worker that has nothing else to do wakes for a date
+#
+# Each post is due 300 ms after its commit, for which the worker wakes. Then
+# nothing is written, so the worker's next sleep decides when the post is
+# published. If this sleep were not cut short for the date, it would last a
+# second, and each post would be published 400 ms late or later. On a slow
+# machine a right worker may be late, too, but not with eight of ten posts.
+
+my $in_time = 0;
+for my $n (101 .. 110)
+{
+	my $hidden = $lists->safe_psql('postgres', "SELECT hidden FROM blogstore.create_post(kit.u(1), 'soon', 'content', kit.p($n), publish_date => clock_timestamp() + interval '300 ms')");
+	wait_until($lists, 'postgres', "SELECT NOT hidden FROM blogstore.get_post(kit.p($n))");
+	$in_time++ if $hidden eq 't' && $lists->safe_psql('postgres', "SELECT pg_xact_commit_timestamp(xmin) - creation_date FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p($n)") =~ /^00:00:00\.[01]/;
+}
+cmp_ok($in_time, '>=', 3, 'posts are published within 200 ms of the date');
+
 done_testing();
