@@ -2,7 +2,7 @@
 # A client writes a post on any node of a cluster, calls wait_for_posts() on
 # any node, and then finds the post in the lists of every node. While the
 # worker of a node is held, the wait ends after its timeout. A live hint of the
-# post comes from its node.
+# post comes from its node, also after its shard was moved.
 
 use strict;
 use warnings;
@@ -65,13 +65,48 @@ $holder->quit;
 is($session[$_]->query_safe("SELECT blogstore.wait_for_posts('1 min')"), 't', $members[$_]->name . ': true afterwards') foreach 0 .. 2;
 is($session[$_]->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'late', $members[$_]->name . ': and it is listed') foreach 0 .. 2;
 
-# The hint of a post comes from the node that keeps the post.
+# ---- Live hints: the node that keeps a post sends them, to its own clients
+
+set_and_reload($_, 'blogstore.topic_property', 'tags') foreach @members;
+wait_until($_, 'postgres', 'SELECT ready FROM blogstore.view_state') foreach @members;
 set_and_reload($_, 'blogstore.notify', 'on') foreach @members;
 $_->query_safe('LISTEN blogstore') foreach @session;
-$session[0]->query_safe("SELECT FROM blogstore.edit_post(kit.p($there), 'hinted')");
-cluster_views_follow($cluster) foreach 1 .. 2;
-my $id = $coordinator->safe_psql('postgres', "SELECT kit.p($there)");
-is(join(' ', map { $members[$_]->name } grep { $session[$_]->query_safe('SELECT 1') =~ /"feed": true, "posts": \["$id"\]/ } 0 .. 2), $two->name, 'which node has sent a hint');
+
+# What SQL makes the nodes send: the name of the node and the payload
+sub hinted
+{
+	my ($sql) = @_;
+	my %hints;
+
+	foreach my $time (qw(before after))
+	{
+		cluster_views_follow($cluster) foreach 1 .. 2;
+		%hints = map { my $n = $_; map { ($members[$n]->name . " $_" => 1) } ($session[$n]->query('SELECT 1'))[0] =~ /with payload "(.*)" received/mg } 0 .. 2;
+		$session[0]->query_safe($sql) if $time eq 'before';
+	}
+	return join "\n", sort keys %hints;
+}
+
+my ($id, $author) = split /\|/, $coordinator->safe_psql('postgres', "SELECT kit.p($there), kit.u(1)");
+my $edit = "SELECT FROM blogstore.edit_post(kit.p($there), '%s', properties => '{\"tags\": \"%s\"}')";
+my $payload = qq({"feed": true, "posts": ["$id"], "users": ["$author"], "topics": [%s]});
+
+is(hinted(sprintf $edit, 'hinted', 'music'), $two->name . sprintf(" $payload", '"music"'), 'which node has sent a hint');
+is($session[1]->query_safe("SELECT title FROM blogstore.list_topic_posts('music')"), 'hinted', 'another node lists the topic');
+my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($there))");
+move_shard($cluster, $shard, $two, $one, 'block_writes');
+is(hinted(sprintf $edit, 'moved', 'travel'), $one->name . sprintf(" $payload", '"travel", "music"'), 'the shard has moved: the other node');
+
+# A node whose feed cannot be written gets the change later.
+$holder = hold_worker($coordinator, 'postgres');
+$session[0]->query_safe(sprintf $edit, 'early', 'travel');
+my $end = time + $PostgreSQL::Test::Utils::timeout_default;
+my $hint = '';
+$hint .= ($session[1]->query("SELECT pg_sleep(0.1)"))[0] until $hint =~ /Asynchronous/ || time > $end;
+like($hint, qr/Asynchronous/, 'the hint does not wait for a node that is held');
+$holder->quit;
+ok(cluster_views_follow($cluster), 'the views follow again');
+is($session[0]->query_safe('SELECT title FROM blogstore.list_feed(1)'), 'early', '... and its feed');
 $_->quit foreach @session;
 
 # A role with the rights of grant_requests() on the node to which it connects
