@@ -12,6 +12,7 @@ from .beyond import beyond
 from .cold import cold
 from .contestants import BLOGSTORE, BY_NAME, JOINED, fill_in
 from .first import first
+from .hints import hints
 from .home import home
 from .instructions import instructions
 from .measure import Runner, Timing
@@ -23,7 +24,7 @@ from .viral import viral
 from .wal import wal
 
 # those with files of their own come first
-__all__ = ('wal', 'first', 'instructions', 'verify', 'traffic', 'beyond', 'cold', 'viral', 'topics', 'home', 'joined', 'freshness', 'rebuild', 'rename', 'scaling')
+__all__ = ('wal', 'first', 'instructions', 'verify', 'traffic', 'beyond', 'cold', 'viral', 'topics', 'home', 'hints', 'joined', 'freshness', 'rebuild', 'rename', 'scaling')
 
 BUSY_ITEMS = 20000			# of the user who is renamed
 

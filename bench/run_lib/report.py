@@ -57,7 +57,7 @@ def write(site, options, results, drawn):
 		if 'import' in options.only and site.imported:
 			imported(site)
 		for name, part in (('freshness', freshness), ('rebuild', rebuild), ('rename', rename),
-				('viral', viral), ('beyond', report_beyond.write), ('topics', report_beyond.topics), ('home', report_beyond.home), ('cold', report_beyond.cold), ('scaling', scaling)):
+				('viral', viral), ('beyond', report_beyond.write), ('topics', report_beyond.topics), ('home', report_beyond.home), ('hints', report_beyond.hints), ('cold', report_beyond.cold), ('scaling', scaling)):
 			if name in results:
 				part(results[name])
 		report_lasting.write(results)

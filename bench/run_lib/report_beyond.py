@@ -8,6 +8,7 @@ from .beyond import DEFAULT
 from .cold import COMMENTS
 from .contestants import BEYOND, BLOGSTORE, BY_NAME, HOME_FEED
 from .figures import spread
+from .hints import WAYS
 from .topics import REQUESTS
 
 
@@ -60,6 +61,16 @@ def home(found):
 		[[f'{followed:,}', *(f'{timing.percentiles(HOME_FEED, contestant).p50:.3f}' for contestant in found.contestants),
 		*(f'{found.costs[followed][HOME_FEED.name, contestant.name].buffers:,.0f}' for contestant in found.contestants),
 		spread(found.ratios(followed))] for followed, timing in found.timings.items()])
+
+
+def hints(found):
+	"""By the setting and by who listens."""
+	print('\n## Live hints\n')
+	print(f'Likes of {found.clients} clients, spread over all posts, by `blogstore.notify`. Meanwhile a session creates posts, one after another, and looks\n'
+		'for each in the feed. The server\'s queue of notifications has room for 8 GB. Medians of rounds.')
+	table(['', 'likes a second', 'to off', 'from commit to the feed, ms: p50', 'p99', 'the queue grows by, kB a second'],
+		[[way.title, f'{tps:,.0f}', spread(found.ratios(way)), f'{p50:.1f}', f'{p99:.1f}', f'{grown / 1000:,.1f}']
+		for way, (tps, p50, p99, grown) in ((way, found.medians(way)) for way in WAYS)])
 
 
 def cold(found):
