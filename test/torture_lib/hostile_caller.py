@@ -110,7 +110,7 @@ HUGE = (
 	"SELECT blogstore.list_topics(repeat('é', 20000000))", "SELECT blogstore.list_topics('', 2147483647, repeat('x', 3000000))",
 	'SELECT blogstore.list_topics(NULL, 0)', "SELECT blogstore.list_topic_posts(repeat('t', 50000000), 2147483647)",
 	"SELECT blogstore.list_topic_posts('hostile', 5, 'infinity', %(id)s)", 'SELECT blogstore.list_topic_posts(NULL)',
-	"SELECT blogstore.edit_post(%(own_post)s, properties => jsonb_build_object('tags', (SELECT jsonb_agg(repeat('t', n)) FROM generate_series(1, 3000) n)))",
+	"SELECT blogstore.edit_post(%(own_post)s, properties => jsonb_build_object('tags', (SELECT jsonb_agg(repeat('t', n)) FROM generate_series(1, 300) n)))",
 	"SELECT blogstore.create_like(%(post)s, %(user)s, 'infinity')", "SELECT blogstore.new_id() FROM generate_series(1, 1000)")
 
 SETS = (
