@@ -504,7 +504,7 @@ set_enabled(bool enabled)
 }
 
 /*
- * Delete the WAL position that the table change_feed has. Called if the slot
+ * Clear the WAL position that the table change_feed has. Called if the slot
  * was dropped while the worker was stopped. If the position stayed, the next
  * worker would report that the slot was lost.
  */
@@ -525,7 +525,7 @@ forget_position(void)
  * commit.
  *
  * If the slot of a stopped worker does not exist, the slot was dropped on
- * purpose, for example by drop_slots(). The function then deletes the WAL
+ * purpose, for example by drop_slots(). The function then clears the WAL
  * position in the table change_feed (forget_position()).
  *
  * Errors: 25006, 40001, 54000, 55000. Locks: the start-stop lock (heavyweight,

@@ -1,8 +1,9 @@
 
 # Changes that no change feed reports are found all the same: copies written by
 # hand, a truncated shard, a copy without a post that arrives with its author's
-# shard, and items of a deleted user whose id is used again. A node that is
-# down does not delay the views of others.
+# shard, items of a deleted user whose id is used again, and posts that are
+# deleted while their node has no slot. A node that is down does not delay the
+# views of others.
 
 use strict;
 use warnings;
@@ -195,5 +196,27 @@ wait_until($coordinator, 'postgres', $copies_there, 0);
 is($coordinator->safe_psql('postgres', copies_of($new)), 1, 'the new post has its copy');
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'the node is back');
+
+# A node has no slot for a while, because its worker was stopped and the slot
+# was dropped. Meanwhile posts and a user are deleted, and a user is renamed.
+my @posts = posts_on($cluster, $two, 20000, 10);
+my $ids = join ', ', @posts;
+
+$coordinator->safe_psql('postgres', qq{
+SELECT count(blogstore.create_user('slot ' || n, kit.u(n))) FROM generate_series(801, 807) AS n;
+SELECT count(blogstore.create_post(kit.u(801 + n % 5), 'no slot', 'content', kit.p(n))) FROM unnest(ARRAY[$ids]) AS n;
+SELECT count(blogstore.create_comment(kit.p($posts[0]), kit.u(n), 'comment', kit.c(n))) FROM generate_series(806, 807) AS n});
+views_right($cluster, 'posts on a node that has a slot');
+my $copies = q{SELECT count(*) FROM blogstore.users WHERE type = 'post' AND title = 'no slot'};
+is($coordinator->safe_psql('postgres', $copies), '10', 'they have copies');
+$two->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true)');
+$coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p(n)) FROM unnest(ARRAY[$ids]) WITH ORDINALITY AS p (n, i) WHERE i > 1");
+$coordinator->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(806))');
+$coordinator->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(807), 'renamed')});
+$two->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_until($coordinator, 'postgres', $copies, 1);
+wait_jobs($cluster, members($cluster));
+views_right($cluster, 'posts that were deleted while their node had no slot');
+is($coordinator->safe_psql('postgres', "SELECT string_agg(user_username, ',') FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p($posts[0])"), 'renamed', 'comments of users who were deleted or renamed meanwhile');
 
 done_testing();

@@ -173,7 +173,7 @@ check_store($node, 'postgres', 'dropped');
 is($node->safe_psql('postgres', "$last_error WHERE last_error IS NOT NULL"),
 	'', 'dropped while the worker was stopped: nothing was lost');
 is(join(', ', slots_made($node, $start)),
-	'There was no slot yet.', 'dropped while the worker was stopped: the log reports the new slot');
+	'The slot had been dropped.', 'dropped while the worker was stopped: the log reports the new slot');
 
 have_it_stopped();
 change_posts();

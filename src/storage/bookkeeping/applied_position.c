@@ -41,7 +41,8 @@ static KeptPlan write_plan = {
 
 static KeptPlan forget_plan = {
 	ON_CHANGE_FEED,
-	"DELETE FROM " CHANGE_FEED_SQL, 0, {0}, NULL
+	"UPDATE " CHANGE_FEED_SQL " SET applied_lsn = '0/0' WHERE applied_lsn <> '0/0'",
+	0, {0}, NULL
 };
 
 /*
@@ -93,9 +94,11 @@ applied_position_write(const AppliedPosition *position)
 }
 
 /*
- * Delete the worker's position from blogstore.change_feed. Called after the
- * slot was dropped on purpose, so that the next worker does not report a lost
- * slot. Errors: 42501, 55000. Locks: those of plan_execute().
+ * Clear the worker's position in blogstore.change_feed. Called when the slot
+ * is dropped on purpose, so that the next worker does not report a lost slot.
+ * The row stays. Without it, the next worker would take the containers for new
+ * ones, of which no change can have been missed. Errors: 42501, 55000. Locks:
+ * those of plan_execute().
  */
 void
 applied_position_forget(void)

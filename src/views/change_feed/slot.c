@@ -159,7 +159,7 @@ slot_obstacle(const char *name, const AppliedPosition *position,
 		if (position->applied_lsn != InvalidXLogRecPtr)
 			return "The slot was missing.";
 		return position->applied_at == 0 ? "There was no slot yet." :
-			"The slot had been dropped because the containers were damaged.";
+			"The slot had been dropped.";
 	}
 	invalidation = compat_slot_invalidation(&data);
 	if (invalidation != COMPAT_SLOT_VALID ||

@@ -204,21 +204,10 @@ note_not_ready(void *arg)
 	view_state_write(&state);
 }
 
-/*
- * Clear the stored position in the table change_feed, but keep applied_at.
- * This tells slot_obstacle() later that the slot was dropped because of
- * damage.
- */
 static void
 note_no_slot(void *arg)
 {
-	AppliedPosition position;
-
-	applied_position_read(&position);
-	if (position.applied_lsn == InvalidXLogRecPtr)
-		return;
-	position.applied_lsn = InvalidXLogRecPtr;
-	applied_position_write(&position);
+	applied_position_forget();
 }
 
 /*
