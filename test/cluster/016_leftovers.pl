@@ -207,14 +207,14 @@ SELECT count(blogstore.create_user('slot ' || n, kit.u(n))) FROM generate_series
 SELECT count(blogstore.create_post(kit.u(801 + n % 5), 'no slot', 'content', kit.p(n))) FROM unnest(ARRAY[$ids]) AS n;
 SELECT count(blogstore.create_comment(kit.p($posts[0]), kit.u(n), 'comment', kit.c(n))) FROM generate_series(806, 807) AS n});
 views_right($cluster, 'posts on a node that has a slot');
-my $copies = q{SELECT count(*) FROM blogstore.users WHERE type = 'post' AND title = 'no slot'};
-is($coordinator->safe_psql('postgres', $copies), '10', 'they have copies');
+my $copied = q{SELECT count(*) FROM blogstore.users WHERE type = 'post' AND title = 'no slot'};
+is($coordinator->safe_psql('postgres', $copied), '10', 'they have copies');
 $two->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(drop_slot => true)');
 $coordinator->safe_psql('postgres', "SELECT blogstore.delete_post(kit.p(n)) FROM unnest(ARRAY[$ids]) WITH ORDINALITY AS p (n, i) WHERE i > 1");
 $coordinator->safe_psql('postgres', 'SELECT blogstore.delete_user(kit.u(806))');
 $coordinator->safe_psql('postgres', q{SELECT blogstore.edit_user(kit.u(807), 'renamed')});
 $two->safe_psql('postgres', 'SELECT blogstore.start_worker()');
-wait_until($coordinator, 'postgres', $copies, 1);
+wait_until($coordinator, 'postgres', $copied, 1);
 wait_jobs($cluster, members($cluster));
 views_right($cluster, 'posts that were deleted while their node had no slot');
 is($coordinator->safe_psql('postgres', "SELECT string_agg(user_username, ',') FROM blogstore.posts WHERE type = 'comment' AND post_id = kit.p($posts[0])"), 'renamed', 'comments of users who were deleted or renamed meanwhile');
