@@ -177,13 +177,15 @@ sub start_again
 =item start_preloaded(node, name, environment)
 
 Compile name.c, and start a server whose calls of the C library use its
-functions, by LD_PRELOAD. The environment is for these functions.
+functions, by LD_PRELOAD. The environment is for these functions. With fail_ok
+=> 1 in it, the server may fail to start. Returns whether it has started.
 
 =cut
 
 sub start_preloaded
 {
 	my ($node, $name, %environment) = @_;
+	my $fail_ok = delete $environment{fail_ok};
 	my $library = $node->basedir . "/$name.so";
 
 	system_or_bail(split(' ', $node->config_data('--cc')), '-shared', '-fPIC', '-o', $library, "$FindBin::RealBin/$name.c")
@@ -192,8 +194,7 @@ sub start_preloaded
 	# A server built with sanitizers would refuse a library that is loaded
 	# before it.
 	local $ENV{ASAN_OPTIONS} = join ':', $ENV{ASAN_OPTIONS} || (), 'verify_asan_link_order=0';
-	$node->start;
-	return;
+	return $node->start(fail_ok => $fail_ok);
 }
 
 =pod
