@@ -117,7 +117,7 @@ is(join("\n", sort keys %{ listed('Why a slot was replaced') }), join("\n", sort
 
 $node->append_conf('postgresql.conf', block('conf', 'Install and configure'));
 # For what the test does besides
-$node->append_conf('postgresql.conf', "archive_mode = on\narchive_command = 'mkdir -p $place/archive && cp %p $place/archive/%f'\n");
+$node->append_conf('postgresql.conf', "wal_log_hints = on\narchive_mode = on\narchive_command = 'mkdir -p $place/archive && cp %p $place/archive/%f'\n");
 $node->start;
 shell('Install and configure');
 is(sql('Install and configure') =~ s/\n+\z//r =~ s/.*\n//sr, 't', 'installed: the worker runs');
@@ -133,11 +133,21 @@ like(sql('WAL on disk'), qr/^[0-9]+ (?:bytes|kB|MB|GB)$/, 'the WAL of 30 seconds
 is(sql('What to wake up for'), '', 'a healthy server raises no alert');
 is($node->safe_psql('blog', 'SELECT state FROM blogstore.stat_worker', extra_params => [ '-U', 'monitoring' ]),
 	'running', 'the role for monitoring reads the views');
+is(run_as($node, 'blog', 'monitoring', 'SELECT * FROM blogstore.verify()') =~ /^(ERROR:  42501)/ ? $1 : 'ok', 'ERROR:  42501', '... and may not call verify()');
+my ($grant) = slurp_file("$root/docs/OPERATIONS.md") =~ /`(GRANT EXECUTE ON FUNCTION[^`]*)`/ or die 'no GRANT';
+$node->safe_psql('blog', $grant);
+is(run_as($node, 'blog', 'monitoring', 'SELECT * FROM blogstore.verify()'), '', '... until it is granted');
 
 # Each query returns a row once there is something to wake up for.
 $node->safe_psql('blog', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 like(sql('What to wake up for'), qr/^stopped\|.*start_worker/, 'a stopped worker raises an alert');
+# Its slot keeps more than is allowed; a checkpoint would make it lost.
+set_and_reload($node, max_slot_wal_keep_size => '1MB');
+$node->safe_psql('postgres', 'SELECT pg_switch_wal(); SELECT txid_current()') for 1 .. 3;
+like(sql('What to wake up for'), qr/^stopped\|.*^blogstore_[0-9]+\|blog\|(?:unreserved|lost)\|/ms, '... and so does its slot');
+set_and_reload($node, max_slot_wal_keep_size => '10GB');
 $node->safe_psql('blog', 'SELECT blogstore.start_worker()');
+check_store($node, 'blog', 'started again');
 $node->safe_psql('blog', "ALTER TABLE blogstore.posts ADD CONSTRAINT in_the_way CHECK (user_username <> 'refused') NOT VALID");
 $node->safe_psql('blog', "SELECT blogstore.edit_user(kit.u(1), 'refused')");
 wait_until($node, 'blog', "SELECT count(*) = 1 FROM blogstore.progress WHERE phase = 'parked'");
@@ -145,19 +155,45 @@ like(sql('What to wake up for'), qr/^running\|.*in_the_way.*\nrename\|/s, 'a par
 $node->safe_psql('blog', "ALTER TABLE blogstore.posts DROP CONSTRAINT in_the_way; SELECT blogstore.edit_user(kit.u(1), 'accepted')");
 check_store($node, 'blog', 'mended');
 
-like(sql('Stop, start, rebuild'), qr/^rebuild\|.*^t$/ms, 'the worker is stopped, started, and builds the views');
+# The worker is held until the last call waits for it.
+my $holder = hold_worker($node, 'blog');
+my $client = start_client($node, 'blog', "SET client_min_messages = error;\n" . adapted('sql', 'Stop, start, rebuild'), 'rebuild');
+wait_until($node, 'blog', "SELECT count(*) = 1 FROM pg_stat_activity WHERE application_name = 'rebuild' AND state = 'active' AND query LIKE '%wait_for_views%'");
+$holder->quit;
+my ($rows, $told) = finish_client($client);
+like(join("\n", @$rows), qr/^rebuild\|.*^t$/ms, 'the worker is stopped, started, and builds the views');
 check_store($node, 'blog', 'rebuilt');
+
+# The advice for "could not write the views": find the session that has locked
+# them, and end it.
+$holder = hold_worker($node, 'blog');
+my $pid = $holder->query_safe('SELECT pg_backend_pid()');
+$node->safe_psql('blog', "SELECT blogstore.edit_post(kit.p(1), 'locked')");
+wait_until($node, 'blog', "SELECT last_error LIKE 'could not write the views: %' FROM blogstore.stat_worker");
+wait_until($node, 'blog', 'SELECT pg_blocking_pids(pid) FROM blogstore.stat_worker', "{$pid}");
+$node->safe_psql('blog', "SELECT pg_terminate_backend($pid)");
+$holder->{run}->finish;
+check_store($node, 'blog', 'the session that had locked the views was ended');
 
 # ---- Backups
 
 shell('Backup and restore');
 is(sql('Backup and restore', 1, dbname => 'restored'), 't', 'restored: the views are built, and verify() shows nothing');
+run_shell($place, q{
+createdb --encoding=UTF8 --template=template0 jobs
+pg_restore --exit-on-error --jobs=4 --dbname=jobs blog.dump
+pg_dump --format=custom --exclude-table-data='blogstore.topics*' --file=other.dump blog
+createdb --encoding=LATIN1 --locale=C --template=template0 latin1
+pg_restore --exit-on-error --dbname=latin1 other.dump
+}, PGHOST => $node->host, PGPORT => $node->port, PATH => $node->config_data('--bindir') . ":$ENV{PATH}");
+is(sql('Backup and restore', 1, dbname => 'jobs'), 't', 'restored by several jobs: the same');
+is(sql('Backup and restore', 1, dbname => 'latin1'), 't', 'restored with another encoding: the same');
 shell('Restore as an ordinary role');
 is(sql('Backup and restore', 1, dbname => 'ordinary'), 't', 'restored as an ordinary role: the same');
 is($node->safe_psql('ordinary', "SET ROLE my_app; SELECT count(*) FROM blogstore.list_feed(NULL)"), '120', '... and the application reads it');
 is($node->safe_psql('ordinary', "SELECT DISTINCT relowner::regrole FROM pg_class WHERE relnamespace = 'blogstore'::regnamespace AND relkind IN ('r', 'p')"),
 	'blog', '... and the tables belong to that role');
-$node->safe_psql('postgres', "DROP DATABASE $_") foreach qw(restored ordinary);
+$node->safe_psql('postgres', "DROP DATABASE $_") foreach qw(restored jobs latin1 ordinary);
 
 # A server in a directory that a block has filled
 sub server_in
@@ -193,19 +229,26 @@ $restored->stop;
 
 my $open = $node->background_psql('blog');
 $open->query_safe('BEGIN; SELECT blogstore.create_like(kit.p(110), kit.u(9))');
-$node->safe_psql('blog', "BEGIN; SELECT blogstore.create_like(kit.p(111), kit.u(9)); PREPARE TRANSACTION 'orphan'")
-  if $node->safe_psql('blog', 'SHOW max_prepared_transactions') > 0;
+$node->safe_psql('blog', "BEGIN; SELECT blogstore.create_like(kit.p(111), kit.u(9)); PREPARE TRANSACTION 'orphan'");
+$node->safe_psql('blog', "BEGIN; SELECT blogstore.create_like(kit.p(112), kit.u(9)); PREPARE TRANSACTION 'another'");
 # The statement of the document, without waiting for five minutes
 my $long = adapted('sql', 'Long transactions and timeouts') =~ s/5 min/0 s/gr;
-like($node->safe_psql('blog', $long), qr/^[0-9]+\|blog\|idle in transaction\|.*create_like.*^prepared\|blog\|orphan\|/ms,
-	'long transactions are found');
-$node->safe_psql('blog', "ROLLBACK PREPARED 'orphan'");
-$open->query_safe('ROLLBACK');
-$open->quit;
+my $found = $node->safe_psql('blog', $long);
+like($found, qr/^prepared\|blog\|orphan\|.*^prepared\|blog\|another\|/ms, 'prepared transactions are found');
+like($found, qr/^([0-9]+)\|blog\|idle in transaction\|.*create_like/m, 'long transactions are found');
+my ($open_pid) = $found =~ /^([0-9]+)\|/m;
+$node->safe_psql('blog', "SELECT pg_terminate_backend($open_pid, 180000)");
+$open->{run}->finish;
+$node->safe_psql('blog', "COMMIT PREPARED 'orphan'");
+$node->safe_psql('blog', "ROLLBACK PREPARED 'another'");
+is($node->safe_psql('blog', $long), '', '... and have ended');
+is($node->safe_psql('blog', 'SELECT count(*) FROM generate_series(110, 112) n, LATERAL blogstore.list_user_likes(kit.u(9)) l WHERE l.post_id = kit.p(n); SELECT blogstore.wait_for_views()'),
+	"1\nt", '... by COMMIT PREPARED with its changes, by the other ways without');
 like(sql('Full disk'), qr/^blogstore_[0-9]+\|blog\|t\|reserved\|[0-9]+ /m, 'what each slot keeps');
 
 # ---- A standby
 
+set_and_reload($node, wal_keep_size => '1GB');
 sql('Standbys and failover');
 shell('Standbys and failover', 1);
 my $conf = adapted('conf', 'Standbys and failover', 1);
@@ -219,13 +262,20 @@ my %path = (PGAPPNAME => 'standby', PATH => $node->config_data('--bindir') . ":$
 run_shell($place, $begin, %path);
 $standby->_update_pid(1);
 my $slot = worker_slot($node, 'blog');
-if ($version >= 17)
+
+# On PostgreSQL 17 and later, wait until a standby has the worker's slot.
+sub wait_synced
 {
-	until ($standby->safe_psql('blog', "SELECT count(*) FROM pg_replication_slots WHERE slot_name = '$slot' AND synced AND NOT temporary"))
+	my ($from, $to) = @_;
+
+	return if $version < 17;
+	until ($to->safe_psql('blog', "SELECT count(*) FROM pg_replication_slots WHERE slot_name = '$slot' AND synced AND NOT temporary"))
 	{
-		$node->safe_psql('blog', 'SELECT pg_log_standby_snapshot(); SELECT blogstore.edit_post(kit.p(101), md5(random()::text)); SELECT kit.views_follow()');
+		$from->safe_psql('blog', 'SELECT pg_log_standby_snapshot(); SELECT blogstore.edit_post(kit.p(101), md5(random()::text)); SELECT kit.views_follow()');
 	}
+	return;
 }
+wait_synced($node, $standby);
 $node->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'before the failover', 'x', kit.p(501), kit.d(501))");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
 is($standby->safe_psql('blog', 'SELECT title FROM blogstore.list_feed(1)'), 'before the failover', 'the standby answers');
@@ -233,7 +283,50 @@ is($standby->safe_psql('blog', 'SELECT state FROM blogstore.stat_worker'), 'disa
 is($node->safe_psql('blog', "SELECT slot_type, active FROM pg_replication_slots WHERE slot_name = 'standby'"), 'physical|t', '... and uses its slot');
 run_shell($place, $promote, %path);
 check_store($standby, 'blog', 'promoted');
-is(join(', ', slots_made($standby, 0)), $version >= 17 ? '' : 'The slot was missing.', 'promoted: the worker goes on, or has a new slot');
+my $reason = $version >= 17 ? '' : 'The slot was missing.';
+is(join(', ', slots_made($standby, 0)), $reason, 'promoted: the worker goes on, or has a new slot');
+
+# ---- After the promotion: the old primary has changes that the new one has
+# not, and becomes its standby
+
+# The query that names slots which are left over
+my $leftover = adapted('sql', 'After a promotion');
+$leftover =~ s/ AND NOT synced// or die $leftover if $version < 17;
+$node->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'after the failover', 'x', kit.p(502), kit.d(502))");
+$node->stop;
+sql('Standbys and failover', 1, on => $standby);
+symlink $node->data_dir, "$place/primary" or die "$place/primary: $!";
+my ($socket, $port) = ($standby->host, $standby->port);
+run_shell($place, adapted('bash', 'After a promotion') =~ s{host=standby\.example port=5432}{host=$socket port=$port}gr, %path);
+my $back = adapted('conf', 'Standbys and failover', 1) =~ s/port=[0-9]+/port=$port/r;
+$node->append_conf('postgresql.conf', 'port = ' . $node->port . "\n$back");
+my $offset = log_end($node);
+$node->start;
+$standby->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'on the new primary', 'x', kit.p(503), kit.d(503)); SELECT kit.views_follow()");
+$standby->wait_for_catchup($node, 'replay', $standby->lsn('flush'));
+is($node->safe_psql('blog', 'SELECT pg_is_in_recovery(); SELECT title FROM blogstore.list_feed(2)'),
+	"t\non the new primary\nbefore the failover", 'the old primary is a standby of the new one');
+wait_synced($standby, $node);
+is($node->safe_psql('blog', $leftover), '', '... without slots of its own');
+
+# Back again, after a shutdown, which needs no pg_rewind
+$standby->stop;
+$node->promote;
+check_store($node, 'blog', 'promoted once more');
+is(join(', ', slots_made($node, $offset)), $reason, 'promoted once more: the worker goes on, or has a new slot');
+sql('Standbys and failover', 1);
+append_to_file($standby->data_dir . '/standby.signal', '');
+$offset = log_end($standby);
+$standby->start;
+$node->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'without pg_rewind', 'x', kit.p(504), kit.d(504)); SELECT kit.views_follow()");
+$node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
+is($standby->safe_psql('blog', 'SELECT title FROM blogstore.list_feed(1)'), 'without pg_rewind', 'the other one comes back without pg_rewind');
+is(join(', ', sort split /\n/, $standby->safe_psql('blog', $leftover)), "$slot, standby", '... with its slots');
+wait_logged($standby, $offset, qr/exiting from slot synchronization because same name slot "$slot" already exists on the standby/) if $version >= 17;
+like(run_as($standby, 'blog', scalar(getpwuid($<)), 'SELECT blogstore.stop_worker(drop_slot => true)'), qr/^ERROR:  25006/, '... which stop_worker() does not drop there');
+$standby->safe_psql('blog', "SELECT pg_drop_replication_slot('$_')") foreach $slot, 'standby';
+is($standby->safe_psql('blog', $leftover), '', '... and which can be dropped');
+wait_synced($node, $standby);
 $standby->stop;
 $node->safe_psql('blog', "SELECT pg_drop_replication_slot('standby')");
 
@@ -307,6 +400,7 @@ $node->start;
 is($node->safe_psql('second', 'SELECT count(*) FROM blogstore.posts'), '0', 'the tables stay, with a lower wal_level');
 $node->stop;
 
-is(join(', ', blocks_not_run()), '', 'each block has run');
+# Test 094 runs the block about the exporter.
+is(join(', ', blocks_not_run()), 'bash: Prometheus', 'each block has run');
 
 done_testing();
