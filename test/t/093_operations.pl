@@ -281,52 +281,64 @@ $node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
 is($standby->safe_psql('blog', 'SELECT title FROM blogstore.list_feed(1)'), 'before the failover', 'the standby answers');
 is($standby->safe_psql('blog', 'SELECT state FROM blogstore.stat_worker'), 'disabled', '... and runs no worker');
 is($node->safe_psql('blog', "SELECT slot_type, active FROM pg_replication_slots WHERE slot_name = 'standby'"), 'physical|t', '... and uses its slot');
+$node->stop;
 run_shell($place, $promote, %path);
 check_store($standby, 'blog', 'promoted');
 my $reason = $version >= 17 ? '' : 'The slot was missing.';
 is(join(', ', slots_made($standby, 0)), $reason, 'promoted: the worker goes on, or has a new slot');
 
-# ---- After the promotion: the old primary has changes that the new one has
-# not, and becomes its standby
+# ---- After the promotion: the old primary was shut down before, and becomes a
+# standby without pg_rewind
 
 # The query that names slots which are left over
 my $leftover = adapted('sql', 'After a promotion');
 $leftover =~ s/ AND NOT synced// or die $leftover if $version < 17;
-$node->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'after the failover', 'x', kit.p(502), kit.d(502))");
-$node->stop;
+
+# What the document's configuration of a standby is for this primary
+sub standby_of
+{
+	my ($primary) = @_;
+	my $port = $primary->port;
+
+	return $conf =~ s/port=[0-9]+/port=$port/r;
+}
+
 sql('Standbys and failover', 1, on => $standby);
-symlink $node->data_dir, "$place/primary" or die "$place/primary: $!";
-my ($socket, $port) = ($standby->host, $standby->port);
-run_shell($place, adapted('bash', 'After a promotion') =~ s{host=standby\.example port=5432}{host=$socket port=$port}gr, %path);
-my $back = adapted('conf', 'Standbys and failover', 1) =~ s/port=[0-9]+/port=$port/r;
-$node->append_conf('postgresql.conf', 'port = ' . $node->port . "\n$back");
+$node->append_conf('postgresql.conf', standby_of($standby));
+append_to_file($node->data_dir . '/standby.signal', '');
 my $offset = log_end($node);
 $node->start;
-$standby->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'on the new primary', 'x', kit.p(503), kit.d(503)); SELECT kit.views_follow()");
+$standby->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'on the new primary', 'x', kit.p(502), kit.d(502)); SELECT kit.views_follow()");
 $standby->wait_for_catchup($node, 'replay', $standby->lsn('flush'));
 is($node->safe_psql('blog', 'SELECT pg_is_in_recovery(); SELECT title FROM blogstore.list_feed(2)'),
 	"t\non the new primary\nbefore the failover", 'the old primary is a standby of the new one');
+is(join(', ', sort split /\n/, $node->safe_psql('blog', $leftover)), "$slot, standby", '... with its slots');
+wait_logged($node, $offset, qr/exiting from slot synchronization because same name slot "$slot" already exists on the standby/) if $version >= 17;
+like(run_as($node, 'blog', scalar(getpwuid($<)), 'SELECT blogstore.stop_worker(drop_slot => true)'), qr/^ERROR:  25006/, '... which stop_worker() does not drop there');
+$node->safe_psql('blog', "SELECT pg_drop_replication_slot('$_')") foreach $slot, 'standby';
+is($node->safe_psql('blog', $leftover), '', '... and which can be dropped');
 wait_synced($standby, $node);
-is($node->safe_psql('blog', $leftover), '', '... without slots of its own');
 
-# Back again, after a shutdown, which needs no pg_rewind
-$standby->stop;
+# ---- Back again: the primary goes on after the promotion, and needs pg_rewind
+
+$offset = log_end($node);
 $node->promote;
 check_store($node, 'blog', 'promoted once more');
 is(join(', ', slots_made($node, $offset)), $reason, 'promoted once more: the worker goes on, or has a new slot');
+$standby->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'after the failover', 'x', kit.p(503), kit.d(503))");
+$standby->stop;
 sql('Standbys and failover', 1);
-append_to_file($standby->data_dir . '/standby.signal', '');
-$offset = log_end($standby);
+symlink $standby->data_dir, "$place/primary" or die "$place/primary: $!";
+my ($socket, $port) = ($node->host, $node->port);
+run_shell($place, adapted('bash', 'After a promotion') =~ s{host=standby\.example port=5432}{host=$socket port=$port}gr, %path);
+$standby->append_conf('postgresql.conf', 'port = ' . $standby->port . "\n" . standby_of($node));
 $standby->start;
-$node->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'without pg_rewind', 'x', kit.p(504), kit.d(504)); SELECT kit.views_follow()");
+$node->safe_psql('blog', "SELECT blogstore.create_post(kit.u(2), 'rewound', 'x', kit.p(504), kit.d(504)); SELECT kit.views_follow()");
 $node->wait_for_catchup($standby, 'replay', $node->lsn('flush'));
-is($standby->safe_psql('blog', 'SELECT title FROM blogstore.list_feed(1)'), 'without pg_rewind', 'the other one comes back without pg_rewind');
-is(join(', ', sort split /\n/, $standby->safe_psql('blog', $leftover)), "$slot, standby", '... with its slots');
-wait_logged($standby, $offset, qr/exiting from slot synchronization because same name slot "$slot" already exists on the standby/) if $version >= 17;
-like(run_as($standby, 'blog', scalar(getpwuid($<)), 'SELECT blogstore.stop_worker(drop_slot => true)'), qr/^ERROR:  25006/, '... which stop_worker() does not drop there');
-$standby->safe_psql('blog', "SELECT pg_drop_replication_slot('$_')") foreach $slot, 'standby';
-is($standby->safe_psql('blog', $leftover), '', '... and which can be dropped');
+is($standby->safe_psql('blog', 'SELECT pg_is_in_recovery(); SELECT title FROM blogstore.list_feed(2)'),
+	"t\nrewound\non the new primary", 'rewound: a standby without its own changes');
 wait_synced($node, $standby);
+is($standby->safe_psql('blog', $leftover), '', '... and without slots of its own');
 $standby->stop;
 $node->safe_psql('blog', "SELECT pg_drop_replication_slot('standby')");
 
@@ -395,6 +407,7 @@ $node->append_conf('postgresql.conf', "shared_preload_libraries = ''\n");
 $node->start;
 is(sql('Removing blogstore', 4, dbname => 'second'), '', 'no slot is left');
 $node->stop;
+$node->append_conf('postgresql.conf', "sync_replication_slots = off\n") if $version >= 17;
 $node->append_conf('postgresql.conf', 'wal_level = ' . (decoding_level($node) eq 'replica' ? "minimal\nmax_wal_senders = 0\narchive_mode = off" : 'replica') . "\n");
 $node->start;
 is($node->safe_psql('second', 'SELECT count(*) FROM blogstore.posts'), '0', 'the tables stay, with a lower wal_level');
