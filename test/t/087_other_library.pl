@@ -15,18 +15,10 @@ use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-# An installation of this test's own, with the same folders relative to each
-# other: a server finds its files by way of them.
-my %from = map { chomp(my $path = qx{$ENV{PG_CONFIG} --$_}); $_ => $path } qw(bindir pkglibdir sharedir includedir-server);
-my $copy = PostgreSQL::Test::Utils::tempdir('installation');
-foreach my $path ($from{bindir} =~ s{/bin$}{}r, $from{pkglibdir}, $from{sharedir})
-{
-	next if -e "$copy$path/.";
-	system_or_bail('mkdir', '-p', "$copy$path");
-	system_or_bail('cp', '-R', "$path/.", "$copy$path");
-}
-my $installed = "$copy$from{pkglibdir}/blogstore.so";
-my $library = "$copy/blogstore.so";
+my %installation = copy_installation();
+chomp(my $include = qx{$ENV{PG_CONFIG} --includedir-server});
+my $installed = "$installation{pkglibdir}/blogstore.so";
+my $library = "$installation{pkglibdir}/this_version.so";
 move($installed, $library) or die $!;
 
 # Another version is loaded, and then the files are replaced.
@@ -35,12 +27,12 @@ sub install_other
 	my (@version) = @_;
 
 	unlink $installed;
-	system_or_bail('gcc', '-shared', '-fPIC', "-I$from{'includedir-server'}", @version, '-o', $installed, "$FindBin::RealBin/other_library.c");
+	system_or_bail('gcc', '-shared', '-fPIC', "-I$include", @version, '-o', $installed, "$FindBin::RealBin/other_library.c");
 	return;
 }
 
 install_other();
-my $node = new_server('other', install_path => $copy . $from{bindir} =~ s{/bin$}{}r);
+my $node = new_server('other', install_path => $installation{install_path});
 chomp(my $version = qx{sed -n 's/^  "version": "\\(.*\\)",/\\1/p' $FindBin::RealBin/../../META.json});
 my ($extension) = $version =~ /^([0-9]+[.][0-9]+)[.][0-9]+$/ or die "META.json: version $version";
 

@@ -31,7 +31,7 @@ use PostgreSQL::Test::Utils;
 use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
-  new_server prepare_server decoding_level wait_event wal_level_too_low start_again start_preloaded set_clock set_and_reload wait_until wait_accepts wait_logged
+  new_server copy_installation prepare_server decoding_level wait_event wal_level_too_low start_again start_preloaded set_clock set_and_reload wait_until wait_accepts wait_logged
   log_end logged
 );
 
@@ -78,6 +78,32 @@ restart_after_crash = on
 });
 	prepare_server($node) if $prepared;
 	return $node;
+}
+
+=pod
+
+=item copy_installation()
+
+Copy the installation of PostgreSQL, so that a test can change its files. The
+copy has the same folders relative to each other: a server finds its files by
+way of them. Returns a hash with the copy's pkglibdir, sharedir and
+install_path, which new_server() takes.
+
+=cut
+
+sub copy_installation
+{
+	my %from = map { chomp(my $path = qx{$ENV{PG_CONFIG} --$_}); $_ => $path } qw(bindir pkglibdir sharedir);
+	my $copy = PostgreSQL::Test::Utils::tempdir('installation');
+
+	$from{install_path} = $from{bindir} =~ s{/bin$}{}r;
+	foreach my $path (@from{qw(install_path pkglibdir sharedir)})
+	{
+		next if -e "$copy$path/.";
+		system_or_bail('mkdir', '-p', "$copy$path");
+		system_or_bail('cp', '-R', "$path/.", "$copy$path");
+	}
+	return map { $_ => "$copy$from{$_}" } keys %from;
 }
 
 =pod
