@@ -175,10 +175,24 @@ $node->safe_psql('blog', "SELECT pg_terminate_backend($pid)");
 $holder->{run}->finish;
 check_store($node, 'blog', 'the session that had locked the views was ended');
 
+# The advice for "exists but does not belong to blogstore": keep another
+# program's slot under another name.
+my $slot = worker_slot($node, 'blog');
+$node->safe_psql('blog', 'SELECT blogstore.stop_worker(drop_slot => true)');
+$node->safe_psql('blog', "SELECT pg_create_logical_replication_slot('$slot', 'pgoutput')");
+$node->safe_psql('blog', 'SELECT blogstore.start_worker()');
+wait_until($node, 'blog', qq{SELECT last_error = 'replication slot "$slot" exists but does not belong to blogstore' FROM blogstore.stat_worker});
+$node->safe_psql('blog', "SELECT pg_copy_logical_replication_slot('$slot', 'others'); SELECT pg_drop_replication_slot('$slot')");
+check_store($node, 'blog', 'the slot of another program has another name');
+is($node->safe_psql('blog', 'SELECT slot_name, plugin FROM pg_replication_slots ORDER BY 2'), "$slot|blogstore\nothers|pgoutput", '... and is kept');
+$node->safe_psql('blog', "SELECT pg_drop_replication_slot('others')");
+
 # ---- Backups
 
 shell('Backup and restore');
 is(sql('Backup and restore', 1, dbname => 'restored'), 't', 'restored: the views are built, and verify() shows nothing');
+like(run_shell($place, 'pg_dumpall --roles-only', PGHOST => $node->host, PGPORT => $node->port, PATH => $node->config_data('--bindir') . ":$ENV{PATH}"),
+	qr/^CREATE ROLE blog;.*^CREATE ROLE my_app;/ms, 'the roles are dumped');
 run_shell($place, q{
 createdb --encoding=UTF8 --template=template0 jobs
 pg_restore --exit-on-error --jobs=4 --dbname=jobs blog.dump
@@ -261,7 +275,6 @@ my ($begin, $promote) = $start =~ /\A(.*)^(pg_ctl [^\n]* promote)\n\z/ms or die 
 my %path = (PGAPPNAME => 'standby', PATH => $node->config_data('--bindir') . ":$ENV{PATH}");
 run_shell($place, $begin, %path);
 $standby->_update_pid(1);
-my $slot = worker_slot($node, 'blog');
 
 # On PostgreSQL 17 and later, wait until a standby has the worker's slot.
 sub wait_synced
