@@ -66,6 +66,9 @@ auth_file = $place/users
 admin_users = $owner
 pool_mode = transaction
 ignore_startup_parameters = extra_float_digits
+client_login_timeout = 0
+query_wait_timeout = 0
+server_connect_timeout = 600
 } . ($prepares ? "max_prepared_statements = 20\n" : ''));
 my $pooler = IPC::Run::start([ $pgbouncer, "$place/ini" ], '<', \undef, '>', "$place/log", '2>&1');
 
