@@ -73,9 +73,29 @@ SELECT blogstore.delete_user(kit.u(3));
 SELECT title, like_count, comment_count FROM blogstore.list_home_feed(kit.u(9), 2, before_date => kit.d(1000), before_id => kit.p(501));
 ROLLBACK;
 EXPLAIN (COSTS OFF) SELECT * FROM blogstore.list_home_feed(kit.u(1));
+-- so are follows: who follows whom is known at once
+CREATE VIEW kit.follows AS
+SELECT (SELECT string_agg(right(followed_id::text, 1), ' ' ORDER BY followed_id) FROM blogstore.list_following(kit.u(1))) AS following_1,
+	(SELECT string_agg(right(followed_id::text, 1), ' ' ORDER BY followed_id) FROM blogstore.list_following(kit.u(9))) AS following_9,
+	(SELECT string_agg(right(user_id::text, 1), ' ' ORDER BY user_id) FROM blogstore.list_followers(kit.u(3))) AS followers_3,
+	(SELECT string_agg(right(user_id::text, 1), ' ' ORDER BY user_id) FROM blogstore.list_followers(kit.u(7))) AS followers_7;
+SELECT * FROM kit.follows;
+SELECT followed_username FROM blogstore.follow_user(kit.u(1), kit.u(3));
+SELECT followed_username FROM blogstore.follow_user(kit.u(2), kit.u(3));
+SELECT blogstore.unfollow_user(kit.u(1), kit.u(7));
+SELECT * FROM kit.follows;
+SELECT kit.walk('blogstore.list_followers(kit.u(3), $1, $2, $3)', 2, false)
+	= ARRAY(SELECT id FROM blogstore.users WHERE type = 'follow' AND followed_id = kit.u(3) ORDER BY creation_date DESC, id DESC) AS pages;
+SELECT n, kit.check_home(n) FROM unnest(ARRAY[1, 2, 9]) AS n;
+BEGIN;
+SELECT blogstore.delete_user(kit.u(1)), blogstore.delete_user(kit.u(7));
+SELECT * FROM kit.follows;
+ROLLBACK;
 SELECT blogstore.start_worker();
 SELECT blogstore.wait_for_views();
 SELECT n, kit.check_home(n) FROM unnest(ARRAY[1, 2, 9]) AS n;
+SELECT * FROM kit.follows;
+DROP VIEW kit.follows;
 
 -- One snapshot for a transaction that keeps it
 BEGIN ISOLATION LEVEL REPEATABLE READ;
