@@ -164,6 +164,44 @@ is($node->safe_psql('utf8', q{SELECT blogstore.wait_for_views('10 min')}), 't', 
 is($node->safe_psql('utf8', q{SELECT count(*), min(topic) = U&'k\00e4se 1' FROM blogstore.list_topics()}), '9|t', 'LATIN1 restored in UTF-8: topics');
 is($node->safe_psql('utf8', q{SELECT title FROM blogstore.list_topic_posts(U&'K\00e4se 3')}), 'post 3', 'LATIN1 restored in UTF-8: posts');
 
+# ---- The longest topics in other encodings. In SQL_ASCII each byte counts as a
+# character.
+
+my $post = 20;
+
+sub check_longest
+{
+	my ($dbname, $hex, $times) = @_;
+	my $character = "convert_from(decode('$hex', 'hex'), getdatabaseencoding())";
+
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	$post++;
+	$node->safe_psql($dbname, qq{SELECT blogstore.create_post(kit.u(1), 'longest $hex', 'content', kit.p($post), kit.d($post), jsonb_build_object('tags',
+	ARRAY[repeat($character, $times) || 'xy'] || ARRAY(SELECT repeat($character, $times) || chr(96 + n) FROM generate_series(1, 16) AS n)))});
+	is($node->safe_psql($dbname, q{SELECT blogstore.wait_for_views('10 min')}), 't', "$dbname, $hex: the views follow");
+	is($node->safe_psql($dbname, qq{SELECT count(*), min(octet_length(topic)), max(octet_length(topic)), min(length(topic)), max(length(topic)) FROM blogstore.list_topics($character)}),
+		join('|', 16, (length($hex) / 2 * $times + 1) x 2, (100) x 2), "$dbname, $hex: sixteen topics of 100 characters");
+	is($node->safe_psql($dbname, qq{SELECT count(DISTINCT t.topic), string_agg(DISTINCT p.title, ', ') FROM blogstore.list_topics($character) AS t, blogstore.list_topic_posts(t.topic) AS p}),
+		"16|longest $hex", "$dbname, $hex: the post of each");
+	is($node->safe_psql($dbname, qq{SELECT count(*) FROM blogstore.list_topic_posts(repeat($character, $times) || 'xy')}), 0, "$dbname, $hex: a longer one is none");
+	is($node->safe_psql($dbname, 'SELECT * FROM blogstore.verify()'), '', "$dbname, $hex: verify() shows nothing");
+	return;
+}
+
+check_longest('latin1', 'e4', 99);
+foreach my $encoding ('EUC_JP', 'SQL_ASCII')
+{
+	my $dbname = lc $encoding;
+
+	$node->safe_psql('postgres', "CREATE DATABASE $dbname TEMPLATE template0 ENCODING '$encoding' LC_COLLATE 'C' LC_CTYPE 'C'");
+	create_store($node, $dbname);
+	$node->safe_psql($dbname, q{SELECT blogstore.create_user('Ann', kit.u(1))});
+}
+check_longest('euc_jp', 'a4a2', 99);
+check_longest('euc_jp', '8fabb1', 99);
+check_longest('sql_ascii', 'e38182', 33);
+check_longest('sql_ascii', 'e9', 99);
+
 # ---- Another property, and none
 
 # A session that still has the old property: its statements were sent together,
