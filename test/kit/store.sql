@@ -22,7 +22,7 @@ SELECT p.id, p.type, p.post_id, p.user_id, u.username AS user_username,
 	p.title, left(p.content, 200) AS content,
 	(SELECT count(*) FROM blogstore.posts c WHERE c.post_id = p.post_id AND c.type = 'comment') AS comment_count,
 	(SELECT count(*) FROM blogstore.posts l WHERE l.post_id = p.post_id AND l.type = 'like') AS like_count,
-	p.creation_date
+	p.creation_date, coalesce(p.hidden, false) AS hidden
 FROM blogstore.posts p
 LEFT JOIN blogstore.users u ON u.user_id = p.user_id AND u.type = 'user'
 WHERE p.type = 'post';

@@ -14,16 +14,18 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('dump');
+$node->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'\n");
 $node->start;
 $node->safe_psql('postgres', 'CREATE DATABASE source');
 create_store($node, 'source');
 fill_store($node, 'source', 10, 150);
+fill_lists($node, 'source', 10);
 check_store($node, 'source', 'source');
 
 # What must be equal in every database
 my $items = q{
 SELECT i FROM (
-	SELECT u::text AS i FROM blogstore.users u WHERE type = 'user'
+	SELECT u::text AS i FROM blogstore.users u WHERE type IN ('user', 'follow')
 	UNION ALL SELECT p::text FROM blogstore.posts p WHERE type IN ('comment', 'like')
 	UNION ALL SELECT g::text FROM blogstore.posts p, LATERAL blogstore.get_post(p.post_id) g WHERE p.type = 'post'
 	UNION ALL SELECT n::text FROM blogstore.usernames n) x
@@ -79,6 +81,8 @@ dump_source($_) for sort keys %format;
 $holder->query_safe('COMMIT');
 $holder->quit;
 check_store($node, 'source', 'source, released');
+my $lists = show_lists($node, 'source');
+like($lists, qr/^all\|20\|.*\|scheduled\|/ms, 'source: there are topics, and a scheduled post');
 
 for my $format (sort keys %format)
 {
@@ -93,6 +97,7 @@ for my $format (sort keys %format)
 		join("\n", (map { "late $_" } reverse 1 .. 10), 'title 149'),
 		"$format: list_feed() is right at once");
 	check_store($node, $dbname, $format);
+	ok(show_lists($node, $dbname) eq $lists, "$format: follows, home feeds, topics and scheduled posts are those of the source");
 	is( $node->safe_psql(
 			$dbname,
 			'SELECT w.state, s.plugin, s.database, s.active FROM blogstore.stat_worker w JOIN pg_replication_slots s ON s.slot_name = w.slot'
@@ -119,12 +124,14 @@ check_store($node, 'source', 'source, beside its restored copies');
 
 # Restore into a new server, prepared for blogstore, before anything else runs.
 my $other = new_server('other');
+$other->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'\n");
 $other->start;
 restore($other, 'restored', 'custom');
 ok($other->safe_psql('restored', $items) eq $expected,
 	'another server: every item is there');
 $other->restart;
 check_store($other, 'restored', 'another server, restarted before any request');
+ok(show_lists($other, 'restored') eq $lists, 'another server: follows, home feeds, topics and scheduled posts are those of the source');
 
 # Restore the data alone, into existing containers.
 $node->safe_psql('postgres', 'CREATE DATABASE data_only');
@@ -145,6 +152,7 @@ command_ok(
 	'data only: restore beside a running worker');
 open_gate($node, 'data_only', 'restore');
 check_store($node, 'data_only', 'data only');
+ok(show_lists($node, 'data_only') eq $lists, 'data only: follows, home feeds, topics and scheduled posts are those of the source');
 ok( $node->safe_psql('data_only', $items) eq
 	  $node->safe_psql('source', $items),
 	'data only: every item is there');

@@ -24,7 +24,7 @@ use Test::More;
 
 our @EXPORT = (
 	@BlogstoreServer::EXPORT, @BlogstoreWorker::EXPORT, qw(
-  create_store create_kit kit_file create_owned_database run_as fill_store sqlstate check_store check_answers
+  create_store create_kit kit_file create_owned_database run_as fill_store fill_lists show_lists sqlstate check_store check_answers
   start_client goes_on finish_client
 ));
 
@@ -159,6 +159,52 @@ FROM generate_series(1, $posts) n, generate_series(1, least(5, $users)) m;
 
 =pod
 
+=item fill_lists(node, dbname, users)
+
+Add what fill_store() leaves out: follows among the first users, topics of the
+first 20 posts, and a scheduled post. blogstore.topic_property is "tags".
+
+=cut
+
+sub fill_lists
+{
+	my ($node, $dbname, $users) = @_;
+
+	$node->safe_psql(
+		$dbname, qq{
+SELECT count(blogstore.follow_user(kit.u(a), kit.u(b), kit.d(100 * a + b)))
+FROM generate_series(1, $users) a, generate_series(1, $users) b WHERE a <> b AND (a + b) % 3 <> 0;
+SELECT count(blogstore.edit_post(kit.p(n), properties => jsonb_build_object('tags', ARRAY['all', 'Topic ' || n % 3])))
+FROM generate_series(1, 20) n;
+SELECT title FROM blogstore.create_post(kit.u(1), 'scheduled', 'content', kit.p(900), kit.d(900), publish_date => '2200-01-01');
+});
+	return;
+}
+
+=pod
+
+=item show_lists(node, dbname)
+
+The lists of follows, home feeds and topics, and the scheduled posts. The views
+must be ready.
+
+=cut
+
+sub show_lists
+{
+	my ($node, $dbname) = @_;
+	my $each_user = q{FROM blogstore.users AS u, LATERAL blogstore.%s(u.user_id, NULL) AS l WHERE u.type = 'user' ORDER BY u.user_id, l.creation_date, l.id};
+
+	return join "\n--\n", answers($node, $dbname,
+		sprintf("SELECT l.* $each_user", 'list_followers'),
+		sprintf("SELECT l.* $each_user", 'list_following'),
+		sprintf("SELECT u.username, l.* $each_user", 'list_home_feed'),
+		'SELECT t.*, p.* FROM blogstore.list_topics(page_size => NULL) AS t, blogstore.list_topic_posts(t.topic, NULL) AS p ORDER BY t.topic, p.id',
+		'SELECT q.post_id, q.publish_date, p.* FROM blogstore.publish_queue AS q, blogstore.get_post(q.post_id) AS p ORDER BY q.post_id');
+}
+
+=pod
+
 =item sqlstate(node, dbname, call)
 
 The outcome of a call: "ok", or its SQLSTATE and whether there is a hint.
@@ -196,7 +242,7 @@ sub answers
 
 Wait for the views. Then check that verify() shows nothing, counts are exact,
 and that list_feed(), feed and the copies in users are equal to one query over
-all posts.
+all posts. Posts may be hidden.
 
 =cut
 
@@ -206,14 +252,15 @@ sub check_store
 	my $columns =
 	  'id, user_id, user_username, title, content, comment_count, like_count, creation_date';
 	my $order = 'ORDER BY creation_date DESC, id DESC';
-	my ($follow, $verify, $wrong, $newest, $all, $feed, $list, $copies) = answers($node, $dbname,
+	my ($follow, $verify, $wrong, $newest, $shown, $feed, $list, $all, $copies) = answers($node, $dbname,
 		"SELECT blogstore.wait_for_views('10 min')",
 		'SELECT * FROM blogstore.verify()',
 		'SELECT * FROM kit.wrong_counts()',
-		"SELECT $columns FROM kit.implied $order LIMIT 100",
-		"SELECT $columns FROM kit.implied $order",
+		"SELECT $columns FROM kit.implied WHERE NOT hidden $order LIMIT 100",
+		"SELECT $columns FROM kit.implied WHERE NOT hidden $order",
 		"SELECT $columns FROM blogstore.feed $order",
 		"SELECT $columns FROM blogstore.list_feed(NULL)",
+		"SELECT $columns FROM kit.implied $order",
 		"SELECT $columns FROM blogstore.users WHERE type = 'post' $order");
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
@@ -221,7 +268,7 @@ sub check_store
 	is($verify, '', "$name: verify() shows nothing");
 	is($wrong, '', "$name: counts are exact");
 	ok($feed eq $newest, "$name: feed holds the newest 100 posts");
-	ok($list eq $all, "$name: list_feed() lists all posts");
+	ok($list eq $shown, "$name: list_feed() lists all posts");
 	ok($copies eq $all, "$name: users holds a copy of each post");
 	return;
 }
@@ -244,9 +291,9 @@ sub check_answers
 	my $order = 'ORDER BY creation_date DESC, id DESC';
 	my ($feed, $all, $lists, $by_user, $wrong) = answers($node, $dbname,
 		"SELECT $columns FROM blogstore.list_feed(NULL)",
-		"SELECT $columns FROM kit.implied $order",
+		"SELECT $columns FROM kit.implied WHERE NOT hidden $order",
 		"SELECT p.* FROM (SELECT user_id FROM blogstore.users WHERE type = 'user' ORDER BY 1) u, LATERAL (SELECT $columns FROM blogstore.list_user_posts(u.user_id, NULL)) p",
-		"SELECT $columns FROM kit.implied ORDER BY user_id, creation_date DESC, id DESC",
+		"SELECT $columns FROM kit.implied WHERE NOT hidden ORDER BY user_id, creation_date DESC, id DESC",
 		'SELECT * FROM kit.wrong_counts()');
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
