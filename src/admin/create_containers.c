@@ -273,7 +273,10 @@ create_join_parts(const Creation *creation)
 				(void) create_run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
 											   bookkeeping_name(t)));
 		if (!creation->table[BOOK_VIEW_STATE])
-			(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true, ready = false");
+		{
+			views_abandon();
+			(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true");
+		}
 	}
 	else
 	{
@@ -288,7 +291,7 @@ create_join_parts(const Creation *creation)
 		 * queue a job that writes the current usernames into all items. The
 		 * missing table may have contained unfinished renames.
 		 */
-		(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET ready = false");
+		views_abandon();
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
 			job_queue(JOB_RENAME, NULL);

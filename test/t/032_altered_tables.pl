@@ -16,6 +16,7 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('altered_tables');
+$node->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'\n");
 $node->start;
 $node->safe_psql('postgres', q{
 CREATE ROLE blog_owner;
@@ -309,7 +310,11 @@ check_store($node, 'postgres', 'jobs logged again');
 
 # ---- A missing table
 
-for my $table ('feed', 'topics', 'view_state', 'change_feed', 'usernames', 'jobs')
+fill_lists($node, 'postgres', 10);
+check_store($node, 'postgres', 'with follows, topics and a scheduled post');
+my $lists = show_lists($node, 'postgres');
+like($lists, qr/^all\|20\|.*\|scheduled\|/ms, 'there are topics, and a scheduled post');
+for my $table ('feed', 'topics', 'view_state', 'change_feed', 'usernames', 'jobs', 'publish_queue')
 {
 	# posts_with_counts reads jobs, so CASCADE drops it too.
 	$node->safe_psql('postgres', "SET client_min_messages = error; DROP TABLE blogstore.$table CASCADE");
@@ -320,6 +325,28 @@ for my $table ('feed', 'topics', 'view_state', 'change_feed', 'usernames', 'jobs
 	is(sqlstate($node, 'postgres', "create_containers(owner => 'blog_owner')"), '42P07, hint', "$table made: nothing is missing");
 	check_store($node, 'postgres', "$table made");
 }
+# The worker has written the queue of scheduled posts anew.
+wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM blogstore.publish_queue WHERE post_id = kit.p(900) AND publish_date = '2200-01-01'});
+# The worker lets readers use the views again.
+wait_until($node, 'postgres', 'SELECT ready FROM blogstore.view_state');
+check_store($node, 'postgres', 'tables made');
+ok(show_lists($node, 'postgres') eq $lists, 'tables made: follows, home feeds, topics and scheduled posts are as before');
+
+# A session that has read a view knows at once that a new one is not ready.
+for my $case (
+	[ 'feed', 'SELECT count(*) FROM blogstore.list_feed(50)', '50', '50' ],
+	[ 'topics', q{SELECT kit.try('blogstore.list_topics()')}, 'ok', '55000, hint' ])
+{
+	my ($table, $query, $before, $after) = @$case;
+	my $pid = stop_worker($node, 'postgres');
+
+	is($node->safe_psql('postgres', "SET client_min_messages = error; $query; DROP TABLE blogstore.$table; SELECT blogstore.create_containers(owner => 'blog_owner') IS NULL; $query"),
+		join("\n", $before, 'f', $after), "$table made: the same session does not read it");
+	kill 'CONT', $pid;
+	wait_until($node, 'postgres', 'SELECT ready FROM blogstore.view_state');
+	check_store($node, 'postgres', "$table made while the worker was stopped");
+}
+
 $node->safe_psql('postgres', 'DROP TABLE blogstore.feed');
 is(sqlstate($node, 'postgres', 'get_post(kit.p(1))'), 'ok', 'feed dropped: a request that does not need it works');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(50)'), '50', 'feed dropped: the feed is read from the posts');

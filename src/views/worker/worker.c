@@ -519,6 +519,11 @@ blogstore_worker_main(Datum arg)
 
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+	/*
+	 * The server ignores a SIGHUP that arrives before this function. So read
+	 * the configuration in the first round of the main loop.
+	 */
+	ConfigReloadPending = true;
 	BackgroundWorkerUnblockSignals();
 	entry = worker_entry_attach(DatumGetInt32(arg));
 	if (entry == NULL)
