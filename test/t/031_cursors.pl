@@ -14,7 +14,7 @@ use Test::More;
 
 my $node = new_server('cursors');
 # Functions that store their rows have to write them to disk.
-$node->append_conf('postgresql.conf', "work_mem = '64kB'\n");
+$node->append_conf('postgresql.conf', "work_mem = '64kB'\nblogstore.topic_property = 'tags'\n");
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 6, 300);
@@ -37,12 +37,20 @@ BEGIN
 	END LOOP;
 	RAISE NOTICE '% rows', n;
 END $$;
-SET client_min_messages = error;
-SELECT blogstore.stop_worker();
-SELECT blogstore.rebuild_views();
+SELECT count(blogstore.edit_post(kit.p(n), properties => jsonb_build_object('tags', ARRAY['all', 'topic ' || n % 30]))) FROM generate_series(1, 300) n;
+SELECT kit.views_follow();
 });
 
-# Each function, and the number of rows it returns
+# Functions that read views, and the number of rows that each returns
+my @of_views = (
+	[ 'list_topics(page_size => NULL)', 31 ],
+	[ q{list_topic_posts('all', NULL)}, 300 ],
+	[ q{list_topic_posts('all', NULL, oldest_first => true)}, 300 ],
+	[ 'list_home_feed(kit.u(1), NULL)', 250 ],
+	[ 'list_user_posts(kit.u(1), NULL)', 50 ],
+	[ 'list_feed(NULL)', 300 ]);
+
+# Functions that are called while the worker is stopped
 my @functions = (
 	[ 'get_user(kit.u(1))', 1 ],
 	[ q{get_user_by_name('user 1')}, 1 ],
@@ -117,46 +125,57 @@ sub moved
 	return "$rc: @moved";
 }
 
-for my $function (@functions)
+# Use cursors and loops over functions in all ways.
+sub check_cursors
 {
-	my ($call, $n) = @$function;
+	my (@functions) = @_;
 
-	for my $query ("SELECT blogstore.$call", "SELECT * FROM blogstore.$call")
+	for my $function (@functions)
 	{
-		my (@script, @expected);
+		my ($call, $n) = @$function;
 
-		for my $way (@ways)
+		for my $query ("SELECT blogstore.$call", "SELECT * FROM blogstore.$call")
 		{
-			my ($name, $script, $moves) = @$way;
+			my (@script, @expected);
 
-			$script =~ s/%s/$query/g;
-			push @script, "BEGIN; $script;";
-			push @expected, $moves->($n);
-		}
-		push @script, "CALL kit.loop(\$q\$$query\$q\$);";
-		push @expected, $n;
-		my $got = moved(join "\n", @script);
-		if (!is($got, "0: @expected", "cursors over $query"))
-		{
-			# Run the cursors one by one, to find the wrong one.
 			for my $way (@ways)
 			{
 				my ($name, $script, $moves) = @$way;
 
 				$script =~ s/%s/$query/g;
-				diag("$name: " . moved("BEGIN; $script;") . ', not 0: ' . join ' ', $moves->($n));
+				push @script, "BEGIN; $script;";
+				push @expected, $moves->($n);
+			}
+			push @script, "CALL kit.loop(\$q\$$query\$q\$);";
+			push @expected, $n;
+			my $got = moved(join "\n", @script);
+			if (!is($got, "0: @expected", "cursors over $query"))
+			{
+				# Run the cursors one by one, to find the wrong one.
+				for my $way (@ways)
+				{
+					my ($name, $script, $moves) = @$way;
+
+					$script =~ s/%s/$query/g;
+					diag("$name: " . moved("BEGIN; $script;") . ', not 0: ' . join ' ', $moves->($n));
+				}
 			}
 		}
 	}
+	return;
 }
 
-# Functions within other parts of statements
-for my $function (@functions)
+# Call functions within other parts of statements
+sub check_inside
 {
-	my ($call, $n) = @$function;
+	my (@functions) = @_;
 
-	is( $node->safe_psql(
-			'postgres', qq{
+	for my $function (@functions)
+	{
+		my ($call, $n) = @$function;
+
+		is( $node->safe_psql(
+				'postgres', qq{
 SELECT count(*) FROM (SELECT blogstore.$call LIMIT 1) x;
 SELECT count(*) FROM generate_series(1, 3), LATERAL blogstore.$call;
 SELECT count(*) FROM generate_series(1, 3) n, LATERAL (SELECT blogstore.$call OFFSET n - n) x;
@@ -164,9 +183,17 @@ SELECT (SELECT count(*) FROM (SELECT blogstore.$call OFFSET n - n) x) FROM gener
 SELECT count(*) FROM (SELECT blogstore.$call, blogstore.$call) x;
 SELECT EXISTS (SELECT FROM blogstore.$call);
 }),
-		join("\n", min($n, 1), 3 * $n, 3 * $n, $n, $n, $n, $n > 0 ? 't' : 'f'),
-		"$call inside of statements");
+			join("\n", min($n, 1), 3 * $n, 3 * $n, $n, $n, $n, $n > 0 ? 't' : 'f'),
+			"$call inside of statements");
+	}
+	return;
 }
+
+check_cursors(@of_views);
+check_inside(@of_views);
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.rebuild_views()');
+check_cursors(@functions);
+check_inside(@functions);
 
 # A cursor that has begun shows its snapshot to the end, whatever the owner
 # does to the tables.

@@ -16,10 +16,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = new_server('damage');
-$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\n");
+$node->append_conf('postgresql.conf', "max_prepared_transactions = 5\nblogstore.topic_property = 'tags'\n");
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 8, 120);
+fill_lists($node, 'postgres', 8);
 $node->safe_psql('postgres', 'SELECT count(blogstore.follow_user(kit.u(a), kit.u(b))) FROM generate_series(1, 8) AS a, generate_series(1, 8) AS b WHERE a <> b');
 check_store($node, 'postgres', 'filled');
 $node->safe_psql('postgres', q{
@@ -88,6 +89,8 @@ my @damages = (
 		qr/"blogstore.change_feed" .* it has a column that is NOT NULL or has a default, "odd"/, 'ALTER TABLE blogstore.change_feed DROP COLUMN odd' ],
 	[ 'an index on the usernames', 'CREATE INDEX odd ON blogstore.usernames (user_id)',
 		qr/"blogstore.usernames" .* it has an index, "odd"/, 'DROP INDEX blogstore.odd' ],
+	[ 'a CHECK on the scheduled posts', q{ALTER TABLE blogstore.publish_queue ADD CONSTRAINT odd CHECK (publish_date < '2300-01-01')},
+		qr/"blogstore.publish_queue" is not as blogstore made it: it has a constraint, "odd"/, 'ALTER TABLE blogstore.publish_queue DROP CONSTRAINT odd' ],
 	[ "the views' state without a column", 'ALTER TABLE blogstore.view_state RENAME COLUMN enabled TO odd',
 		qr/"blogstore.view_state" .* it has no column "enabled"/, 'ALTER TABLE blogstore.view_state RENAME COLUMN odd TO enabled', unread => 'state' ],
 	[ 'the position dropped', 'DROP TABLE blogstore.change_feed',
@@ -139,6 +142,8 @@ my @damages = (
 
 my $views = $node->safe_psql('postgres',
 	q{SELECT string_agg(format('CREATE VIEW %s AS %s', oid::regclass, pg_get_viewdef(oid)), ' ' ORDER BY oid) FROM pg_class WHERE relnamespace = 'kit'::regnamespace AND relkind = 'v'});
+my $topics = q{SELECT string_agg(topic || ' ' || post_count, ', ') FROM blogstore.list_topics(); SELECT count(*) FROM blogstore.list_topic_posts('all', NULL)};
+my $scheduled = q{SELECT g.title, g.hidden, q.publish_date = '2200-01-01' FROM blogstore.publish_queue AS q, blogstore.get_post(q.post_id) AS g};
 my $n = 0;
 
 # What a call returns for the users in the partition with a remainder ($there
@@ -180,8 +185,11 @@ for my $damage (@damages)
 		is(outcomes('list_followers(kit.u(%s))'), '55000, hint', "$name: there are no lists of followers");
 	}
 	is(outcomes('list_home_feed(kit.u(%s))'), '55000, hint', "$name: there is no home feed") if $name =~ /partition of posts away/;
+	is(outcomes('list_topics(page_size => %s)') . ' ' . outcomes('list_topic_posts($$all$$, %s)'), '55000, hint 55000, hint', "$name: there are no lists of topics");
 	$node->safe_psql('postgres', $undo);
 	check_store($node, 'postgres', "$name, mended");
+	is($node->safe_psql('postgres', $topics), "all 20, topic 0 6, topic 1 7, topic 2 7\n20", "$name, mended: topics are listed");
+	is($node->safe_psql('postgres', $scheduled), 'scheduled|t|t', "$name, mended: the post is scheduled");
 	is($node->safe_psql('postgres', "SELECT state, slot IS NOT NULL, hint FROM blogstore.stat_worker"), 'running|t|', "$name, mended: stat_worker says no more");
 	is(join("\n", logged($node, $offset, qr/was terminated by signal|PANIC|TRAP|exited with exit code 1/)), '', "$name: no process has failed");
 }

@@ -164,8 +164,8 @@ is($node->safe_psql('utf8', q{SELECT blogstore.wait_for_views('10 min')}), 't', 
 is($node->safe_psql('utf8', q{SELECT count(*), min(topic) = U&'k\00e4se 1' FROM blogstore.list_topics()}), '9|t', 'LATIN1 restored in UTF-8: topics');
 is($node->safe_psql('utf8', q{SELECT title FROM blogstore.list_topic_posts(U&'K\00e4se 3')}), 'post 3', 'LATIN1 restored in UTF-8: posts');
 
-# ---- The longest topics in other encodings. In SQL_ASCII each byte counts as a
-# character.
+# ---- The longest topics in other encodings. In SQL_ASCII each byte counts as
+# a character.
 
 my $post = 20;
 
