@@ -139,6 +139,20 @@ SELECT kit.follow(6, 11000), kit.follow(6, 1001);
 SELECT blogstore.unfollow_user(kit.u(6), kit.u(1001)), kit.follow(6, 11001);
 SELECT kit.try('blogstore.follow_user(kit.u(6), kit.u(1001))');
 SELECT count(*) FROM blogstore.list_following(kit.u(6), NULL);
+-- the home feed of all of them, with 1,300 posts by 400 users, which takes no
+-- memory for each post
+SELECT count(blogstore.create_post(kit.u(1002 + n % 400), 'title ' || n, repeat(md5(n::text), 10), kit.p(n), kit.d(n / 2))) FROM generate_series(1, 1300) AS n;
+SELECT blogstore.wait_for_views();
+SELECT kit.compare('SELECT * FROM blogstore.list_home_feed(kit.u(6), NULL)', 'SELECT * FROM kit.implied ORDER BY creation_date DESC, id DESC');
+BEGIN;
+DECLARE home CURSOR FOR SELECT * FROM blogstore.list_home_feed(kit.u(6), NULL);
+MOVE 266 FROM home;
+SELECT sum(used_bytes) AS used FROM pg_backend_memory_contexts \gset
+MOVE 1024 FROM home;
+SELECT sum(used_bytes) - :used < 50000 AS none FROM pg_backend_memory_contexts;
+MOVE 20 FROM home;
+COMMIT;
+SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(1, 1300) AS n;
 DELETE FROM blogstore.users WHERE type = 'follow' AND user_id = kit.u(6);
 DELETE FROM blogstore.users WHERE type = 'user' AND username LIKE 'many %';
 
