@@ -47,6 +47,21 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN state || CASE WHEN hint <> '' THEN ', hint' ELSE ', no hint' END;
 END $$;
 
+-- Reload the configuration after a change of how lists look, and wait until
+-- the worker has read it. Sessions are told of a change together with the
+-- worker.
+CREATE PROCEDURE kit.reload() LANGUAGE plpgsql AS $$
+DECLARE
+	before	bigint := (SELECT short_form FROM blogstore.view_state);
+BEGIN
+	PERFORM pg_reload_conf();
+	FOR i IN 1 .. 60000 LOOP
+		EXIT WHEN (SELECT short_form FROM blogstore.view_state) <> before;
+		PERFORM pg_sleep(0.01);
+		COMMIT;
+	END LOOP;
+END $$;
+
 -- Compare the rows of two queries, in order
 CREATE FUNCTION kit.compare(a text, b text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE

@@ -13,19 +13,6 @@ FROM generate_series(1, 150, 5) p, generate_series(1, 5) u;
 SELECT count(blogstore.follow_user(kit.u(a), kit.u(b), kit.d(10 * a + b))) FROM generate_series(1, 5) a, generate_series(1, 5) b WHERE a < b;
 SELECT count(blogstore.edit_post(kit.p(n), properties => jsonb_build_object('tags', ARRAY['all', 'Topic ' || n % 3]))) FROM generate_series(1, 20) n;
 SELECT title, hidden FROM blogstore.create_post(kit.u(1), 'scheduled', 'content', kit.p(400), kit.d(400), publish_date => '2200-01-01');
--- Wait until the worker has read the configuration. Sessions are told of a
--- change together with the worker.
-CREATE PROCEDURE kit.reload() LANGUAGE plpgsql AS $$
-DECLARE
-	before	bigint := (SELECT short_form FROM blogstore.view_state);
-BEGIN
-	PERFORM pg_reload_conf();
-	FOR i IN 1 .. 60000 LOOP
-		EXIT WHEN (SELECT short_form FROM blogstore.view_state) <> before;
-		PERFORM pg_sleep(0.01);
-		COMMIT;
-	END LOOP;
-END $$;
 ALTER SYSTEM SET blogstore.topic_property = 'tags';
 CALL kit.reload();
 SELECT blogstore.wait_for_views();

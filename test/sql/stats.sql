@@ -101,6 +101,40 @@ SELECT like_count FROM blogstore.get_post(kit.p(900));
 SELECT calls FROM blogstore.stat_requests WHERE function = 'get_post';
 RESET blogstore.track_requests;
 
+-- Follows, topics and scheduled posts: calls, rows, and an error of each
+SELECT count(blogstore.follow_user(kit.u(a), kit.u(b))) FROM (VALUES (901, 902), (901, 903), (902, 901)) AS v (a, b);
+SELECT blogstore.unfollow_user(kit.u(901), kit.u(903)), blogstore.unfollow_user(kit.u(901), kit.u(903));
+SELECT count(*) FROM blogstore.list_following(kit.u(901));
+SELECT count(*) FROM blogstore.list_followers(kit.u(902));
+SELECT count(*) FROM blogstore.get_follows(kit.u(901), ARRAY[kit.u(902), kit.u(902), kit.u(903)]);
+SELECT title FROM blogstore.edit_post(kit.p(900), properties => '{"tags": ["a", "b", "c"]}');
+SELECT count(*) FROM blogstore.list_home_feed(kit.u(902));
+SELECT title FROM blogstore.create_post(kit.u(901), 'later', 'content', kit.p(901));
+SELECT hidden FROM blogstore.schedule_post(kit.p(901), '2200-01-01');
+-- topics are not set, and then are
+SELECT kit.try('blogstore.list_topics()'), kit.try('blogstore.list_topic_posts(''a'')');
+ALTER SYSTEM SET blogstore.topic_property = 'tags';
+CALL kit.reload();
+SELECT blogstore.wait_for_views();
+SELECT count(*) FROM blogstore.list_topics();
+SELECT count(*) FROM blogstore.list_topic_posts('A');
+SELECT call, kit.try('blogstore.' || call) FROM (VALUES
+	('follow_user(kit.u(901), kit.u(901))'),
+	('unfollow_user(NULL, kit.u(901))'),
+	('list_following(NULL)'),
+	('list_followers(NULL)'),
+	('get_follows(NULL, ARRAY[kit.u(901)])'),
+	('list_home_feed(kit.u(902), 0)'),
+	('list_topics(NULL)'),
+	('list_topic_posts(NULL)'),
+	('schedule_post(kit.p(999), ''2200-01-01'')')) AS v (call);
+SELECT function, calls, rows, caller_errors, server_errors FROM blogstore.stat_requests
+WHERE function ~ 'follow|home_feed|topic|schedule';
+ALTER SYSTEM RESET blogstore.topic_property;
+CALL kit.reload();
+SELECT blogstore.delete_post(kit.p(901));
+SELECT blogstore.wait_for_views();
+
 -- and begun anew, for one request or all
 SELECT max(stats_reset) AS before FROM blogstore.stat_requests \gset
 CREATE TABLE kit.before AS SELECT * FROM blogstore.stat_requests;
