@@ -44,6 +44,15 @@ sub page
 	return run_block($node, 'postgres', $directory, @_);
 }
 
+# The topics, and the titles of the posts of some of them
+sub topics
+{
+	my (@topics) = @_;
+
+	return sql(join ';', q{SELECT blogstore.wait_for_views('10 min')}, q{SELECT string_agg(topic || ' ' || post_count, ', ') FROM blogstore.list_topics()},
+		map { "SELECT string_agg(title, ', ') FROM blogstore.list_topic_posts('$_')" } @topics) =~ s/^t\n//r;
+}
+
 sub bring_sql
 {
 	my ($file) = @_;
@@ -122,6 +131,7 @@ like|0|0|0|0|0|
 END
 is(page('What has gone'), '', 'nothing has gone');
 is(page('Checks'), 't', 'and nothing is missing');
+is(topics('Käse 🧀', 'FIRST'), "first 1, käse 🧀 1\nHello & welcome 😀\nHello & welcome 😀", 'its tags are topics');
 is(sql('SELECT string_agg(title, $$, $$) FROM blogstore.list_feed()'),
 	'Hello & welcome 😀, 日本, (no title), Brought along from elsewhere', 'the feed has what is published');
 is(sql(q{SELECT properties FROM blogstore.list_feed(1)}), '{"slug": "hello", "tags": ["Käse 🧀", "first"]}', 'with the properties that are set');
@@ -283,6 +293,9 @@ nobody|Anonymous (nobody)|now|
 640000000000000000000003|600000000000000000000001|6a0000000000000000000003|"<p>Rude.</p>"|2023-01-03 13:00|640000000000000000000002|hidden||
 640000000000000000000005|600000000000000000000001|nobody|"<p>I am gone.</p>"|2023-01-03 15:00||||
 END
+is(topics('zebra', 'Äpfel 🍎'), "käse 🧀 1, zebra 1, äpfel 🍎 1\n" . join("\n", ('Öffentlich & "quoted"') x 2), 'its tags are topics');
+is(sql(q{SELECT p.title, p.hidden, p.publish_date, q.publish_date FROM blogstore.publish_queue AS q, blogstore.get_post(q.post_id) AS p WHERE p.hidden}),
+	'Scheduled|t|2053-01-01 00:00:00+00|2053-01-01 00:00:00+00', 'its scheduled post will be published at its date');
 is(page('Addresses of WordPress and Ghost', 2), '', 'its slugs');
 is(sql(q{SELECT title FROM site.slug s, blogstore.get_post(s.post_id) WHERE slug = 'oeffentlich'}), 'Öffentlich & "quoted"', 'find its posts');
 
@@ -314,6 +327,7 @@ Flagged at once|emil|0|2020-02-05 12:00:00+00|t|{"slug": "flagged"}
 Taken back|emil|0|2020-02-05 13:00:00+00|t|{"slug": "taken-back"}
 Read this|system|0|2020-02-05 15:00:00+00|f|{"slug": "read-this"}
 END
+is(topics('food', 'milk'), "food 1, käse 🧀 1, milk 1, zebra 1, äpfel 🍎 1\nWhich cheese?\nWhich cheese?", 'and their tags are topics');
 is(sql(q{SELECT p.id, c.user_username, c.content, c.hidden, parent.id, c.like_count FROM discourse.posts p
 	CROSS JOIN LATERAL blogstore.list_post_comments(blogstore.key_id('post', 'discourse:' || p.topic_id), NULL, include_hidden => true) c
 	LEFT JOIN discourse.posts parent ON c.parent_id = blogstore.key_id('comment', 'discourse:' || parent.id)
