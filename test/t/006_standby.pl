@@ -13,9 +13,11 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $primary = new_server('primary');
+$primary->append_conf('postgresql.conf', "blogstore.topic_property = 'tags'\n");
 $primary->start;
 create_store($primary, 'postgres');
 fill_store($primary, 'postgres', 10, 150);
+fill_lists($primary, 'postgres', 10);
 # Replies, which remain when their parents are deleted
 $primary->safe_psql('postgres', q{
 SELECT blogstore.create_comment(kit.p(7), kit.u(1), 'parent', kit.c(900001), kit.d(300));
@@ -57,7 +59,21 @@ my @queries = (
 	'get_posts(ARRAY[kit.p(7), kit.p(999), kit.p(3), NULL, kit.p(7)])',
 	'get_posts(ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -1) n))',
 	'get_users(ARRAY[kit.u(2), kit.u(99), kit.u(1)])',
-	'get_likes(kit.u(1), ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -1) n))');
+	'get_likes(kit.u(1), ARRAY(SELECT kit.p(n) FROM generate_series(150, 1, -1) n))',
+	'get_follows(kit.u(1), ARRAY[kit.u(2), kit.u(3), kit.u(99)])',
+	'list_following(kit.u(1), NULL)',
+	'list_followers(kit.u(1), 3, kit.d(600), kit.p(1))',
+	'list_followers(kit.u(2), NULL, oldest_first => true)',
+	'list_home_feed(kit.u(1))',
+	'list_home_feed(kit.u(2), NULL)',
+	'list_home_feed(kit.u(1), 10, kit.d(55), kit.p(55), true)',
+	'get_post(kit.p(900))');
+# Queries that are answered only while the primary keeps the views
+my @topics = (
+	'list_topics()',
+	q{list_topics('topic', 1, 'topic 0')},
+	q{list_topic_posts('all')},
+	q{list_topic_posts('Topic 1', NULL, oldest_first => true)});
 
 # Wait until the standby has replayed all commits of the primary. A commit
 # flushes the WAL of earlier commits too.
@@ -70,14 +86,14 @@ sub catch_up
 
 sub check_queries
 {
-	my ($name) = @_;
+	my ($name, @more) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	catch_up();
 	is( $standby->safe_psql('postgres', "SELECT * FROM blogstore.$_"),
 		$primary->safe_psql('postgres', "SELECT * FROM blogstore.$_"),
 		"$name: $_")
-	  for @queries;
+	  for @queries, @more;
 	is($standby->safe_psql('postgres', 'SELECT * FROM kit.wrong_counts()'),
 		'', "$name: counts are exact");
 	is($standby->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'),
@@ -85,7 +101,7 @@ sub check_queries
 	return;
 }
 
-check_queries('standby');
+check_queries('standby', @topics);
 
 # Hidden items of the primary are hidden on the standby too, also from callers
 # of wrappers who are not the author.
@@ -124,12 +140,20 @@ is($standby->safe_psql('postgres', 'SELECT count(*) FROM blogstore.progress'),
 
 is(sqlstate($standby, 'postgres', $_), '25006, hint', "standby: $_ is refused")
   for "create_user('x')", "edit_user(kit.u(1), 'x')",
+  'follow_user(kit.u(1), kit.u(2))', 'unfollow_user(kit.u(1), kit.u(3))',
+  'hide_post(kit.p(1))', 'publish_post(kit.p(900))', "schedule_post(kit.p(1), '2200-01-01')",
   "create_post(kit.u(1), 'x', 'x')", "edit_post(kit.p(1), 'x')",
   "create_comment(kit.p(1), kit.u(1), 'x')",
   'create_like(kit.p(1), kit.u(9))', "edit_comment(kit.p(1), kit.c(11), 'x')",
   'delete_like(kit.p(1), kit.u(1))', 'delete_comment(kit.p(1), kit.c(11))',
   'delete_post(kit.p(1))', 'delete_user(kit.u(1))', 'wait_for_views()', 'wait_for_posts()',
   'rebuild_views()', 'repair()', 'start_worker()', 'stop_worker()';
+
+# A standby has no topics of another property.
+set_and_reload($standby, 'blogstore.topic_property', 'other');
+is(sqlstate($standby, 'postgres', 'list_topics()'), '55000, hint', 'standby: there are no topics of another property');
+set_and_reload($standby, 'blogstore.topic_property', 'tags');
+is($standby->safe_psql('postgres', 'SELECT topic, post_count FROM blogstore.list_topics(page_size => 1)'), 'all|20', 'standby: there are those of the same property');
 
 # Changes of every kind reach the standby.
 $primary->safe_psql(
@@ -143,7 +167,7 @@ SELECT blogstore.delete_user(kit.u(3));
 SELECT kit.views_follow();
 });
 $queries[1] = "get_user_by_name('RENAMED')";
-check_queries('after changes');
+check_queries('after changes', @topics);
 
 # A session that has read before learns that the views are no longer kept
 my $session = $standby->background_psql('postgres');
@@ -161,9 +185,10 @@ is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
 is($session->query_safe('SELECT title FROM blogstore.list_user_posts(kit.u(1), 1)'),
 	'without a worker', 'standby: and list_user_posts() too');
 check_queries('stopped on the primary');
+is(sqlstate($standby, 'postgres', $_), '55000, hint', "standby: stopped on the primary, no $_") for @topics;
 $primary->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($primary, 'postgres', 'started again on the primary');
-check_queries('started again on the primary');
+check_queries('started again on the primary', @topics);
 is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
 	'without a worker', 'standby: the session reads the feed again');
 $session->quit;
@@ -182,6 +207,8 @@ $standby->promote;
 is($standby->safe_psql('postgres', 'SELECT title FROM blogstore.list_feed(1)'),
 	'not shown', 'promoted: list_feed() is right at once');
 check_store($standby, 'postgres', 'promoted');
+is($standby->safe_psql('postgres', q{SELECT string_agg(topic || ' ' || post_count, ', ') FROM blogstore.list_topics(); SELECT hidden, publish_date = '2200-01-01' FROM blogstore.get_post(kit.p(900))}),
+	"all 18, topic 0 5, topic 1 7, topic 2 6\nt|t", 'promoted: topics and a scheduled post');
 is( $standby->safe_psql(
 		'postgres', 'SELECT w.state, s.plugin, s.active FROM blogstore.stat_worker w JOIN pg_replication_slots s ON s.slot_name = w.slot'),
 	'running|blogstore|t',
