@@ -29,6 +29,9 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('edit_user(kit.u(1), ''alice'')'),
 	('create_post(kit.u(1), ''title'', ''content'')'),
 	('edit_post(kit.p(1), ''title'')'),
+	('hide_post(kit.p(1))'),
+	('publish_post(kit.p(1))'),
+	('schedule_post(kit.p(1), ''2200-01-01'')'),
 	('create_comment(kit.p(1), kit.u(1), ''content'')'),
 	('create_like(kit.p(1), kit.u(1))'),
 	('edit_comment(kit.p(1), kit.c(1), ''content'')'),
@@ -78,7 +81,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('stat_worker'),
 	('stat_workers'),
 	('progress'),
-	('users'), ('posts'), ('feed')) AS v (call);
+	('users'), ('posts'), ('feed'), ('topics'), ('publish_queue')) AS v (call);
 RESET ROLE;
 
 -- With EXECUTE and nothing on the tables: every request
@@ -104,12 +107,14 @@ SELECT i::jsonb ->> 'title' FROM blogstore.get_post(kit.p(10)) i;
 SELECT * FROM blogstore.verify();
 SELECT blogstore.repair();
 -- ... and the tables stay closed
-SELECT statement, kit.try('blogstore.' || statement) FROM (VALUES ('users'), ('posts'), ('feed'), ('usernames'), ('jobs'), ('posts_p00_post'), ('feed_post')) AS v (statement);
+SELECT statement, kit.try('blogstore.' || statement) FROM (VALUES ('users'), ('posts'), ('feed'), ('topics'), ('usernames'), ('jobs'), ('publish_queue'), ('posts_p00_post'), ('feed_post'), ('topics_p00_topic_post')) AS v (statement);
 UPDATE blogstore.posts SET like_count = 1000 WHERE post_id = kit.p(10) AND type = 'post';
 UPDATE blogstore.feed SET like_count = 1000;
 INSERT INTO blogstore.posts (id, type, post_id) VALUES (kit.p(11), 'post', kit.p(11));
 DELETE FROM blogstore.posts;
 DELETE FROM blogstore.usernames;
+DELETE FROM blogstore.topics;
+UPDATE blogstore.publish_queue SET publish_date = now();
 TRUNCATE blogstore.posts;
 DROP TABLE blogstore.posts;
 SELECT blogstore.delete_like(kit.p(10), kit.u(10)), blogstore.delete_comment(kit.p(10), kit.c(10));
