@@ -331,22 +331,6 @@ wait_until($node, 'postgres', q{SELECT count(*) = 1 FROM blogstore.publish_queue
 wait_until($node, 'postgres', 'SELECT ready FROM blogstore.view_state');
 check_store($node, 'postgres', 'tables made');
 ok(show_lists($node, 'postgres') eq $lists, 'tables made: follows, home feeds, topics and scheduled posts are as before');
-
-# A session that has read a view knows at once that a new one is not ready.
-for my $case (
-	[ 'feed', 'SELECT count(*) FROM blogstore.list_feed(50)', '50', '50' ],
-	[ 'topics', q{SELECT kit.try('blogstore.list_topics()')}, 'ok', '55000, hint' ])
-{
-	my ($table, $query, $before, $after) = @$case;
-	my $pid = stop_worker($node, 'postgres');
-
-	is($node->safe_psql('postgres', "SET client_min_messages = error; $query; DROP TABLE blogstore.$table; SELECT blogstore.create_containers(owner => 'blog_owner') IS NULL; $query"),
-		join("\n", $before, 'f', $after), "$table made: the same session does not read it");
-	kill 'CONT', $pid;
-	wait_until($node, 'postgres', 'SELECT ready FROM blogstore.view_state');
-	check_store($node, 'postgres', "$table made while the worker was stopped");
-}
-
 $node->safe_psql('postgres', 'DROP TABLE blogstore.feed');
 is(sqlstate($node, 'postgres', 'get_post(kit.p(1))'), 'ok', 'feed dropped: a request that does not need it works');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.list_feed(50)'), '50', 'feed dropped: the feed is read from the posts');

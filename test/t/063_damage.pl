@@ -215,6 +215,18 @@ cmp_ok($node->safe_psql('postgres', 'SELECT kit.worker_sleeps(40)'), '>', 20, 'a
 $node->safe_psql('postgres', 'DROP INDEX blogstore.odd');
 check_store($node, 'postgres', 'after a reload');
 
+# ---- A session that has read the topics knows at once that new ones are not
+# ready, before the worker does
+
+my $stopped = stop_worker($node, 'postgres');
+my $list = q{SELECT kit.try('blogstore.list_topics()')};
+is($node->safe_psql('postgres', "SET client_min_messages = error; $list; DROP TABLE blogstore.topics; SELECT blogstore.create_containers() IS NULL; $list"),
+	"ok\nf\n55000, hint", 'topics made: a session that has read the old ones');
+kill 'CONT', $stopped;
+wait_until($node, 'postgres', 'SELECT ready FROM blogstore.view_state');
+check_store($node, 'postgres', 'topics made');
+is($node->safe_psql('postgres', $topics), "all 20, topic 0 6, topic 1 7, topic 2 7\n20", 'topics made: they are listed');
+
 # ---- stat_worker names what delays the creation of the slot
 
 sub delayed
