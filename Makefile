@@ -45,7 +45,8 @@ ISOLATION = isolation_install like_like like_insert like_two_keys like_edit_post
 	like_delete_post like_snapshots serializable delete_like counter_order \
 	counter_held rename_comment delete_user user_anew id_anew purge_anew \
 	import_beside import_update import_likes detach_post detach_leaf detach_delete null_snapshot remember_half \
-	custom_scan_update own_items hide_post reply_delete count_replies like_comments late_trigger topic_snapshots follow_limit import_follows home_feed_snapshots
+	custom_scan_update own_items hide_post reply_delete count_replies like_comments late_trigger topic_snapshots \
+	follow_limit import_follows home_feed_snapshots
 ISOLATION_OPTS = --inputdir=$(SOURCE)/test
 
 EXTRA_CLEAN = output_iso results regression.diffs regression.out tmp_check
