@@ -1584,13 +1584,13 @@ REVOKE ALL ON FUNCTION blogstore.views_unsettled FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.views_unsettled IS
 'For nodes of a cluster: return posts not yet in the views.';
 
-CREATE FUNCTION blogstore.verify_topics()
+CREATE FUNCTION blogstore.verify_node()
 RETURNS jsonb
-AS 'MODULE_PATHNAME', 'blogstore_verify_topics'
+AS 'MODULE_PATHNAME', 'blogstore_verify_node'
 LANGUAGE C VOLATILE;
-REVOKE ALL ON FUNCTION blogstore.verify_topics FROM PUBLIC;
-COMMENT ON FUNCTION blogstore.verify_topics IS
-'For nodes of a cluster: compare this node''s topics with its posts.';
+REVOKE ALL ON FUNCTION blogstore.verify_node FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.verify_node IS
+'For nodes of a cluster: compare this node''s topics and queue with its posts.';
 
 CREATE FUNCTION blogstore.begin_user_deletion(user_id uuid)
 RETURNS boolean

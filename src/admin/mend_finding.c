@@ -167,6 +167,25 @@ static KeptPlan count_plan = {
 	ITEM_ARGUMENTS, NULL
 };
 
+/*
+ * Writes a scheduled post as it is. The worker decodes the change, and writes
+ * the post's row of the table publish_queue.
+ */
+static KeptPlan queue_plan = {
+	ON_POSTS,
+	"UPDATE " POSTS_SQL " SET publish_date = publish_date"
+	" WHERE post_id = $1 AND type = $2 AND id = $3"
+	" AND hidden AND isfinite(publish_date)",
+	ITEM_ARGUMENTS, NULL
+};
+
+static KeptPlan invalid_queue_plan = {
+	ON_PUBLISH_QUEUE,
+	"DELETE FROM " PUBLISH_QUEUE_SQL
+	" WHERE num_nulls(post_id, publish_date) > 0",
+	0, {0}, NULL
+};
+
 static KeptPlan registry_plan = {
 	ON_USERNAMES,
 	"DELETE FROM " USERNAMES_SQL
@@ -208,7 +227,8 @@ in_view(const Finding *f)
 static bool
 is_mendable(const Finding *f)
 {
-	if (strcmp(f->container, "usernames") == 0 || in_view(f))
+	if (strcmp(f->container, "usernames") == 0 || in_view(f) ||
+		finding_is_of_queue(f))
 		return true;
 	if (strcmp(f->type, "delta") == 0)
 		return f->has_id && strstr(f->actual, "_count") != NULL;
@@ -253,6 +273,13 @@ warn_invalid(const Finding *f, int64 n)
 			 errhint("Write the value, or delete the row; then call blogstore.repair() again.")));
 }
 
+/* Delete the rows of the table publish_queue that lack a value. */
+void
+drop_invalid_queue(void)
+{
+	mend_all(&invalid_queue_plan);
+}
+
 /*
  * Repair the findings about required values that are null. The caller does
  * this before all other repairs, because these would fail on null values.
@@ -268,6 +295,7 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 	int64		mended = 0;
 	bool		jobs = false;
 	bool		usernames = false;
+	bool		queue = false;
 
 	*left = 0;
 	for (uint64 i = 0; i < n; i++)
@@ -285,6 +313,7 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 		mended++;
 		jobs |= strcmp(f->container, "jobs") == 0;
 		usernames |= strcmp(f->container, "usernames") == 0;
+		queue |= finding_is_of_queue(f);
 		if (strcmp(f->type, "delta") == 0)
 			(void) mend_by(&count_plan, f);
 	}
@@ -292,6 +321,8 @@ mend_invalid(const Finding *findings, uint64 n, int64 *left)
 		jobs_mend();
 	if (usernames)
 		mend_all(&registry_plan);
+	if (queue)
+		drop_invalid_queue();
 	if (*left > MAX_WARNINGS)
 		ereport(WARNING,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -320,6 +351,16 @@ bool
 mend_username(const Finding *f)
 {
 	return mend_by(&username_plan, f);
+}
+
+/*
+ * Let the worker write the row of the table publish_queue that a finding is
+ * about. Returns whether the post is still scheduled.
+ */
+bool
+mend_queue(const Finding *f)
+{
+	return mend_by(&queue_plan, f);
 }
 
 /*

@@ -77,6 +77,8 @@ mend(const Finding *f)
 		return false;
 	if (finding_is_of_follow(f))
 		return mend_follow(f);
+	if (finding_is_of_queue(f))
+		return mend_queue(f);
 	if (finding_is(f, "orphan"))
 		return mend_orphan(f);
 	if (finding_is(f, "reply_count") || finding_is(f, "comment_count") ||

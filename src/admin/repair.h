@@ -110,9 +110,14 @@ extern bool mend_by(KeptPlan *plan, const Finding *f);
 /* mend_finding.c */
 extern bool mend_orphan(const Finding *f);
 extern bool mend_username(const Finding *f);
+extern bool mend_queue(const Finding *f);
+extern void drop_invalid_queue(void);
 extern void mend_missing_count(const Finding *f);
 extern int64 mend_invalid(const Finding *findings, uint64 n, int64 *left);
 extern void drop_invalid_copies(const Finding *findings, uint64 n);
+
+/* verify_queue.c */
+extern bool finding_is_of_queue(const Finding *f);
 
 /* verify_topics.c */
 extern bool finding_is_of_topics(const Finding *f);

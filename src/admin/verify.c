@@ -3,14 +3,14 @@
  *		blogstore.verify(): comparing counts, usernames and views with the
  *		items in the containers.
  *
- * One SQL statement compares everything except the table usernames, the
- * container topics (verify_topics.c) and follows (VERIFY_FOLLOWS_SQL), for
- * each of which there is a statement of its own. The statements use the same
- * snapshot. They are in SQL so that verify() shares no code with what it
- * checks. SQL cannot extract the text from HTML, or compute the keys of the
- * table usernames. In a database with encoding SQL_ASCII, SQL cannot count
- * characters. So C code computes these values, and the statements join a
- * relation that has them.
+ * One SQL statement compares everything except the table usernames, follows
+ * (VERIFY_FOLLOWS_SQL), the container topics and the table publish_queue
+ * (verify_topics.c, verify_queue.c), for each of which there is a statement of
+ * its own. The statements use the same snapshot. They are in SQL so that
+ * verify() shares no code with what it checks. SQL cannot extract the text
+ * from HTML, or compute the keys of the table usernames. In a database with
+ * encoding SQL_ASCII, SQL cannot count characters. So C code computes these
+ * values, and the statements join a relation that has them.
  *
  * Each container is read in a CTE, or in a subquery with OFFSET 0, before it
  * is joined. If the partitioned tables were joined directly, planning would
@@ -480,6 +480,20 @@ fill_in(const Verifier *verifier, const VerifySource *source)
 	return sql.data;
 }
 
+/*
+ * Compare topics and the table publish_queue with this server's posts, with
+ * the active snapshot. Returns the findings as a list of SPITupleTable. The
+ * caller has called SPI_connect(), and acts as the containers' owner. Errors:
+ * 55000.
+ */
+List *
+own_posts_compare(void)
+{
+	List	   *results = list_make1(topics_compare());
+
+	return lappend(results, queue_compare());
+}
+
 static void
 source_here(VerifySource *source)
 {
@@ -492,7 +506,7 @@ source_here(VerifySource *source)
 	source->nodes = "SELECT 0 AS node";
 	source->tables = ON_USERS | ON_POSTS | ON_FEED | ON_USERNAMES | ON_JOBS;
 	source->argument = DirectFunctionCall1(jsonb_in, CStringGetDatum("[]"));
-	source->topics = topics_compare;
+	source->derived = own_posts_compare;
 }
 
 /*
@@ -557,7 +571,7 @@ verify_run(bool with_views)
 		end_short_forms(short_forms);
 	results = lappend(results, compare_registry(&source));
 	if (with_views)
-		results = lappend(results, source.topics());
+		results = list_concat(results, source.derived());
 	plan_execute_once(source.follows, NULL, true);
 	results = lappend(results, SPI_tuptable);
 	AtEOXact_GUC(true, nest);

@@ -181,10 +181,10 @@ typedef struct VerifySource
 	Datum		argument;		/* the jsonb to pass as $6 to verify_sql */
 
 	/*
-	 * Compare topics with posts, and return the findings, as topics_compare()
-	 * does.
+	 * Compare topics and the table publish_queue with posts, and return the
+	 * findings, as own_posts_compare() does.
 	 */
-	SPITupleTable *(*topics) (void);
+	List	   *(*derived) (void);
 } VerifySource;
 
 /*
@@ -246,7 +246,14 @@ extern const char verify_tally_sql[];
 /* verify_topics.c */
 extern SPITupleTable *topics_compare(void);
 
+/* verify_own_posts.c */
+extern char *own_posts_sql(int *tables);
+
+/* verify_queue.c */
+extern SPITupleTable *queue_compare(void);
+
 /* verify.c */
+extern List *own_posts_compare(void);
 extern List *verify_run(bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

@@ -315,7 +315,8 @@ is_of_views(const Finding *f)
 {
 	return finding_is_of_topic_post(f) ||
 		(strcmp(f->type, "post") == 0 &&
-		 (strcmp(f->container, "users") == 0 || strcmp(f->container, "feed") == 0));
+		 (strcmp(f->container, "users") == 0 || strcmp(f->container, "feed") == 0 ||
+		  finding_is_of_queue(f)));
 }
 
 /*

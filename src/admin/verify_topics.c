@@ -21,10 +21,8 @@
 
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
-#include "lib/stringinfo.h"
 #include "miscadmin.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 
@@ -50,17 +48,15 @@ typedef struct TopicReceiver
 	MemoryContext context;
 } TopicReceiver;
 
-/* The shown posts of a table that may have topics */
-#define WANTED_SQL(table) \
+/* The shown posts that may have topics */
+#define WANTED_SQL \
 	"SELECT id::uuid, user_id::uuid, creation_date::timestamptz," \
-	" properties::jsonb FROM " table \
+	" properties::jsonb FROM %s AS p" \
 	" WHERE type = 'post' AND hidden IS NOT TRUE AND properties IS NOT NULL" \
 	" AND num_nulls(id, user_id, creation_date) = 0 AND post_id = id"
 
-static KeptPlan wanted_plan = {ON_POSTS, WANTED_SQL(POSTS_SQL), 0, {0}, NULL};
-
-/* the same for the partitions of one node; its SQL is set before it runs */
-static KeptPlan partitions_plan = {0, NULL, 0, {0}, NULL};
+/* its SQL is set before it runs */
+static KeptPlan wanted_plan = {0, NULL, 0, {0}, NULL};
 
 #define ROW_NULLS_SQL \
 	"(topic IS NULL OR CASE type WHEN 'topic' THEN post_count IS NULL" \
@@ -178,33 +174,6 @@ receiver_make(void)
 }
 
 /*
- * Send the posts of this node of a cluster to a receiver. The table "posts"
- * would also return the posts of other nodes. So each partition is read by its
- * own name.
- */
-static void
-send_partitions(DestReceiver *dest)
-{
-	StringInfoData sql;
-
-	initStringInfo(&sql);
-	container_lock(CONTAINER_POSTS, false);
-	container_require_whole(CONTAINER_POSTS);
-	for (int p = partition_first(CONTAINER_POSTS, ITEM_POST); p != NO_PARTITION;
-		 p = partition_after(CONTAINER_POSTS, ITEM_POST, p))
-	{
-		Oid			table = partition_table(CONTAINER_POSTS, p);
-
-		appendStringInfo(&sql, "%s" WANTED_SQL("%s"), sql.len > 0 ? " UNION ALL " : "",
-						 quote_qualified_identifier(get_namespace_name(get_rel_namespace(table)),
-													get_rel_name(table)));
-	}
-	partitions_plan.sql = sql.data;
-	if (sql.len > 0)
-		plan_send_once(&partitions_plan, dest);
-}
-
-/*
  * Compare the container with the topics of the posts, with the active
  * snapshot, and return the findings. On a cluster, compare the topics of this
  * node. The caller has called SPI_connect(), and acts as the containers'
@@ -216,10 +185,11 @@ topics_compare(void)
 	TopicReceiver *receiver = receiver_make();
 	EphemeralNamedRelation relation = palloc0(sizeof(EphemeralNamedRelationData));
 
-	if (topics_are_kept() && cluster_calls() != NULL)
-		send_partitions(&receiver->pub);
-	else if (topics_are_kept())
+	if (topics_are_kept())
+	{
+		wanted_plan.sql = psprintf(WANTED_SQL, own_posts_sql(&wanted_plan.tables));
 		plan_send_once(&wanted_plan, &receiver->pub);
+	}
 	relation->md.name = TOPICS_WANTED;
 	relation->md.tupdesc = receiver->desc;
 	relation->md.enrtype = ENR_NAMED_TUPLESTORE;

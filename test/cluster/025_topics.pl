@@ -336,7 +336,7 @@ foreach my $member (members($cluster))
 	is($member->safe_psql('postgres', 'SET ROLE app; SELECT count(*) FROM blogstore.list_topics(page_size => NULL)'), wanted('SELECT count(DISTINCT topic) FROM WANTED'), "$name: a role that may only execute: topics");
 	is($member->safe_psql('postgres', q{SET ROLE app; SELECT count(*) FROM blogstore.list_topic_posts('all', NULL)}), wanted(q{SELECT count(*) FROM WANTED WHERE topic = 'all'}), "$name: posts");
 	like(error_of($member, "SET ROLE app; SELECT $_"), qr/^42501/, "$name: $_ is not for it") foreach
-	  'blogstore.verify_topics()', 'blogstore.repair_topics()', q{blogstore.serve_topic(kit.p(1), 'list_topics', '{"",10,NULL}', true)};
+	  'blogstore.verify_node()', 'blogstore.repair_topics()', q{blogstore.serve_topic(kit.p(1), 'list_topics', '{"",10,NULL}', true)};
 	like(error_of($member, 'SET ROLE app; SELECT FROM blogstore.topics'), qr/^42501/, "$name: nor is the table");
 	like(error_of($member, 'SET ROLE nobody; SELECT FROM blogstore.list_topics()'), qr/^42501/, "$name: another role may not");
 	like(error_of($member, "SELECT * FROM blogstore.$_->[0]"), qr/^$_->[1]\|/, "$name: $_->[0]") foreach

@@ -64,11 +64,35 @@ is(scalar @due, 8, 'posts of both nodes are published');
 views_right($cluster, 'published');
 counts_right($cluster, 'published');
 
+# ---- A damaged queue on each node
+
+my $found = 'SELECT container, problem, type, count(*) FROM blogstore.verify() GROUP BY 1, 2, 3 ORDER BY 1, 2, 3';
+my @damaged = map { posts_on($cluster, $_, 1030, 2) } $one, $two;
+$one->safe_psql('postgres', "DELETE FROM blogstore.publish_queue WHERE post_id IN (kit.p($damaged[0]), kit.p($damaged[1]))");
+$two->safe_psql('postgres', "DELETE FROM blogstore.publish_queue WHERE post_id = kit.p($damaged[2]); UPDATE blogstore.publish_queue SET publish_date = '2300-01-01' WHERE post_id = kit.p($damaged[3])");
+is($_->safe_psql('postgres', $found), "publish_queue|missing copy|post|3\npublish_queue|stale copy|post|1", $_->name . ': a damaged queue') foreach members($cluster);
+is($coordinator->safe_psql('postgres', 'SELECT blogstore.repair()'), '4', 'repair() mends it');
+cluster_views_follow($cluster);
+is($_->safe_psql('postgres', $found), '', $_->name . ': after that') foreach members($cluster);
+$two->safe_psql('postgres', "ALTER TABLE blogstore.publish_queue ALTER publish_date DROP NOT NULL; UPDATE blogstore.publish_queue SET publish_date = NULL WHERE post_id = kit.p($damaged[3])");
+is($_->safe_psql('postgres', $found), "publish_queue|invalid||1\npublish_queue|missing copy|post|1", $_->name . ': a date that is NULL') foreach members($cluster);
+is($one->safe_psql('postgres', 'SELECT blogstore.repair()'), '2', 'repair() mends it');
+cluster_views_follow($cluster);
+is($two->safe_psql('postgres', "SELECT publish_date::date FROM blogstore.publish_queue WHERE post_id = kit.p($damaged[3])"), '2200-01-01', 'the row has its date');
+# A worker is late.
+my $holder = hold_worker($two, 'postgres');
+$one->safe_psql('postgres', "SELECT blogstore.schedule_post(kit.p($damaged[2]), '2202-01-01'), blogstore.schedule_post(kit.p($damaged[3]), NULL)");
+is($_->safe_psql('postgres', $found), '', $_->name . ': a worker is held') foreach members($cluster);
+$holder->quit;
+cluster_views_follow($cluster);
+views_right($cluster, 'after the queue was damaged');
+
 # ---- A shard is moved while its posts are scheduled
 
 my $shard = $coordinator->safe_psql('postgres', "SELECT get_shard_id_for_distribution_column('blogstore.posts', kit.p($moved))");
 move_shard($cluster, $shard, $one, $two, 'block_writes');
 wait_until($two, 'postgres', "SELECT count(*) = 1 FROM blogstore.publish_queue WHERE post_id = kit.p($moved)");
+is($coordinator->safe_psql('postgres', $found), '', 'after a move: verify() shows nothing');
 pass('the node that gets a shard queues its scheduled posts');
 let_pass('2026-03-02', $moved);
 wait_published('2026-03-02', 1);

@@ -69,7 +69,7 @@ INSERT INTO request VALUES
 	('views_served', '{}', 'boolean', 'volatile', false, 'u'),
 	('views_look', '{}', 'bigint', 'volatile', false, 'u'),
 	('views_unsettled', '{bigint,uuid[]}', 'uuid[]', 'volatile', false, 'u'),
-	('verify_topics', '{}', 'jsonb', 'volatile', false, 'u'),
+	('verify_node', '{}', 'jsonb', 'volatile', false, 'u'),
 	('begin_user_deletion', '{uuid}', 'boolean', 'volatile', false, 'u'),
 	('revive_user', '{uuid}', 'boolean', 'volatile', false, 'u'),
 	('import_begin_part', '{}', 'boolean', 'volatile', false, 'u'),

@@ -40,7 +40,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('import_edit_comments(''{}'', now())'),
 	('repair_part(''{}'', ''{}'', ''{}'', ''{}'', ''{}'', ''{}'')'),
 	('repair_copies(''{}'', ''{}'', ''{}'')'),
-	('verify_topics()'),
+	('verify_node()'),
 	('repair_topics()')) AS v (call);
 
 -- The functions that nodes call on each other cannot be called, with any

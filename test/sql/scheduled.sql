@@ -175,6 +175,51 @@ SELECT blogstore.rebuild_views();
 SELECT blogstore.wait_for_views();
 SELECT post_id = kit.p(41) AS post, publish_date FROM blogstore.publish_queue;
 
+-- A queue that was damaged: a row that is missing, and one with another date
+SELECT * FROM blogstore.verify();
+DELETE FROM blogstore.publish_queue;
+SELECT * FROM blogstore.verify();
+SELECT blogstore.repair();
+SELECT blogstore.wait_for_views();
+SELECT post_id = kit.p(41) AS post, publish_date FROM blogstore.publish_queue;
+UPDATE blogstore.publish_queue SET publish_date = '2300-01-01', retry_at = '2300-01-01';
+SELECT * FROM blogstore.verify();
+SELECT blogstore.repair();
+SELECT blogstore.wait_for_views();
+SELECT post_id = kit.p(41) AS post, publish_date, retry_at FROM blogstore.publish_queue;
+-- rows that lack a value; the worker ignores one without a post
+ALTER TABLE blogstore.publish_queue ALTER publish_date DROP NOT NULL;
+UPDATE blogstore.publish_queue SET publish_date = NULL;
+SELECT * FROM blogstore.verify();
+SELECT blogstore.repair();
+SELECT blogstore.wait_for_views();
+SELECT post_id = kit.p(41) AS post, publish_date FROM blogstore.publish_queue;
+UPDATE blogstore.publish_queue SET publish_date = NULL;
+SELECT hidden FROM blogstore.edit_post(kit.p(41), content => 'edited');
+SELECT blogstore.wait_for_views();
+SELECT post_id = kit.p(41) AS post, publish_date FROM blogstore.publish_queue;
+ALTER TABLE blogstore.publish_queue ALTER publish_date SET NOT NULL, DROP CONSTRAINT publish_queue_pkey, ALTER post_id DROP NOT NULL;
+CREATE UNIQUE INDEX publish_queue_key ON blogstore.publish_queue (post_id);
+INSERT INTO blogstore.publish_queue (publish_date) VALUES ('2020-01-01');
+SELECT hidden FROM blogstore.edit_post(kit.p(41), content => 'edited again');
+SELECT blogstore.wait_for_views();
+SELECT * FROM blogstore.verify();
+SELECT blogstore.repair();
+SELECT * FROM blogstore.verify();
+ALTER TABLE blogstore.publish_queue ADD PRIMARY KEY (post_id);
+DROP INDEX blogstore.publish_queue_key;
+-- a row of no scheduled post is no error, and is removed at its date
+INSERT INTO blogstore.publish_queue (post_id, publish_date) VALUES (kit.p(999), '2020-01-01'), (kit.p(1), '2020-01-01'), (kit.p(998), '2200-01-01');
+SELECT * FROM blogstore.verify();
+SELECT hidden FROM blogstore.edit_post(kit.p(41), content => 'edited');
+SELECT kit.await('SELECT count(*) = 2 FROM blogstore.publish_queue');
+DELETE FROM blogstore.publish_queue WHERE post_id = kit.p(998);
+-- what a transaction has written itself is not compared
+BEGIN;
+SELECT hidden FROM blogstore.schedule_post(kit.p(2), '2200-01-01');
+SELECT * FROM blogstore.verify();
+ROLLBACK;
+
 -- Posts whose copies are refreshed twice in one batch: their counts change,
 -- too, in the same transaction
 SELECT count(blogstore.create_like(kit.p(n), kit.u(2))) FROM (VALUES (1), (2), (3), (51)) AS v (n);

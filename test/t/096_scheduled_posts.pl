@@ -126,6 +126,42 @@ wait_published($node, 1, 4.5);
 pass('it is tried again, although the clock was set back');
 wait_until($node, 'postgres', 'SELECT last_error IS NULL FROM blogstore.stat_worker');
 
+# ---- verify() beside a worker that is late, and a damaged queue
+
+# Under this origin, the worker does not notice a change.
+my $UNNOTICED = q{SELECT pg_replication_origin_session_setup('blogstore_worker')};
+my $found = 'SELECT container, problem, count(*) FROM blogstore.verify() GROUP BY 1, 2 ORDER BY 1, 2';
+
+schedule($node, 3401, 20, 2000);
+schedule($node, 3431, 4, 2000);
+$node->safe_psql('postgres', q{SELECT blogstore.schedule_post(kit.p(3430 + n), NULL) FROM generate_series(1, 4) n; DELETE FROM blogstore.publish_queue WHERE post_id IN (SELECT kit.p(3430 + n) FROM generate_series(1, 4) n); SELECT blogstore.wait_for_views('10 min')});
+my $holder = hold_worker($node, 'postgres');
+my %change = (
+	'posts are scheduled' => 'blogstore.create_post(kit.u(2), $$later$$, $$content$$, kit.p(3420 + n), publish_date => ' . hour(2000) . ')',
+	'drafts are scheduled' => 'blogstore.schedule_post(kit.p(3430 + n), ' . hour(2000) . ')',
+	'dates are changed' => 'blogstore.schedule_post(kit.p(3400 + n), ' . hour(2001) . ')',
+	'schedules are cancelled' => 'blogstore.schedule_post(kit.p(3405 + n), NULL)',
+	'posts are published' => 'blogstore.publish_post(kit.p(3410 + n))',
+	'posts are deleted' => 'blogstore.delete_post(kit.p(3415 + n))');
+foreach my $name (sort keys %change)
+{
+	$node->safe_psql('postgres', "SELECT count($change{$name}) FROM generate_series(1, 4) n");
+	is($node->safe_psql('postgres', $found), '', "the worker is late: $name");
+}
+$node->safe_psql('postgres', 'DELETE FROM blogstore.publish_queue WHERE post_id = kit.p(3405)');
+is($node->safe_psql('postgres', $found), 'publish_queue|missing copy|1', 'beside that, damage is shown');
+$holder->quit;
+$node->safe_psql('postgres', q{SELECT blogstore.wait_for_views('10 min')});
+is($node->safe_psql('postgres', $found), 'publish_queue|missing copy|1', 'and when the worker has caught up');
+# A post whose date has come, which the worker does not know
+$node->safe_psql('postgres', "$UNNOTICED; UPDATE blogstore.posts SET publish_date = " . hour(4.75) . ' WHERE type = $$post$$ AND post_id = kit.p(3402)');
+is($node->safe_psql('postgres', $found), "publish_queue|missing copy|1\npublish_queue|stale copy|1\nusers|stale copy|1", 'a date that the worker does not know');
+is($node->safe_psql('postgres', 'SELECT blogstore.repair()'), '3', 'repair()');
+wait_published($node, 1, 4.75);
+is(states($node, 3405, 1, 2000), '1|1|0', 'the worker publishes the post whose date has come');
+is($node->safe_psql('postgres', 'SELECT count(*) FROM blogstore.publish_queue WHERE post_id = kit.p(3405) AND publish_date = ' . hour(2000)), '1', 'and will look at the other');
+check_views($node, 'postgres', 'a damaged queue');
+
 # ---- No server, no worker at that moment
 
 schedule($node, 4001, 20, 6);

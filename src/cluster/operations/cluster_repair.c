@@ -9,7 +9,8 @@
  *	findings about			repaired by
  *	--------------------	------------------------------------------------
  *	a node's own items		that node
- *	usernames, follows		statements of the calling node, which Citus runs
+ *	usernames, follows,		statements of the calling node, which Citus runs
+ *	publish_queue
  *	copies of posts			two nodes: the post's node makes the copy, and
  *							the author's node writes it
  *	topics					each node with posts, which compares them again
@@ -315,6 +316,8 @@ mend_by_statement(const Finding *f)
 		return false;
 	if (finding_is_of_follow(f))
 		return mend_follow_by(&follow_plans, f);
+	if (finding_is_of_queue(f))
+		return mend_queue(f);
 	if (finding_is(f, "username"))
 		return mend_by(&username_plan, f);
 	if (!is_of_post(f))

@@ -18,6 +18,7 @@
  *				on its node, which is a reference table
  *	topics		each node compares the topics of its own posts, and returns
  *				the findings
+ *	queue		the same for publish_queue
  *
  * Runs in backends.
  */
@@ -45,17 +46,20 @@
 #include "utils/snapmgr.h"
 
 NODE_FUNCTION(views_served, "verify()");
-NODE_FUNCTION(verify_topics, "verify()");
-
-/* how many findings about topics a node returns at most */
-#define MAX_TOPIC_FINDINGS 10000
+NODE_FUNCTION(verify_node, "verify()");
 
 /*
- * How long verify_topics() waits for a lock. Its caller is in another session,
- * and the deadlock detector does not know that the caller waits. So if
- * verify_topics() waited for a lock of the caller, both would wait forever.
+ * How many findings about topics a node returns at most, and how many about
+ * publish_queue.
  */
-#define TOPICS_LOCK_WAIT "30s"
+#define MAX_NODE_FINDINGS 10000
+
+/*
+ * How long verify_node() waits for a lock. Its caller is in another session,
+ * and the deadlock detector does not know that the caller waits. So if
+ * verify_node() waited for a lock of the caller, both would wait forever.
+ */
+#define NODE_LOCK_WAIT "30s"
 
 /*
  * Selects the newest rows of a node's feed as JSON; NULL if the node's views
@@ -156,14 +160,14 @@ ask_nodes(const char *sql, const char *what)
 }
 
 /*
- * Have each node compare its topics with its posts, and return the findings of
- * all nodes. Called as the containers' owner, after SPI_connect(). Errors:
- * 55000 if a node does not answer.
+ * Have each node call own_posts_compare(), and return the findings of all
+ * nodes, as that function does. Called as the containers' owner, after
+ * SPI_connect(). Errors: 55000 if a node does not answer.
  */
-static SPITupleTable *
-compare_topics(void)
+static List *
+compare_on_nodes(void)
 {
-	Datum		found = ask_nodes("SELECT " BLOGSTORE_SCHEMA ".verify_topics()", "topics");
+	Datum		found = ask_nodes("SELECT " BLOGSTORE_SCHEMA ".verify_node()", "topics");
 	int			nest = NewGUCNestLevel();
 
 	setting_change("search_path", SAFE_SEARCH_PATH);
@@ -174,7 +178,7 @@ compare_topics(void)
 							  1, (Oid[]) {JSONBOID}, &found, NULL, true, 0) != SPI_OK_SELECT)
 		elog(ERROR, "could not read the findings of all nodes");
 	AtEOXact_GUC(true, nest);
-	return SPI_tuptable;
+	return list_make1(SPI_tuptable);
 }
 
 /*
@@ -197,7 +201,7 @@ cluster_verify_source(VerifySource *source)
 	source->nodes = nodes_sql;
 	source->tables = ON_USERS | ON_POSTS | ON_USERNAMES | ON_JOBS;
 	source->argument = ask_nodes(psprintf(ROWS_SQL, blogstore_feed_size), "feed");
-	source->topics = compare_topics;
+	source->derived = compare_on_nodes;
 	cluster_one_connection();
 }
 
@@ -233,9 +237,10 @@ append_finding(StringInfo json, HeapTuple row, TupleDesc desc)
 }
 
 /*
- * Return whether this node's topics can be compared with its posts: it has
- * posts, its views are ready, and its topics are those of its posts. Reads
- * with the active snapshot. Errors: 55000.
+ * Return whether this node's topics and table publish_queue can be compared
+ * with its posts: the node has posts, its views are ready, and the worker has
+ * nothing to do for a shard that has moved. Reads with the active snapshot.
+ * Errors: 55000.
  */
 bool
 cluster_topics_comparable(void)
@@ -246,50 +251,55 @@ cluster_topics_comparable(void)
 }
 
 /*
- * Compare this node's topics with its posts, with the active snapshot. Returns
- * the findings as a JSON array of arrays, with the columns of a finding, but
- * at most MAX_TOPIC_FINDINGS. The caller has called SPI_connect().
+ * Call own_posts_compare(). Returns the findings as a JSON array of arrays,
+ * with the columns of a finding, but at most MAX_NODE_FINDINGS of each table.
+ * The caller has called SPI_connect().
  */
 static Datum
-find_wrong_topics(void)
+findings_of_node(void)
 {
-	SPITupleTable *found = topics_compare();
-	uint64		n = Min(found->numvals, MAX_TOPIC_FINDINGS);
 	StringInfoData json;
+	ListCell   *lc;
 
 	initStringInfo(&json);
 	appendStringInfoChar(&json, '[');
-	for (uint64 i = 0; i < n; i++)
-		append_finding(&json, found->vals[i], found->tupdesc);
+	foreach(lc, own_posts_compare())
+	{
+		SPITupleTable *found = lfirst(lc);
+		uint64		n = Min(found->numvals, MAX_NODE_FINDINGS);
+
+		for (uint64 i = 0; i < n; i++)
+			append_finding(&json, found->vals[i], found->tupdesc);
+	}
 	appendStringInfoChar(&json, ']');
 	return DirectFunctionCall1(jsonb_in, CStringGetDatum(json.data));
 }
 
 /*
- * blogstore.verify_topics(): compare this node's topics with its posts. Return
- * the findings (find_wrong_topics()). Returns NULL if they cannot be compared
- * now, or if a shard was moved meanwhile.
+ * blogstore.verify_node(): compare this node's topics and table publish_queue
+ * with its posts. Return the findings (findings_of_node()). Returns NULL if
+ * they cannot be compared now, or if a shard was moved meanwhile.
  *
  * Takes no locks on shards. repair() holds these locks in another session, and
  * waits for this function. If a move waited for repair(), this function would
- * wait for the move. Errors: 55000; 55P03 after TOPICS_LOCK_WAIT.
+ * wait for the move. Errors: 55000; 55P03 after NODE_LOCK_WAIT.
  */
 static Datum
-verify_topics(PG_FUNCTION_ARGS)
+verify_node(PG_FUNCTION_ARGS)
 {
 	int			nest = NewGUCNestLevel();
 	int64		layout;
 	Datum		found = (Datum) 0;
 	bool		known;
 
-	setting_change("lock_timeout", TOPICS_LOCK_WAIT);
+	setting_change("lock_timeout", NODE_LOCK_WAIT);
 	setting_change("datestyle", "ISO");
 	SPI_connect();
 	PushActiveSnapshot(GetLatestSnapshot());
 	layout = container_layout();
 	known = cluster_topics_comparable();
 	if (known)
-		found = SPI_datumTransfer(find_wrong_topics(), false, -1);
+		found = SPI_datumTransfer(findings_of_node(), false, -1);
 	PopActiveSnapshot();
 	PushActiveSnapshot(GetLatestSnapshot());
 	known &= layout == container_layout();

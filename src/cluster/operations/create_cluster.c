@@ -233,7 +233,7 @@ grant_here(const Creation *creation)
 								   BLOGSTORE_SCHEMA ".views_served, "
 								   BLOGSTORE_SCHEMA ".views_look, "
 								   BLOGSTORE_SCHEMA ".views_unsettled, "
-								   BLOGSTORE_SCHEMA ".verify_topics TO %s",
+								   BLOGSTORE_SCHEMA ".verify_node TO %s",
 								   quote_identifier(GetUserNameFromId(creation->owner, false))));
 }
 

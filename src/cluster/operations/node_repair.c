@@ -76,7 +76,9 @@ static KeptPlan own_plan = {
 
 /*
  * Find NULLs in this node's tables "jobs" and "feed" by own_plan, and replace
- * them or delete their rows. Returns how many findings were repaired.
+ * them or delete their rows. Returns how many findings were repaired. Rows of
+ * the table publish_queue are deleted, too, but not counted: the calling node
+ * has counted the findings about them.
  */
 static int64
 mend_own(void)
@@ -98,6 +100,7 @@ mend_own(void)
 	}
 	mended = mend_invalid(findings, n, &left);
 	drop_invalid_copies(findings, n);
+	drop_invalid_queue();
 	if (feed)
 		job_queue_once(JOB_REBUILD, NULL);
 	SPI_finish();
@@ -179,7 +182,7 @@ mend_given(FunctionCallInfo fcinfo)
 /*
  * blogstore.repair_part(problems, types, expected, ids, post_ids, user_ids):
  * repair the items of this node that the given findings are about. Also
- * replace NULLs in this node's tables "jobs" and "feed", and fold the deltas
+ * replace NULLs in this node's own tables (mend_own()), and fold the deltas
  * of all posts on this node.
  *
  * Returns a row of type blogstore.post_item. Its column comment_count is used

@@ -32,7 +32,8 @@ static KeptPlan put_plan = {
 	ON_PUBLISH_QUEUE,
 	"INSERT INTO " PUBLISH_QUEUE_SQL " AS q (post_id, publish_date)"
 	" VALUES ($1, $2) ON CONFLICT (post_id) DO UPDATE"
-	" SET publish_date = $2, retry_at = NULL WHERE q.publish_date <> $2",
+	" SET publish_date = $2, retry_at = NULL"
+	" WHERE q.publish_date IS DISTINCT FROM $2",
 	2, {UUIDOID, TIMESTAMPTZOID}, NULL
 };
 
@@ -49,12 +50,13 @@ static KeptPlan remove_plan = {
 
 /*
  * $1 is the current time. $2 is the latest time that retry_at can have, unless
- * the clock was set back.
+ * the clock was set back. A row without a post_id cannot be removed by
+ * remove_plan, so the worker ignores it.
  */
 static KeptPlan due_plan = {
 	ON_PUBLISH_QUEUE,
 	"SELECT post_id::uuid FROM " PUBLISH_QUEUE_SQL
-	" WHERE publish_date <= $1"
+	" WHERE publish_date <= $1 AND post_id IS NOT NULL"
 	" AND (retry_at IS NULL OR retry_at <= $1 OR retry_at > $2)"
 	" ORDER BY retry_at NULLS FIRST, publish_date LIMIT $3",
 	3, {TIMESTAMPTZOID, TIMESTAMPTZOID, INT8OID}, NULL
@@ -65,7 +67,8 @@ static KeptPlan next_plan = {
 	"SELECT least((SELECT publish_date FROM " PUBLISH_QUEUE_SQL
 	" WHERE publish_date > $1 ORDER BY publish_date LIMIT 1),"
 	" (SELECT min(CASE WHEN retry_at <= $2 THEN retry_at ELSE publish_date END)"
-	" FROM " PUBLISH_QUEUE_SQL " WHERE publish_date <= $1))::timestamptz",
+	" FROM " PUBLISH_QUEUE_SQL
+	" WHERE publish_date <= $1 AND post_id IS NOT NULL))::timestamptz",
 	2, {TIMESTAMPTZOID, TIMESTAMPTZOID}, NULL
 };
 
