@@ -291,12 +291,27 @@ CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = 
 CREATE TRIGGER odd BEFORE UPDATE ON blogstore.posts FOR EACH ROW
 WHEN (NEW.type = 'comment' AND NEW.user_username = 'refused') EXECUTE FUNCTION kit.refuse();
 SELECT blogstore.edit_user(kit.u(3), 'refused'), blogstore.edit_user(kit.u(4), 'accepted')});
+my $worker = worker_pid($node, 'postgres');
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a job fails: wait_for_views() does not wait for it');
 is($node->safe_psql('postgres', 'SELECT kind, user_id = kit.u(3), phase FROM blogstore.progress'), 'rename|t|parked', 'a job fails: it is parked');
 is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not this one', 'a job fails: stat_worker says why');
 is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(4)"), 'accepted', 'a job fails: another is done');
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(5), 'behind it', 'x', kit.p(2001), kit.d(2001))");
 is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT title FROM blogstore.feed ORDER BY creation_date DESC LIMIT 1'), "t\nbehind it", 'a job fails: the views go on');
+# with an error of a connection, such as postgres_fdw raises, or of the server
+foreach my $user ([ 1, '08006' ], [ 2, 'XX000' ])
+{
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS \$\$ BEGIN RAISE EXCEPTION 'error %', '$user->[1]' USING ERRCODE = '$user->[1]'; END \$\$;
+ALTER TRIGGER odd ON blogstore.posts RENAME TO odd_$user->[0];
+CREATE TRIGGER odd BEFORE UPDATE ON blogstore.posts FOR EACH ROW
+WHEN (NEW.type = 'comment' AND NEW.user_username = 'refused $user->[0]') EXECUTE FUNCTION kit.refuse();
+SELECT blogstore.edit_user(kit.u($user->[0]), 'refused $user->[0]')");
+	is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', "a job fails with $user->[1]: wait_for_views() does not wait for it");
+	is($node->safe_psql('postgres', "SELECT phase FROM blogstore.progress WHERE user_id = kit.u($user->[0])"), 'parked', "a job fails with $user->[1]: it is parked");
+	is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), "running|error $user->[1]", "a job fails with $user->[1]: stat_worker says why");
+}
+is(worker_pid($node, 'postgres'), $worker, 'jobs fail: the worker goes on');
+$node->safe_psql('postgres', 'DROP TRIGGER odd_1 ON blogstore.posts; DROP TRIGGER odd_2 ON blogstore.posts');
 $node->safe_psql('postgres', 'DROP TRIGGER odd ON blogstore.posts');
 # The worker tries the job again from time to time.
 wait_until($node, 'postgres', 'SELECT count(*) = 0 FROM blogstore.progress');
@@ -310,20 +325,21 @@ $node->safe_psql('postgres', q{
 CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	IF EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND backend_type = 'blogstore worker') THEN
-		RAISE EXCEPTION 'not folded';
+		RAISE EXCEPTION 'not folded' USING ERRCODE = CASE NEW.post_id WHEN kit.p(7) THEN 'P0001' ELSE '08006' END;
 	END IF;
 	RETURN NEW;
 END $$;
 CREATE TRIGGER odd BEFORE UPDATE ON blogstore.posts FOR EACH ROW
-WHEN (NEW.type = 'delta' AND NEW.post_id = '00000000-0000-7000-8001-000000000007') EXECUTE FUNCTION kit.refuse()});
+WHEN (NEW.type = 'delta' AND NEW.post_id IN ('00000000-0000-7000-8001-000000000007', '00000000-0000-7000-8001-000000000008')) EXECUTE FUNCTION kit.refuse()});
 my $busy = $node->background_psql('postgres');
 $busy->query_safe('BEGIN; SELECT count(blogstore.create_like(kit.p(n), kit.u(7))) FROM generate_series(5, 9) n');
 $node->safe_psql('postgres', 'SELECT count(blogstore.create_like(kit.p(n), kit.u(8))) FROM generate_series(5, 9) n');
 is($node->safe_psql('postgres', $stripes), '5', 'a fold fails: there are deltas');
 $busy->query_safe('COMMIT');
 $busy->quit;
-wait_until($node, 'postgres', "SELECT ($stripes) = 1");
+wait_until($node, 'postgres', "SELECT ($stripes) = 2");
 is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not folded', 'a fold fails: other deltas are folded');
+is(worker_pid($node, 'postgres'), $worker, 'a fold fails: the worker goes on');
 check_store($node, 'postgres', 'a fold fails');
 $node->safe_psql('postgres', 'DROP TRIGGER odd ON blogstore.posts');
 wait_until($node, 'postgres', "SELECT ($stripes) = 0");

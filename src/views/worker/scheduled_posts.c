@@ -248,7 +248,7 @@ try_post(const pg_uuid_t *id)
 {
 	ErrorData  *error = NULL;
 	ErrorData  *other;
-	ApplyResult result = apply_run(APPLY_PUBLISH, publish_one, (void *) id, &error);
+	ApplyResult result = apply_run(APPLY_POSTS, publish_one, (void *) id, &error);
 	Retry		retry = {.post_id = id};
 
 	if (result == APPLY_DONE)

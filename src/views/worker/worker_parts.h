@@ -206,7 +206,6 @@ typedef enum ApplyKind
 	 * decodes these writes later, like those of other sessions.
 	 */
 	APPLY_POSTS,
-	APPLY_PUBLISH,				/* the same, to publish a scheduled post */
 
 	/* The transaction folds deltas. The output plugin skips its writes. */
 	APPLY_COUNTS,
@@ -245,8 +244,8 @@ typedef enum ErrorCause
 	CAUSE_OWNER,
 
 	/*
-	 * The server: disk full, out of memory, cancellation, a lost connection.
-	 * The process exits, and the launcher starts another.
+	 * The server: disk full, out of memory, cancellation, a lost connection to
+	 * another node. The process exits, and the launcher starts another.
 	 */
 	CAUSE_SERVER
 } ErrorCause;

@@ -9,7 +9,6 @@
  *		------------	------------------	------	------------
  *		APPLY_STATE		none				no		none
  *		APPLY_POSTS		containers			no		200 ms
- *		APPLY_PUBLISH	containers			no		200 ms
  *		APPLY_COUNTS	containers			yes		200 ms
  *		APPLY_VIEWS		containers, then	yes		200 ms
  *						views_lock()
@@ -135,9 +134,10 @@ apply_in_the_way(void)
  * an APPLY_VIEWS transaction means that another session has just inserted the
  * row.
  *
- * An APPLY_PUBLISH transaction changes one post, and contacts no other node.
- * An error about a connection, the system or damaged data is then taken for
- * one of the owner's code or of this post, so that other posts are published.
+ * APPLY_POSTS and APPLY_COUNTS transactions change posts, whose triggers can
+ * raise any error, and contact no other node. An error about a connection, the
+ * system or damaged data is then taken for one of the owner's code or of these
+ * posts, so that the worker goes on with others.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -155,7 +155,8 @@ error_cause(ApplyKind kind, int sqlerrcode)
 		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
 		case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
 		case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
-			return kind == APPLY_PUBLISH ? CAUSE_OWNER : CAUSE_SERVER;
+			return kind == APPLY_POSTS || kind == APPLY_COUNTS ? CAUSE_OWNER :
+				CAUSE_SERVER;
 		default:
 			return CAUSE_OWNER;
 	}
