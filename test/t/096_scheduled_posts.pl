@@ -120,6 +120,13 @@ schedule($node, 3301, 1, 4.5);
 set_clock($clock, 1000 * $HOUR);
 wait_until($node, 'postgres', 'SELECT count(*) FROM blogstore.publish_queue WHERE retry_at IS NOT NULL', 1);
 is($node->safe_psql('postgres', 'SELECT last_error, state FROM blogstore.stat_worker'), 'refused|running', 'stat_worker tells what is refused');
+# An error that tells of another transaction, if it lasts
+foreach my $code ('55P03', '40001')
+{
+	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS \$\$ BEGIN RAISE 'refused, %', '$code' USING ERRCODE = '$code'; END \$\$; UPDATE blogstore.publish_queue SET retry_at = NULL; SELECT blogstore.rebuild_views()");
+	wait_until($node, 'postgres', 'SELECT last_error FROM blogstore.stat_worker', "refused, $code");
+	is($node->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'running', "an error $code that lasts is shown");
+}
 $node->safe_psql('postgres', 'DROP TRIGGER refuse ON blogstore.posts');
 set_clock($clock, 5 * $HOUR);
 wait_published($node, 1, 4.5);

@@ -40,7 +40,9 @@
  * After which pause a post is tried again, in ms. LOCKED_PAUSE: another
  * transaction has locked the post or its leaf. The pause grows if many posts
  * are locked, up to FAILED_PAUSE. FAILED_PAUSE: code of the owner has raised
- * an error, or the post lacks a required value.
+ * an error, or the post lacks a required value. An error that tells of another
+ * transaction counts as one of the owner's if the date of the post has passed
+ * for as long.
  */
 #define LOCKED_PAUSE 1000
 #define FAILED_PAUSE 30000
@@ -57,6 +59,17 @@ static TimestampTz failed_at = 0;
 
 static int	nlocked = 0;		/* how many posts were locked since no post was
 								 * due */
+
+/*
+ * A post that is due.
+ *
+ * date: its publish_date, once it was read; otherwise 0
+ */
+typedef struct DuePost
+{
+	pg_uuid_t	id;
+	TimestampTz date;
+} DuePost;
 
 static TimestampTz
 after(int ms)
@@ -124,21 +137,21 @@ check_published(ItemWriter *writer, const pg_uuid_t *id)
  * correct the queue, because a request has changed the post.
  */
 static void
-publish_locked(ItemWriter *writer, const BlogItem *found)
+publish_locked(ItemWriter *writer, const BlogItem *found, DuePost *due)
 {
-	pg_uuid_t	id = *item_uuid(found, PROP_POST_ID);
 	BlogItem	post = *found;
 
-	publish_queue_remove(&id);
+	publish_queue_remove(&due->id);
 	if (!post_is_scheduled(found))
 		return;
-	post_schedule(&post, DatumGetTimestampTz(found->value[PROP_PUBLISH_DATE]));
+	due->date = DatumGetTimestampTz(found->value[PROP_PUBLISH_DATE]);
+	post_schedule(&post, due->date);
 	if (item_hidden(&post))
-		publish_queue_put(&id, DatumGetTimestampTz(post.value[PROP_PUBLISH_DATE]));
+		publish_queue_put(&due->id, due->date);
 	else
 	{
 		item_writer_update(writer, &post);
-		check_published(writer, &id);
+		check_published(writer, &due->id);
 	}
 }
 
@@ -158,12 +171,13 @@ lock_leaf(int partition)
 /*
  * Publish a post, if it is still scheduled and its date has come.
  *
- * arg: the post's id
+ * arg: the DuePost
  */
 static void
 publish_one(void *arg)
 {
-	const pg_uuid_t *id = arg;
+	DuePost    *due = arg;
+	const pg_uuid_t *id = &due->id;
 	Datum		key = UUIDPGetDatum(id);
 	int			partition = partition_of(CONTAINER_POSTS, ITEM_POST, id);
 	ItemWriter *writer;
@@ -185,7 +199,7 @@ publish_one(void *arg)
 							 LockWaitSkip, &found))
 	{
 		case ITEM_OK:
-			publish_locked(writer, &found);
+			publish_locked(writer, &found, due);
 			break;
 		case ITEM_LOCKED:
 			publish_queue_retry(id, after_lock());
@@ -213,18 +227,18 @@ retry_later(void *arg)
 
 /* Report that code of the owner has refused to let a post be published. */
 static void
-report_failed(const ErrorData *error)
+report_failed(const char *message, const char *hint)
 {
 	static LogRate rate;
 	WorkerEntry *entry = my_worker_entry();
 
 	failed_at = GetCurrentTimestamp();
 	if (entry != NULL)
-		worker_entry_error(entry, ERROR_PUBLISH, error->message, error->hint);
+		worker_entry_error(entry, ERROR_PUBLISH, message, hint);
 	if (log_rate_allows(&rate))
 		ereport(LOG,
 				(errmsg("blogstore worker could not publish a scheduled post and will retry in %d s: %s",
-						FAILED_PAUSE / 1000, error->message)));
+						FAILED_PAUSE / 1000, message)));
 }
 
 /*
@@ -248,13 +262,20 @@ try_post(const pg_uuid_t *id)
 {
 	ErrorData  *error = NULL;
 	ErrorData  *other;
-	ApplyResult result = apply_run(APPLY_POSTS, publish_one, (void *) id, &error);
+	DuePost		due = {.id = *id};
+	ApplyResult result = apply_run(APPLY_POSTS, publish_one, &due, &error);
 	Retry		retry = {.post_id = id};
 
 	if (result == APPLY_DONE)
 		return;
 	if (result == APPLY_FAILED)
-		report_failed(error);
+		report_failed(error->message, error->hint);
+	else if (due.date != 0 &&
+			 clock_passed(due.date, GetCurrentTimestamp(), FAILED_PAUSE))
+	{
+		result = APPLY_FAILED;
+		report_failed(apply_in_the_way(), NULL);
+	}
 	retry.at = result == APPLY_FAILED ? after(FAILED_PAUSE) : after_lock();
 	(void) apply_run(APPLY_STATE, retry_later, &retry, &other);
 }
