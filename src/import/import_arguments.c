@@ -77,6 +77,8 @@ import_tables(Import *import, FunctionCallInfo fcinfo)
 			continue;
 		source[t] = PG_GETARG_OID(arg);
 		need_items(import, t, source[t]);
+		if (t == ITEM_POST)
+			import->schedules = source_has(t, source[t], STAGED_PUBLISH_DATE);
 		import->left_out[t] = left_out_columns(import, t, source[t]);
 	}
 	extra_columns_need(import, source);

@@ -309,6 +309,17 @@ take_texts(const Import *import, const ItemWriter *writer,
 }
 
 /*
+ * Return whether the source row of a post says that the post is not scheduled
+ * (import_changed_posts_sql).
+ */
+static bool
+takes_back_date(const BlogItem *wanted)
+{
+	return !wanted->isnull[PROP_PUBLISH_DATE] &&
+		TIMESTAMP_IS_NOBEGIN(DatumGetTimestampTz(wanted->value[PROP_PUBLISH_DATE]));
+}
+
+/*
  * A function for receiver->edit(): give a post the values of the source row. A
  * hidden post that is shown now also gets the creation date of the row, if the
  * row has one. Returns false if the post does not differ from the row any
@@ -334,7 +345,12 @@ edit_post(EditReceiver *receiver, ItemWriter *writer, const BlogItem *found,
 			item_take(&post, wanted, PROP_CREATION_DATE);
 		post_unschedule(&post);
 	}
-	if (row_gives_another(wanted, found, PROP_PUBLISH_DATE))
+	if (takes_back_date(wanted))
+	{
+		other |= !found->isnull[PROP_PUBLISH_DATE];
+		post_unschedule(&post);
+	}
+	else if (row_gives_another(wanted, found, PROP_PUBLISH_DATE))
 	{
 		other = true;
 		item_take(&post, wanted, PROP_PUBLISH_DATE);

@@ -12,6 +12,7 @@
  *	$1		the current time
  *	$2		true if existing items are edited, false if rows that differ from
  *			them are rejected. It is a constant for the planner.
+ *	$3		true if the source of posts has the column publish_date
  *
  * The tables @user, @post, @comment, @like, @comment_like and @follow contain
  * the source rows (import/sources/staging.c). Each check reads one of these
@@ -154,6 +155,12 @@ const int	import_tables_n = lengthof(import_tables_sql);
  * then gets the creation date of its source row s.
  */
 #define PUBLISHED "coalesce($2 AND i.hidden AND NOT s.hidden, false)"
+
+/*
+ * SQL: true if the source says that a post is a draft without a date. A source
+ * without the column publish_date does not say that.
+ */
+#define UNSCHEDULED "($3 AND s.hidden IS TRUE AND s.publish_date IS NULL)"
 
 /*
  * SQL: the reason for rejecting a source row that differs from the existing
@@ -318,7 +325,8 @@ const char *const import_check_sql[N_IMPORTED] = {
 	" $2 AND i.post_id IS NOT NULL"
 	" AND NOT (i.title = s.title AND i.content = s.content"
 	" AND coalesce(s.hidden = coalesce(i.hidden, false), true)"
-	" AND (s.publish_date IS NULL OR s.publish_date IS NOT DISTINCT FROM i.publish_date)"
+	" AND CASE WHEN s.publish_date IS NOT NULL THEN s.publish_date IS NOT DISTINCT FROM i.publish_date"
+	" ELSE NOT (i.publish_date IS NOT NULL AND " UNSCHEDULED ") END"
 	" AND " KEEPS_PROPERTIES("i.properties") ") AS changed,"
 	" CASE WHEN s.reason IS NOT NULL THEN s.reason"
 	" WHEN s.author_id IS NULL THEN " NO_USER_REASON
@@ -606,9 +614,14 @@ const char *const import_released_names_sql =
 " WHERE r.user_id <> c.user_id AND h.reason IS NULL AND h.old_name IS NOT NULL"
 " ORDER BY user_id";
 
+/*
+ * Selects the posts to be edited. The publish_date -infinity says that the
+ * post is not scheduled, and NULL that its publish_date stays.
+ */
 const char *const import_changed_posts_sql =
 "SELECT c.post_id, c.user_id, s.title, s.content, s.creation_date, s.hidden,"
-" s.modification_date, s.properties, s.publish_date"
+" s.modification_date, s.properties,"
+" CASE WHEN " UNSCHEDULED " THEN '-infinity' ELSE s.publish_date END"
 " FROM @checked_post AS c JOIN @post AS s ON s.ctid = c.place"
 " WHERE c.reason IS NULL AND c.changed ORDER BY c.partition, c.post_id";
 

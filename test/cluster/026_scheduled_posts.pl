@@ -58,8 +58,8 @@ views_right($cluster, 'scheduled');
 my @of_one = posts_on($cluster, $one, 1011, 5);
 my $moved = pop @of_one;
 my @due = (@of_one, posts_on($cluster, $two, 1011, 4));
-let_pass('2026-03-01', @due);
-wait_published('2026-03-01', scalar @due);
+let_pass('2016-03-01', @due);
+wait_published('2016-03-01', scalar @due);
 is(scalar @due, 8, 'posts of both nodes are published');
 views_right($cluster, 'published');
 counts_right($cluster, 'published');
@@ -94,9 +94,20 @@ move_shard($cluster, $shard, $one, $two, 'block_writes');
 wait_until($two, 'postgres', "SELECT count(*) = 1 FROM blogstore.publish_queue WHERE post_id = kit.p($moved)");
 is($coordinator->safe_psql('postgres', $found), '', 'after a move: verify() shows nothing');
 pass('the node that gets a shard queues its scheduled posts');
-let_pass('2026-03-02', $moved);
-wait_published('2026-03-02', 1);
+let_pass('2016-03-02', $moved);
+wait_published('2016-03-02', 1);
 views_right($cluster, 'moved');
+
+# ---- Imported, and a draft again at the source
+
+is($one->safe_psql('postgres', q{
+CREATE TEMP TABLE site AS SELECT n AS post_id, kit.u(1) AS user_id, 'imported ' || n AS title, 'content' AS content, NULL::timestamptz AS creation_date, true AS hidden, timestamptz '2200-01-01' AS publish_date FROM generate_series(1, 8) n;
+SELECT imported FROM blogstore.import(posts => 'site', key_prefix => 's:') WHERE type = 'post';
+UPDATE site SET publish_date = NULL WHERE post_id <= 5;
+SELECT updated FROM blogstore.import(posts => 'site', key_prefix => 's:', changed => 'update') WHERE type = 'post';
+SELECT count(*), bool_and(hidden), count(publish_date) FROM blogstore.get_posts(ARRAY(SELECT blogstore.key_id('post', 's:' || n) FROM generate_series(1, 8) n))}),
+	"8\n5\n8|t|3", 'an import takes dates back');
+views_right($cluster, 'imported');
 is($coordinator->safe_psql('postgres', 'SELECT * FROM blogstore.verify()'), '', 'verify() shows nothing');
 
 done_testing();

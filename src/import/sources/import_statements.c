@@ -161,9 +161,10 @@ import_receiver_init(DestReceiver *receiver,
 }
 
 /*
- * $1 is the current time, and $2 is whether the import edits existing items.
+ * $1 is the current time, $2 is whether the import edits existing items, and
+ * $3 is whether the source of posts has the column publish_date.
  */
-static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID};
+static const Oid parameter_type[] = {TIMESTAMPTZOID, BOOLOID, BOOLOID};
 
 static void
 setup_parameters(ParseState *pstate, void *arg)
@@ -187,6 +188,7 @@ import_run_into(const Import *import, const char *sql, DestReceiver *receiver)
 	params->parserSetup = setup_parameters;
 	params->params[0].value = TimestampTzGetDatum(import->now);
 	params->params[1].value = BoolGetDatum(import->update);
+	params->params[2].value = BoolGetDatum(import->schedules);
 	for (int i = 0; i < lengthof(parameter_type); i++)
 	{
 		params->params[i].isnull = false;

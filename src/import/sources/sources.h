@@ -146,6 +146,9 @@ typedef struct Import
 	/* true to edit existing items that differ; false to reject their rows */
 	bool		update;
 
+	/* whether the source of posts has the column publish_date */
+	bool		schedules;
+
 	/*
 	 * the functions that differ between one machine and a cluster (import.h)
 	 */
