@@ -101,7 +101,7 @@ async function longLists({ site, browser, store }) {
     FROM blogstore.users WHERE type = 'user' AND username LIKE 'Author %'`, doras);
   await store.rows(`SELECT blogstore.follow_user(user_id, $1, now() - interval '1 day' + row_number() OVER (ORDER BY username) * interval '1 second')
     FROM blogstore.users WHERE type = 'user' AND username LIKE 'Author %'`, doras);
-  await store.rows(`SELECT count(blogstore.create_post(user_id, username || ' in second ' || second, '', creation_date => timestamptz '2026-01-01 00:00Z' + second * interval '1 second'))
+  await store.rows(`SELECT count(blogstore.create_post(user_id, username || ' in second ' || second, '', creation_date => timestamptz '2016-01-01 00:00Z' + second * interval '1 second'))
     FROM blogstore.users, generate_series(1, 3) AS second WHERE type = 'user' AND username LIKE 'Author %'`);
   await store.rows("SELECT blogstore.wait_for_views('10 min')");
 

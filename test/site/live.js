@@ -3,6 +3,8 @@
 'use strict';
 
 const { randomUUID } = require('crypto');
+const net = require('net');
+const { setTimeout: sleep } = require('timers/promises');
 const kit = require('./kit.js');
 
 const { is, ok, person, signIn, start, text, titles, until, write } = kit;
@@ -326,13 +328,21 @@ async function eventsOf(site, on, key) {
   const aborted = new AbortController();
   const response = await fetch(`${site.url}/live?${new URLSearchParams({ on, key })}`, { signal: aborted.signal });
   const ids = [];
+  const reader = { ids, headers: response.headers, stop: () => aborted.abort(), ended: false };
 
   (async () => {
-    for await (const chunk of response.body) ids.push(...Array.from(String(Buffer.from(chunk)).matchAll(/^id: (.*)$/gm), ([, id]) => id));
-  })().catch(() => {});
+    let rest = '';
+
+    for await (const chunk of response.body) {
+      const lines = (rest + Buffer.from(chunk)).split('\n');
+
+      rest = lines.pop();
+      ids.push(...lines.filter((line) => line.startsWith('id: ')).map((line) => line.slice(4)));
+    }
+  })().catch(() => {}).finally(() => { reader.ended = true; });
   // A page that does not say which version it is gets an event at once.
   await until(() => ids.length > 0, true, `${on}: events begin`);
-  return { ids, headers: response.headers, stop: () => aborted.abort() };
+  return reader;
 }
 
 async function events({ site, browser, store }) {
@@ -384,6 +394,40 @@ async function events({ site, browser, store }) {
   ok(/^site=/.test((await get(ada, '/')).headers()['set-cookie']), '... as a whole page does');
 }
 
+// A browser that asks for events and does not read them. Its connection is
+// ended when the system's buffers are full and the site would have to keep
+// more. Others get all events.
+async function stalled({ site, store }) {
+  // An event has 30 bytes, so a batch fits into what the site keeps.
+  const [BATCHES, EVENTS] = [1000, 250];
+  const { hostname, port } = new URL(site.url);
+  const reader = await eventsOf(site, 'feed', '');
+  const known = reader.ids.length;
+  const socket = net.connect(port, hostname);
+  let closed = false;
+  let read = '';
+
+  socket.on('error', () => {});
+  socket.on('close', () => { closed = true; });
+  socket.setEncoding('latin1');
+  socket.write('GET /live?on=feed HTTP/1.1\r\nHost: site\r\n\r\n');
+  await new Promise((resolve) => { socket.once('data', resolve); });
+  socket.pause();
+  for (let batch = 1; batch <= BATCHES && !reader.ended; batch++) {
+    await store.rows(`SELECT count(pg_notify('blogstore', '{"feed": true, "posts": [' || i || ']}')) FROM generate_series(1, $1::int) AS i`, EVENTS);
+    while (reader.ids.length < known + batch * EVENTS && !reader.ended) await sleep(1);
+  }
+  is([reader.ids.length - known >= BATCHES * EVENTS, reader.ended], [true, false], 'a browser does not read: another gets all events');
+
+  const got = () => read.split('data:').length - 1;
+
+  socket.on('data', (data) => { read += data; });
+  socket.resume();
+  await until(() => closed || got() >= BATCHES * EVENTS, true, '... when it reads again');
+  is([closed, got() < BATCHES * EVENTS], [true, true], '... its connection has been ended');
+  reader.stop();
+}
+
 async function withoutScript({ site, browser, store }) {
   const cleo = await person(browser, site, { javaScriptEnabled: false });
 
@@ -392,4 +436,4 @@ async function withoutScript({ site, browser, store }) {
   await until(async () => { await cleo.page.reload(); return (await titles(cleo.page)).includes('Seen without JavaScript'); }, true, 'without JavaScript: a page that is loaded again shows what is new');
 }
 
-kit.run([watching, writing, writingBelow, crossing, leaving, longList, listening, restarting, events, withoutScript]);
+kit.run([watching, writing, writingBelow, crossing, leaving, longList, listening, restarting, events, stalled, withoutScript]);
