@@ -1664,13 +1664,21 @@ REVOKE ALL ON FUNCTION blogstore.import_keep_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_keep_posts IS
 'For nodes of a cluster: lock posts against deletion.';
 
+CREATE FUNCTION blogstore.import_lock_follows()
+RETURNS boolean
+AS 'MODULE_PATHNAME', 'blogstore_import_lock_follows'
+LANGUAGE C VOLATILE STRICT;
+REVOKE ALL ON FUNCTION blogstore.import_lock_follows FROM PUBLIC;
+COMMENT ON FUNCTION blogstore.import_lock_follows IS
+'For nodes of a cluster: keep others from adding follows.';
+
 CREATE FUNCTION blogstore.import_count_follows(ids uuid[])
 RETURNS SETOF blogstore.post_item
 AS 'MODULE_PATHNAME', 'blogstore_import_count_follows'
 LANGUAGE C VOLATILE STRICT;
 REVOKE ALL ON FUNCTION blogstore.import_count_follows FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import_count_follows IS
-'For nodes of a cluster: count users'' follows, and let none be added.';
+'For nodes of a cluster: count users'' follows.';
 
 CREATE FUNCTION blogstore.import_follows(user_ids uuid[], followed_ids uuid[])
 RETURNS SETOF blogstore.follow_item

@@ -19,7 +19,7 @@ from .small import small_site
 USERS = 2000
 POSTS = 4000
 LIKE = BY_NAME['create_like']
-# the size of the server's queue of notifications, which nobody has changed
+# the size of the server's queue of notifications, the server's default
 QUEUE = 8 * 2 ** 30
 
 # What a session does that has executed LISTEN. psql reads what the server has
@@ -38,7 +38,7 @@ class Way(NamedTuple):
 
 WAYS = (
 	Way('off', 'off', None),
-	Way('on, nobody listens', 'on', None),
+	Way('on, no session listens', 'on', None),
 	Way('on, a session listens', 'on', READS),
 	Way('on, a session listens and stays in a transaction', 'on', SLEEPS),
 )

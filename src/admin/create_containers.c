@@ -33,6 +33,7 @@
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
@@ -249,6 +250,17 @@ register_names(void)
 }
 
 /*
+ * Update the row of view_state, also while containers are missing. When the
+ * transaction commits, all processes discard what they have cached of the row.
+ */
+static void
+set_view_state(const char *values)
+{
+	(void) create_run_sql(psprintf("UPDATE " VIEW_STATE_SQL " SET %s", values));
+	CacheInvalidateRelcacheByRelid(bookkeeping_lookup(BOOK_VIEW_STATE));
+}
+
+/*
  * Make new tables consistent with the tables that existed before. For example,
  * if the container users is new, delete all rows of an existing table
  * usernames. The caller has called SPI_connect().
@@ -273,10 +285,7 @@ create_join_parts(const Creation *creation)
 				(void) create_run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
 											   bookkeeping_name(t)));
 		if (!creation->table[BOOK_VIEW_STATE])
-		{
-			views_abandon();
-			(void) create_run_sql("UPDATE " VIEW_STATE_SQL " SET enabled = true");
-		}
+			set_view_state("enabled = true, ready = false");
 	}
 	else
 	{
@@ -291,7 +300,7 @@ create_join_parts(const Creation *creation)
 		 * queue a job that writes the current usernames into all items. The
 		 * missing table may have contained unfinished renames.
 		 */
-		views_abandon();
+		set_view_state("ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
 			job_queue(JOB_RENAME, NULL);

@@ -29,7 +29,7 @@
 /*
  * Return SQL for the FROM clause that reads this server's posts. On a cluster,
  * the table "posts" would also return the posts of other nodes. So each
- * partition is read by its own name, and locked here.
+ * partition is read by its own name.
  *
  * tables: receives the tables that the SQL names, as for KeptPlan.tables
  */

@@ -79,6 +79,7 @@ INSERT INTO request VALUES
 	('import_likes', '{uuid[],uuid[]}', 'setof blogstore.like_item', 'volatile', true, 'u'),
 	('import_comment_likes', '{uuid[],uuid[],uuid[]}', 'setof blogstore.like_item', 'volatile', true, 'u'),
 	('import_keep_posts', '{uuid[]}', 'boolean', 'volatile', false, 'u'),
+	('import_lock_follows', '{}', 'boolean', 'volatile', false, 'u'),
 	('import_count_follows', '{uuid[]}', 'setof blogstore.post_item', 'volatile', true, 'u'),
 	('import_follows', '{uuid[],uuid[]}', 'setof blogstore.follow_item', 'volatile', true, 'u'),
 	('import_count_posts', '{uuid[]}', 'boolean', 'volatile', false, 'u'),

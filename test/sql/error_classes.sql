@@ -3,21 +3,22 @@
 -- server, or of the caller
 --
 SET client_min_messages = warning;
-SELECT id = kit.u(1) AS made FROM blogstore.create_user('classes', kit.u(1));
+SELECT id = kit.u(970) AS made FROM blogstore.create_user('classes', kit.u(970));
 CREATE FUNCTION kit.raise() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
 	RAISE 'an error' USING ERRCODE = current_setting('kit.sqlstate'), HINT = 'None.';
 END $$;
 CREATE TRIGGER raise BEFORE INSERT ON blogstore.posts FOR EACH ROW EXECUTE FUNCTION kit.raise();
 
--- Raise an error in a request, and tell who was counted to have made it.
+-- Raise an error in a request, and return whether it was counted as the
+-- caller's or the server's.
 CREATE FUNCTION kit.made_by(state text) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
 	outcome	text;
 	counted	text;
 BEGIN
 	PERFORM set_config('kit.sqlstate', state, false), blogstore.reset_request_stats('create_post');
-	outcome := kit.try('blogstore.create_post(kit.u(1), ''title'', ''content'')');
+	outcome := kit.try('blogstore.create_post(kit.u(970), ''title'', ''content'')');
 	SELECT CASE caller_errors || ' ' || server_errors WHEN '1 0' THEN 'caller' WHEN '0 1' THEN 'server' ELSE caller_errors || ' ' || server_errors END
 	INTO counted FROM blogstore.stat_requests WHERE function = 'create_post' AND calls = 0;
 	RETURN CASE outcome WHEN state || ', hint' THEN '' ELSE outcome || ' ' END || counted;

@@ -149,7 +149,7 @@ DECLARE home CURSOR FOR SELECT * FROM blogstore.list_home_feed(kit.u(6), NULL);
 MOVE 266 FROM home;
 SELECT sum(used_bytes) AS used FROM pg_backend_memory_contexts \gset
 MOVE 1024 FROM home;
-SELECT sum(used_bytes) - :used < 50000 AS none FROM pg_backend_memory_contexts;
+SELECT sum(used_bytes) - :used < 50000 AS no_memory_for_each_post FROM pg_backend_memory_contexts;
 MOVE 20 FROM home;
 COMMIT;
 SELECT count(blogstore.delete_post(kit.p(n))) FROM generate_series(1, 1300) AS n;

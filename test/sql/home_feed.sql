@@ -73,7 +73,7 @@ SELECT blogstore.delete_user(kit.u(3));
 SELECT title, like_count, comment_count FROM blogstore.list_home_feed(kit.u(9), 2, before_date => kit.d(1000), before_id => kit.p(501));
 ROLLBACK;
 EXPLAIN (COSTS OFF) SELECT * FROM blogstore.list_home_feed(kit.u(1));
--- so are follows: who follows whom is known at once
+-- lists of follows show a new follow at once, also while the worker is stopped
 CREATE VIEW kit.follows AS
 SELECT (SELECT string_agg(right(followed_id::text, 1), ' ' ORDER BY followed_id) FROM blogstore.list_following(kit.u(1))) AS following_1,
 	(SELECT string_agg(right(followed_id::text, 1), ' ' ORDER BY followed_id) FROM blogstore.list_following(kit.u(9))) AS following_9,

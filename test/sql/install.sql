@@ -47,19 +47,22 @@ EXCEPTION WHEN OTHERS THEN
 	RETURN state || CASE WHEN hint <> '' THEN ', hint' ELSE ', no hint' END;
 END $$;
 
--- Reload the configuration after a change of how lists look, and wait until
--- the worker has read it. Sessions are told of a change together with the
--- worker.
+-- Reload the configuration after a change of blogstore.topic_property or
+-- blogstore.short_form_properties, and wait until the worker has read it.
+-- pg_reload_conf() signals sessions and the worker at the same time.
 CREATE PROCEDURE kit.reload() LANGUAGE plpgsql AS $$
 DECLARE
 	before	bigint := (SELECT short_form FROM blogstore.view_state);
 BEGIN
 	PERFORM pg_reload_conf();
 	FOR i IN 1 .. 60000 LOOP
-		EXIT WHEN (SELECT short_form FROM blogstore.view_state) <> before;
+		IF (SELECT short_form FROM blogstore.view_state) <> before THEN
+			RETURN;
+		END IF;
 		PERFORM pg_sleep(0.01);
 		COMMIT;
 	END LOOP;
+	RAISE 'the worker has not read the configuration';
 END $$;
 
 -- Compare the rows of two queries, in order

@@ -28,6 +28,7 @@ SELECT call, kit.try('blogstore.' || call) FROM (VALUES
 	('import_likes(''{}'', ''{}'')'),
 	('import_comment_likes(''{}'', ''{}'', ''{}'')'),
 	('import_keep_posts(''{}'')'),
+	('import_lock_follows()'),
 	('import_count_follows(''{}'')'),
 	('import_follows(''{}'', ''{}'')'),
 	('list_followed(kit.u(1))'),

@@ -22,7 +22,7 @@ SELECT list, count(*), md5(string_agg(line, E'\n' ORDER BY line)) FROM (
 	UNION ALL SELECT 'following', l::text FROM generate_series(1, 5) n, blogstore.list_following(kit.u(n), NULL) AS l
 	UNION ALL SELECT 'home feeds', n || l::text FROM generate_series(1, 5) n, blogstore.list_home_feed(kit.u(n), NULL) AS l
 	UNION ALL SELECT 'topics', t::text || p::text FROM blogstore.list_topics(page_size => NULL) AS t, blogstore.list_topic_posts(t.topic, NULL) AS p
-	UNION ALL SELECT 'scheduled', q::text || p::text FROM blogstore.publish_queue AS q, blogstore.get_post(q.post_id) AS p) AS l (list, line)
+	UNION ALL SELECT 'scheduled', q::text || p::text FROM blogstore.publish_queue AS q, blogstore.get_post(q.post_id) AS p WHERE q.post_id = kit.p(400)) AS l (list, line)
 GROUP BY list
 $$;
 SELECT list, rows FROM kit.lists() ORDER BY list;

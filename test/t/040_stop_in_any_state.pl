@@ -61,7 +61,7 @@ wait_until($node, 'failing', $state, 'waiting to restart');
 $node->safe_psql('failing', $drop_slot);
 is($node->safe_psql('failing', $state), 'stopped', 'waiting to restart: the worker is stopped');
 is($node->safe_psql('postgres', "SELECT slot_type FROM pg_replication_slots WHERE slot_name = '$slot'"), 'physical',
-	"... and somebody else's slot is left");
+	"... and the slot of another program is left");
 $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$slot')");
 new_store('zz_last');
 launcher_looks();

@@ -17,7 +17,7 @@ plan skip_all => 'before PostgreSQL 17, extensions have no names for wait events
 
 my $node = new_server('waits');
 # Only the walwriter and commits flush the WAL then.
-$node->append_conf('postgresql.conf', "autovacuum = off\nblogstore.view_refresh_delay = '1s'\n");
+$node->append_conf('postgresql.conf', "autovacuum = off\ncheckpoint_timeout = 1d\nblogstore.view_refresh_delay = '1s'\n");
 $node->start;
 create_store($node, 'postgres');
 fill_store($node, 'postgres', 3, 10);
@@ -58,8 +58,8 @@ kill 'CONT', $held;
 finish_client($client);
 
 $held = stop_worker($node, 'postgres');
-$client = start_client($node, 'postgres', "SELECT blogstore.wait_for_posts('1 min') FROM generate_series(1, 60);", 'posts');
 $node->safe_psql('postgres', "SELECT blogstore.edit_post(kit.p(1), 'edited')");
+$client = start_client($node, 'postgres', "SELECT blogstore.wait_for_posts('1 min') FROM generate_series(1, 60);", 'posts');
 waits("application_name = 'posts'", 'wait_for_posts()', 'BlogstoreViews');
 kill 'CONT', $held;
 finish_client($client);

@@ -298,8 +298,9 @@ is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_wo
 is($node->safe_psql('postgres', "SELECT DISTINCT user_username FROM blogstore.posts WHERE user_id = kit.u(4)"), 'accepted', 'a job fails: another is done');
 $node->safe_psql('postgres', "SELECT blogstore.create_post(kit.u(5), 'behind it', 'x', kit.p(2001), kit.d(2001))");
 is($node->safe_psql('postgres', 'SELECT kit.views_follow(); SELECT title FROM blogstore.feed ORDER BY creation_date DESC LIMIT 1'), "t\nbehind it", 'a job fails: the views go on');
-# with an error of a connection, such as postgres_fdw raises, or of the server
-foreach my $user ([ 1, '08006' ], [ 2, 'XX000' ])
+# with an error of a connection, or one that a remote server has sent, such as
+# postgres_fdw raises
+foreach my $user ([ 1, '08006' ], [ 2, '57014' ])
 {
 	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS \$\$ BEGIN RAISE EXCEPTION 'error %', '$user->[1]' USING ERRCODE = '$user->[1]'; END \$\$;
 ALTER TRIGGER odd ON blogstore.posts RENAME TO odd_$user->[0];
@@ -325,7 +326,7 @@ $node->safe_psql('postgres', q{
 CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
 	IF EXISTS (SELECT FROM pg_stat_activity WHERE pid = pg_backend_pid() AND backend_type = 'blogstore worker') THEN
-		RAISE EXCEPTION 'not folded' USING ERRCODE = CASE NEW.post_id WHEN kit.p(7) THEN 'P0001' ELSE '08006' END;
+		RAISE EXCEPTION 'not folded' USING ERRCODE = CASE NEW.post_id WHEN kit.p(7) THEN 'P0001' ELSE '53400' END;
 	END IF;
 	RETURN NEW;
 END $$;

@@ -66,7 +66,7 @@ is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), $version,
 # install script does
 
 my ($check) = slurp_file("$FindBin::RealBin/../../sql/blogstore--$extension.sql") =~ /^(DO \$body\$\nBEGIN\n\tCREATE FUNCTION blogstore\.library_version.*?^\$body\$;\n)/ms or die 'no check';
-append_to_file("$copy$from{sharedir}/extension/blogstore--$extension--99.1.sql", $check =~ s/CREATE FUNCTION/CREATE OR REPLACE FUNCTION/r =~ s/\Q$extension\E/99.1/gr);
+append_to_file("$installation{sharedir}/extension/blogstore--$extension--99.1.sql", $check =~ s/CREATE FUNCTION/CREATE OR REPLACE FUNCTION/r =~ s/\Q$extension\E/99.1/gr);
 install_other('-DOTHER_VERSION="99.1.0"');
 my $update = q{ALTER EXTENSION blogstore UPDATE TO '99.1'};
 my $versions = q{SELECT extversion, blogstore.library_version() FROM pg_extension WHERE extname = 'blogstore'};

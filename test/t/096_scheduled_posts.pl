@@ -120,12 +120,13 @@ schedule($node, 3301, 1, 4.5);
 set_clock($clock, 1000 * $HOUR);
 wait_until($node, 'postgres', 'SELECT count(*) FROM blogstore.publish_queue WHERE retry_at IS NOT NULL', 1);
 is($node->safe_psql('postgres', 'SELECT last_error, state FROM blogstore.stat_worker'), 'refused|running', 'stat_worker tells what is refused');
-# An error that tells of another transaction, if it lasts
-foreach my $code ('55P03', '40001')
+# An error that tells of another transaction, if it lasts, or that a remote
+# server has sent
+foreach my $code ('55P03', '40001', '57014')
 {
 	$node->safe_psql('postgres', "CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS \$\$ BEGIN RAISE 'refused, %', '$code' USING ERRCODE = '$code'; END \$\$; UPDATE blogstore.publish_queue SET retry_at = NULL; SELECT blogstore.rebuild_views()");
 	wait_until($node, 'postgres', 'SELECT last_error FROM blogstore.stat_worker', "refused, $code");
-	is($node->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'running', "an error $code that lasts is shown");
+	is($node->safe_psql('postgres', 'SELECT state FROM blogstore.stat_worker'), 'running', "an error $code is shown");
 }
 $node->safe_psql('postgres', 'DROP TRIGGER refuse ON blogstore.posts');
 set_clock($clock, 5 * $HOUR);
@@ -274,15 +275,16 @@ check_views($lists, 'postgres', 'topics and home feeds');
 # nothing is written, so the worker's next sleep decides when the post is
 # published. If this sleep were not cut short for the date, it would last a
 # second, and each post would be published 400 ms late or later. On a slow
-# machine a right worker may be late, too, but not with eight of ten posts.
+# machine a correct worker may be late, too, but not with 98 of 100 posts.
 
 my $in_time = 0;
-for my $n (101 .. 110)
+for my $n (101 .. 200)
 {
+	last if $in_time == 3;
 	my $hidden = $lists->safe_psql('postgres', "SELECT hidden FROM blogstore.create_post(kit.u(1), 'soon', 'content', kit.p($n), publish_date => clock_timestamp() + interval '300 ms')");
 	wait_until($lists, 'postgres', "SELECT NOT hidden FROM blogstore.get_post(kit.p($n))");
 	$in_time++ if $hidden eq 't' && $lists->safe_psql('postgres', "SELECT pg_xact_commit_timestamp(xmin) - creation_date FROM blogstore.posts WHERE type = 'post' AND post_id = kit.p($n)") =~ /^00:00:00\.[01]/;
 }
-cmp_ok($in_time, '>=', 3, 'posts are published within 200 ms of the date');
+is($in_time, 3, 'posts are published within 200 ms of the date');
 
 done_testing();

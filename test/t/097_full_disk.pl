@@ -65,8 +65,8 @@ is($node->safe_psql('postgres', 'SELECT title FROM blogstore.get_post(kit.p(1200
 $holder->quit;
 wait_until($node, 'postgres', "SELECT state = 'waiting to restart' FROM blogstore.stat_worker");
 like($node->safe_psql('postgres', 'SELECT last_error FROM blogstore.stat_worker'),
-	qr/^could not extend file "base\/.*": No space left on device$/, 'the worker waits, and says why');
-wait_logged($node, $offset, qr/ERROR:  could not extend file "base\/.*": No space left on device/, 3);
+	qr/^could not extend file "base\/.*No space left on device$/, 'the worker waits, and says why');
+wait_logged($node, $offset, qr/ERROR:  could not extend file "base\/.*No space left on device/, 3);
 check_answers($node, 'postgres', 'the worker has failed');
 wait_until($node, 'postgres', "SELECT NOT active AND wal_status = 'reserved' AND confirmed_flush_lsn < pg_current_wal_lsn() FROM pg_replication_slots");
 pass('the slot keeps WAL');

@@ -15,9 +15,10 @@ use warnings;
 
 # The timeout of every wait, in seconds. It is far more than anything takes on
 # an overloaded machine, and a test that succeeds never uses it up. The modules
-# below read it when they are loaded.
+# below read it when they are loaded. "make installcheck" names no pg_config.
 BEGIN
 {
+	$ENV{PG_CONFIG} ||= 'pg_config';
 	$ENV{PG_TEST_TIMEOUT_DEFAULT} ||= 600;
 	$ENV{PGCTLTIMEOUT} ||= $ENV{PG_TEST_TIMEOUT_DEFAULT};
 }

@@ -267,13 +267,17 @@ learn_follows(const Import *import, const char *table_name, NodeCall call,
 }
 
 /*
- * Keep other transactions from adding follows of users in the source. Learn
- * how many users each of them follows, and which of the source's follows
- * exist.
+ * Keep other transactions from adding follows. Learn how many users each user
+ * in the source follows, and which of the source's follows exist. All imports
+ * lock the nodes in the same order.
  */
 static void
 nodes_lock_follows(const Import *import)
 {
+	const NodeCall lock = {
+		.name = "import_lock_follows", .flag = true,
+		.outdated = "the cluster was changed"
+	};
 	const NodeCall followers = {
 		.name = "import_count_follows", .type = ITEM_POST, .rows = ROWS_A_CALL,
 		.take = take_follower
@@ -283,6 +287,7 @@ nodes_lock_follows(const Import *import)
 		.take = take_follow
 	};
 
+	ship_nothing(import, &lock);
 	learn_follows(import, "known_follower", followers, import_follower_keys_sql);
 	learn_follows(import, "known_follow", follows, import_follow_keys_sql);
 }

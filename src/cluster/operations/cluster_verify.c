@@ -167,7 +167,7 @@ ask_nodes(const char *sql, const char *what)
 static List *
 compare_on_nodes(void)
 {
-	Datum		found = ask_nodes("SELECT " BLOGSTORE_SCHEMA ".verify_node()", "topics");
+	Datum		found = ask_nodes("SELECT " BLOGSTORE_SCHEMA ".verify_node()", "posts");
 	int			nest = NewGUCNestLevel();
 
 	setting_change("search_path", SAFE_SEARCH_PATH);

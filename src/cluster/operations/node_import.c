@@ -41,6 +41,7 @@ NODE_FUNCTION(import_begin_part, "import()");
 NODE_FUNCTION(import_posts, "import()");
 NODE_FUNCTION(import_children, "import()");
 NODE_FUNCTION(import_keep_posts, "import()");
+NODE_FUNCTION(import_lock_follows, "import()");
 NODE_FUNCTION(import_count_follows, "import()");
 NODE_FUNCTION(import_follows, "import()");
 NODE_FUNCTION(import_count_posts, "import()");
@@ -272,11 +273,21 @@ count_follows(const pg_uuid_t *user_id)
 }
 
 /*
+ * blogstore.import_lock_follows(): keep other transactions from adding follows
+ * on this node until the import's transaction ends.
+ */
+static Datum
+import_lock_follows(PG_FUNCTION_ARGS)
+{
+	follows_lock();
+	PG_RETURN_BOOL(true);
+}
+
+/*
  * blogstore.import_count_follows(ids): count the follows of each of the given
- * users, and keep other transactions from adding follows on this node. Returns
- * one row for each user, with the columns id, user_id, and the count as
- * comment_count, because a node returns rows of items. All other columns are
- * NULL.
+ * users. Returns one row for each user, with the columns id, user_id, and the
+ * count as comment_count, because a node returns rows of items. All other
+ * columns are NULL.
  */
 static Datum
 import_count_follows(PG_FUNCTION_ARGS)
@@ -286,7 +297,6 @@ import_count_follows(PG_FUNCTION_ARGS)
 	const pg_uuid_t *ids = get_ids(fcinfo, 0, &n);
 
 	InitMaterializedSRF(fcinfo, 0);
-	follows_lock();
 	PushActiveSnapshot(GetLatestSnapshot());
 	for (int i = 0; i < n; i++)
 	{

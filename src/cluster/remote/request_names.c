@@ -77,7 +77,7 @@ static const char *const served[] = {
 	"wait_for_views", "wait_for_posts", "rebuild_views",
 	"import_begin_part", "deleting_users", "import_posts", "import_comments",
 	"import_likes", "import_comment_likes", "import_keep_posts",
-	"import_count_follows", "import_follows",
+	"import_lock_follows", "import_count_follows", "import_follows",
 	"import_count_posts", "import_count_comments", "import_same_names",
 	"import_edit_posts", "import_edit_comments", "repair_part", "repair_topics",
 	"repair_copies"

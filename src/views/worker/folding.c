@@ -355,7 +355,8 @@ fold_chunk(void *arg)
 }
 
 /*
- * Called when attached code has raised an error in fold_chunk(). From now on,
+ * Called when fold_chunk() has failed because of attached code, or of the
+ * items. From now on,
  * each transaction folds the deltas of only one post or comment. If such a
  * transaction fails, its item is tried again after FAILED_PAUSE ms.
  */

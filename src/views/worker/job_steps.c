@@ -33,7 +33,7 @@
 
 /*
  * Pause before a failed job is tried again, in ms. FAILED_PAUSE_ALL is for a
- * job that concerns all users.
+ * job that writes the names of all users.
  */
 #define FAILED_PAUSE 30000
 #define FAILED_PAUSE_ALL 600000
@@ -211,7 +211,7 @@ park(void *arg)
 
 /*
  * Called when a job that writes items has failed because of attached code, or
- * because an item lacks a value. Marks the job as parked, and has it tried
+ * of the items. Marks the job as parked, and has it tried
  * again after a pause. Other jobs continue.
  */
 static void
@@ -219,7 +219,8 @@ job_failed(const Job *job, const ErrorData *error)
 {
 	static LogRate rate;
 	FailedJob  *failed = &failed_jobs[next_failed];
-	int			pause = job->has_user ? FAILED_PAUSE : FAILED_PAUSE_ALL;
+	int			pause = job->kind == JOB_RENAME && !job->has_user ?
+		FAILED_PAUSE_ALL : FAILED_PAUSE;
 	WorkerEntry *entry = my_worker_entry();
 	Job			parked = *job;
 	ErrorData  *other;

@@ -225,7 +225,10 @@ retry_later(void *arg)
 	publish_queue_retry(retry->post_id, retry->at);
 }
 
-/* Report that code of the owner has refused to let a post be published. */
+/*
+ * Report that code of the owner, or an error that lasts, keeps a post from
+ * being published.
+ */
 static void
 report_failed(const char *message, const char *hint)
 {

@@ -519,6 +519,7 @@ blogstore_worker_main(Datum arg)
 
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+
 	/*
 	 * The server ignores a SIGHUP that arrives before this function. So read
 	 * the configuration in the first round of the main loop.

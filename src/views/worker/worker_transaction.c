@@ -135,9 +135,8 @@ apply_in_the_way(void)
  * row.
  *
  * APPLY_POSTS and APPLY_COUNTS transactions change posts, whose triggers can
- * raise any error, and contact no other node. An error about a connection, the
- * system or damaged data is then taken for one of the owner's code or of these
- * posts, so that the worker goes on with others.
+ * raise any error. So each other error in such a transaction is taken for one
+ * of the owner's code or of these posts, and the worker goes on with others.
  */
 ErrorCause
 error_cause(ApplyKind kind, int sqlerrcode)
@@ -145,18 +144,19 @@ error_cause(ApplyKind kind, int sqlerrcode)
 	if (sqlerrcode == ERRCODE_LOCK_NOT_AVAILABLE ||
 		(kind == APPLY_VIEWS && sqlerrcode == ERRCODE_UNIQUE_VIOLATION))
 		return CAUSE_OTHERS;
+	if (ERRCODE_TO_CATEGORY(sqlerrcode) ==
+		ERRCODE_TO_CATEGORY(ERRCODE_TRANSACTION_ROLLBACK))
+		return CAUSE_OTHERS;
+	if (kind == APPLY_POSTS || kind == APPLY_COUNTS)
+		return CAUSE_OWNER;
 	switch (ERRCODE_TO_CATEGORY(sqlerrcode))
 	{
-		case ERRCODE_TO_CATEGORY(ERRCODE_TRANSACTION_ROLLBACK):
-			return CAUSE_OTHERS;
+		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
 		case ERRCODE_TO_CATEGORY(ERRCODE_INSUFFICIENT_RESOURCES):
 		case ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION):
-			return CAUSE_SERVER;
-		case ERRCODE_TO_CATEGORY(ERRCODE_CONNECTION_EXCEPTION):
 		case ERRCODE_TO_CATEGORY(ERRCODE_SYSTEM_ERROR):
 		case ERRCODE_TO_CATEGORY(ERRCODE_INTERNAL_ERROR):
-			return kind == APPLY_POSTS || kind == APPLY_COUNTS ? CAUSE_OWNER :
-				CAUSE_SERVER;
+			return CAUSE_SERVER;
 		default:
 			return CAUSE_OWNER;
 	}
