@@ -59,11 +59,12 @@ wait_until($node, 'postgres', "SELECT hint LIKE '$keeps$process' FROM blogstore.
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'the views follow');
 # Other processes may write WAL at any time.
 wait_until($node, 'postgres', q{SELECT state = 'running' AND lag_bytes = 0 FROM blogstore.stat_worker});
-is($node->safe_psql('postgres', q{
+my $before = $node->safe_psql('postgres', 'SELECT pg_current_wal_lsn()');
+is($node->safe_psql('postgres', qq{
 SELECT w.retained_bytes > 64 * 1024 * 1024,
-	w.retained_bytes BETWEEN before - restart_lsn AND pg_current_wal_lsn() - restart_lsn,
+	w.retained_bytes BETWEEN '$before' - restart_lsn AND pg_current_wal_lsn() - restart_lsn,
 	w.wal_status = s.wal_status, w.safe_wal_size IS NULL, s.safe_wal_size IS NULL
-FROM (SELECT pg_current_wal_lsn() AS before OFFSET 0) b, blogstore.stat_worker w, pg_replication_slots s WHERE s.slot_name = w.slot}),
+FROM blogstore.stat_worker w, pg_replication_slots s WHERE s.slot_name = w.slot}),
 	't|t|t|t|t', 'stat_worker shows what the slot retains');
 is($node->safe_psql('postgres', "SELECT hint LIKE '$keeps$process' FROM blogstore.cluster_stat_worker"), 't', 'cluster_stat_worker shows the hint');
 is(run_as($node, 'postgres', 'monitor', "SELECT hint LIKE '$keeps$process' FROM blogstore.stat_worker"), 't', '... to a member of pg_monitor');
