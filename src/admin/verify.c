@@ -532,7 +532,7 @@ compare_registry(const VerifySource *source)
  * findings as a list of SPITupleTable. The caller has called SPI_connect(),
  * and acts as the containers' owner. Errors: 55000.
  */
-List *
+static List *
 verify_run(bool with_views)
 {
 	const ClusterCalls *cluster = cluster_calls();

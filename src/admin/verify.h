@@ -254,6 +254,5 @@ extern SPITupleTable *queue_compare(void);
 
 /* verify.c */
 extern List *own_posts_compare(void);
-extern List *verify_run(bool with_views);
 
 #endif							/* BLOGSTORE_VERIFY_H */

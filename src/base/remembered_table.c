@@ -22,6 +22,17 @@
 static Remembered *all = NULL;
 
 /*
+ * Mark a cache as invalid. If a caller is between remembered_begin() and
+ * remembered_end(), remembered_end() leaves the cache invalid.
+ */
+static void
+remembered_forget(Remembered *remembered)
+{
+	remembered->valid = false;
+	remembered->changes++;
+}
+
+/*
  * Relcache callback: invalidate all caches that depend on the table "relid".
  * If relid is InvalidOid, invalidate all caches.
  */
@@ -73,15 +84,4 @@ void
 remembered_end(Remembered *remembered, uint64 began)
 {
 	remembered->valid = remembered->changes == began;
-}
-
-/*
- * Mark a cache as invalid. If a caller is between remembered_begin() and
- * remembered_end(), remembered_end() leaves the cache invalid.
- */
-void
-remembered_forget(Remembered *remembered)
-{
-	remembered->valid = false;
-	remembered->changes++;
 }

@@ -34,6 +34,5 @@ typedef struct Remembered
 
 extern uint64 remembered_begin(Remembered *remembered, Oid relid);
 extern void remembered_end(Remembered *remembered, uint64 began);
-extern void remembered_forget(Remembered *remembered);
 
 #endif							/* BLOGSTORE_REMEMBERED_TABLE_H */

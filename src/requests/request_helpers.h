@@ -193,9 +193,6 @@ extern void query_ids(RequestScan *scan, Container container,
 /* source_partition_list.c */
 extern void query_list(RequestScan *scan, Container container, AccessPath path,
 					   const pg_uuid_t *const *key, int n);
-extern void query_list_both(RequestScan *scan, Container container,
-							AccessPath path, AccessPath other,
-							const pg_uuid_t *const *key, int n);
 extern void query_on_post(RequestScan *scan, FunctionCallInfo fcinfo);
 
 /* source_all_posts.c */

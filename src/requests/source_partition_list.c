@@ -126,7 +126,7 @@ query_list(RequestScan *scan, Container container, AccessPath path,
  * Make a query read a page of a list as query_list() does. The items of the
  * list are in two indexes, "path" and "other".
  */
-void
+static void
 query_list_both(RequestScan *scan, Container container, AccessPath path,
 				AccessPath other, const pg_uuid_t *const *key, int n)
 {

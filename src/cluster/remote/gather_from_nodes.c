@@ -216,7 +216,7 @@ set_order(Gathering *gather, const char *name)
  *
  * group: the node's groupid in pg_dist_node
  */
-bool
+static bool
 remote_key_of_group(int group, pg_uuid_t *key)
 {
 	Shard		shard;

@@ -45,7 +45,6 @@ extern void remote_item_of_row(BlogItem *item, ItemType type, TupleDesc desc,
 extern void remote_call_all(const char *name, const Oid *types,
 							FunctionCallInfo fcinfo, bool writes, bool *all);
 extern List *remote_groups(void);
-extern bool remote_key_of_group(int group, pg_uuid_t *key);
 
 /* a call of a function on a given node (call_on_node.c) */
 typedef struct GroupCall

@@ -11,7 +11,6 @@
 /* username.c: checking which texts can be usernames */
 #define MAX_USERNAME_LENGTH 64	/* in characters */
 
-extern bool username_fits(int64 bytes);
 extern Datum username_trim(Datum given);
 extern const char *username_problem(Datum username, const char **rule);
 extern const char *name_problem(Datum name, int longest, const char **rule);

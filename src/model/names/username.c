@@ -23,21 +23,15 @@
  */
 #define UNKNOWN_POINT 0x110000
 
+/*
+ * Return false if a name of this many bytes has more characters than
+ * "longest", whatever they are. If the result is true, the caller must still
+ * count the characters.
+ */
 static bool
 name_fits(int64 bytes, int longest)
 {
 	return bytes <= (int64) longest * pg_database_encoding_max_length();
-}
-
-/*
- * Return false if a name of this many bytes is too long for a username,
- * whatever characters it has. If the result is true, the caller must still
- * count the characters.
- */
-bool
-username_fits(int64 bytes)
-{
-	return name_fits(bytes, MAX_USERNAME_LENGTH);
 }
 
 /* Return the code point of the character at *at, and move *at past it. */

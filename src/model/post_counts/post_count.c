@@ -225,7 +225,7 @@ post_try_lock_shared(CountLock *lock)
  * Wait until no process holds the post lock in exclusive mode. The caller must
  * not hold the post lock.
  */
-void
+static void
 post_await_unlock(const CountLock *lock)
 {
 	(void) key_lock(&lock->key, KEY_LOCK_SHARED, LockWaitBlock);

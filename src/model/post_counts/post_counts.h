@@ -231,7 +231,6 @@ extern ItemResult post_lock_shared(CountLock *lock, LockWaitPolicy wait);
 extern void post_try_lock_counter(CountLock *lock);
 extern bool post_has_counter(const CountLock *lock);
 extern void post_unlock(CountLock *lock);
-extern void post_await_unlock(const CountLock *lock);
 
 extern void post_count(const CountLock *lock, ItemCounts counts);
 extern void post_count_held(const CountedItem *comment, ItemCounts counts);

@@ -352,7 +352,7 @@ scan_passes_by(const ItemScan *scan)
  * Advance a scan to the next row version that is visible to the scan's
  * snapshot. Returns false at the end. Does not check required fields.
  */
-bool
+static bool
 item_scan_advance(ItemScan *scan)
 {
 	do

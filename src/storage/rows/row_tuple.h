@@ -16,7 +16,6 @@
 
 extern ItemScan *leaf_scan_begin(const OpenLeaf *leaf, const ItemQuery *query);
 
-extern bool item_scan_advance(ItemScan *scan);
 extern struct TupleTableSlot *item_scan_slot(ItemScan *scan);
 extern Relation item_scan_relation(ItemScan *scan);
 
