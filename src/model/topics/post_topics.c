@@ -12,6 +12,7 @@
 
 #include "mb/pg_wchar.h"
 #include "utils/builtins.h"
+#include "utils/datum.h"
 #include "utils/jsonb.h"
 
 /*
@@ -72,9 +73,15 @@ topics_have(const TopicList *topics, Datum topic)
 	return false;
 }
 
+/*
+ * Add the topic that a JSON value names to *topics, if it names one.
+ *
+ * keep: the memory context of the topics
+ */
 static void
-add_value(TopicList *topics, const JsonbValue *value)
+add_value(TopicList *topics, const JsonbValue *value, MemoryContext keep)
 {
+	MemoryContext old;
 	Datum		topic;
 
 	if (value->type != jbvString || value->val.string.len > MAX_FOLDED_BYTES ||
@@ -83,24 +90,31 @@ add_value(TopicList *topics, const JsonbValue *value)
 					   &topic) ||
 		topics_have(topics, topic))
 		return;
-	topics->topic[topics->n++] = topic;
+	old = MemoryContextSwitchTo(keep);
+	topics->topic[topics->n++] = datumCopy(topic, false, -1);
+	MemoryContextSwitchTo(old);
 }
 
+/*
+ * Add the topics in a JSON array to *topics, up to MAX_TOPICS. An array in a
+ * post's properties can have thousands of elements. So what an element needs
+ * is freed before the next one.
+ */
 static void
 add_array(TopicList *topics, JsonbContainer *array)
 {
-	JsonbIterator *it = JsonbIteratorInit(array);
-	JsonbIteratorToken token;
-	int			left = MAX_TOPIC_VALUES;
-	JsonbValue	value;
+	MemoryContext scratch = AllocSetContextCreate(CurrentMemoryContext,
+												  "blogstore topics of a post",
+												  ALLOCSET_SMALL_SIZES);
+	MemoryContext keep = MemoryContextSwitchTo(scratch);
 
-	while (topics->n < MAX_TOPICS && left > 0 &&
-		   (token = JsonbIteratorNext(&it, &value, true)) != WJB_DONE)
-		if (token == WJB_ELEM)
-		{
-			left--;
-			add_value(topics, &value);
-		}
+	for (uint32 i = 0; i < JsonContainerSize(array) && topics->n < MAX_TOPICS; i++)
+	{
+		add_value(topics, getIthJsonbValueFromContainer(array, i), keep);
+		MemoryContextReset(scratch);
+	}
+	MemoryContextSwitchTo(keep);
+	MemoryContextDelete(scratch);
 }
 
 /*
@@ -134,5 +148,5 @@ topics_of_post(const BlogItem *post, TopicList *topics)
 	if (value->type == jbvBinary && JsonContainerIsArray(value->val.binary.data))
 		add_array(topics, value->val.binary.data);
 	else
-		add_value(topics, value);
+		add_value(topics, value, CurrentMemoryContext);
 }

@@ -21,12 +21,6 @@
 #define MAX_TOPIC_LENGTH 100	/* in characters */
 
 /*
- * The first elements of an array are looked at, up to this number. This bounds
- * what a post costs the worker if its array has no topics.
- */
-#define MAX_TOPIC_VALUES 100
-
-/*
  * topic_changes_list() lists topics up to this number, and one more. Each
  * could be listed several times.
  */
