@@ -191,16 +191,17 @@ run_shown()
 	return "$status"
 }
 
-# run_regress KIND OTHER DIFFS
+# run_regress KIND OTHER DIFFS [VARIABLE=VALUE...]
 #
 # Run make installcheck for one of its two kinds of test. OTHER is the variable
 # of the Makefile that lists the tests of the other kind.
 run_regress()
 {
 	local kind=$1 other=$2 diffs=$3 log=$WORK/$1.log status=0 passed failed names
+	shift 3
 	run_shown "$log" '^(not )?ok +[0-9]|\.\.\. (ok|FAILED|failed)|^make: .*Error|could not' \
 		env "${SERVER_ENV[@]}" timeout --kill-after=60 "$LIMIT" make -C "$WORK/gcc" --no-print-directory installcheck \
-		PG_CONFIG="$PG_CONFIG" COPT=-Werror "$other=" || status=$?
+		PG_CONFIG="$PG_CONFIG" COPT=-Werror "$other=" "$@" || status=$?
 	read -r passed failed < <(count_regress "$log")
 	if ((status != 0 && failed == 0)); then
 		failed=1
