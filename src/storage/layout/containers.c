@@ -86,7 +86,7 @@ container_table_oid(Container container)
 const char *
 container_table_problem(Container container, Oid relid)
 {
-	LayoutProblem *problem = layout_root_problem(container, relid);
+	LayoutProblem *problem = partitions_root_problem(container, relid);
 
 	return problem ? problem->message : NULL;
 }

@@ -264,19 +264,6 @@ load_layout(CachedContainer *cc, Container container, Relation root)
 }
 
 /*
- * Return why a table cannot be the root table of a container; NULL if it can.
- * Does not check the owner.
- */
-LayoutProblem *
-layout_root_problem(Container container, Oid root)
-{
-	LayoutProblem *problem = shape_table_problem(root, RELKIND_PARTITIONED_TABLE,
-												 InvalidOid);
-
-	return problem ? problem : partitions_problem(container, root);
-}
-
-/*
  * Look up whether the containers are spread over a cluster, for
  * cluster_calls(), which caches the result. Returns the functions of
  * src/cluster/; NULL if the containers are not spread, or do not exist.
@@ -376,7 +363,7 @@ load_root(CachedContainer *cc, Container container, Oid owner, bool whole)
 	int			modulus = whole ? 0 : expected_modulus(container, cc->root);
 
 	cc->owner = owner;
-	cc->problem = layout_root_problem(container, cc->root);
+	cc->problem = partitions_root_problem(container, cc->root);
 	if (cc->problem == NULL && modulus == 0)
 		load_layout(cc, container, relation_open(cc->root, NoLock));
 	else

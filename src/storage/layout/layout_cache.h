@@ -226,7 +226,7 @@ extern AccessPath leaf_path_missing(const CachedLeaf *leaf, Container container,
 									ItemType type);
 
 /* partitions.c */
-extern LayoutProblem *partitions_problem(Container container, Oid root);
+extern LayoutProblem *partitions_root_problem(Container container, Oid root);
 extern void partitions_load(Partitions *partitions, Container container,
 							Relation root);
 extern bool partitions_whole(const Partitions *partitions);
@@ -269,7 +269,6 @@ extern CachedContainer *layout_root(Container container);
 extern CachedContainer *layout_find(Container container, bool whole);
 extern LayoutProblem *layout_problem(Container container, bool whole,
 									 CachedContainer **cc);
-extern LayoutProblem *layout_root_problem(Container container, Oid root);
 extern void layout_watch(CachedContainer *cc, Oid relid, int partition);
 
 /* key_lookup.c */

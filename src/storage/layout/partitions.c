@@ -21,6 +21,7 @@
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "catalog/pg_class.h"
 #include "catalog/pg_collation.h"
 #include "catalog/pg_inherits.h"
 #include "common/hashfn.h"
@@ -38,8 +39,8 @@
  * key; else NULL. On a cluster, the root table is partitioned by item type
  * instead of by hash.
  */
-LayoutProblem *
-partitions_problem(Container container, Oid root)
+static LayoutProblem *
+key_problem(Container container, Oid root)
 {
 	Property	key = container_key(container);
 	LayoutProblem *problem;
@@ -53,6 +54,19 @@ partitions_problem(Container container, Oid root)
 		cluster_library->read_partitions(root, &spread) && !spread.everywhere)
 		return NULL;
 	return problem;
+}
+
+/*
+ * Return why a table cannot be the root table of a container; NULL if it can.
+ * Does not check the owner.
+ */
+LayoutProblem *
+partitions_root_problem(Container container, Oid root)
+{
+	LayoutProblem *problem = shape_table_problem(root, RELKIND_PARTITIONED_TABLE,
+												 InvalidOid);
+
+	return problem ? problem : key_problem(container, root);
 }
 
 /*
@@ -100,7 +114,7 @@ load_spread(Partitions *partitions, Container container, Relation root)
 /*
  * Read the partitions of a container into *partitions, and allocate arrays for
  * their leaves. The caller has opened the container's table "root", and
- * checked it with layout_root_problem(). Allocates in the current memory
+ * checked it with partitions_root_problem(). Allocates in the current memory
  * context.
  */
 void
@@ -132,8 +146,8 @@ partitions_load(Partitions *partitions, Container container, Relation root)
 /*
  * Initialize a sparse layout. partitions_add() later adds each partition when
  * it is used. The feed gets its only partition at once. The caller has checked
- * the table "root" with layout_root_problem(). Allocates in the current memory
- * context.
+ * the table "root" with partitions_root_problem(). Allocates in the current
+ * memory context.
  *
  * modulus: the largest modulus of the partitions, from a hint
  */
@@ -156,8 +170,9 @@ partitions_expect(Partitions *partitions, Container container, Oid root,
 		return;
 	}
 	/*
-	 * Use the default hash function of the key's type. layout_root_problem()
-	 * has checked that the container uses this function, too.
+	 * Use the default hash function of the key's type.
+	 * partitions_root_problem() has checked that the container uses this
+	 * function, too.
 	 */
 	fmgr_info(partitions->by_text ? F_HASHTEXTEXTENDED : F_UUID_HASH_EXTENDED,
 			  &partitions->hash_proc);
