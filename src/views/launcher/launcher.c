@@ -342,6 +342,12 @@ blogstore_launcher_main(Datum arg)
 
 	pqsignal(SIGTERM, die);
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
+
+	/*
+	 * The server ignores a SIGHUP that arrives before this function. So read
+	 * the configuration again.
+	 */
+	ProcessConfigFile(PGC_SIGHUP);
 	BackgroundWorkerUnblockSignals();
 	BackgroundWorkerInitializeConnection(NULL, NULL, 0);
 
