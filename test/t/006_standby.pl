@@ -186,7 +186,14 @@ is($session->query_safe('SELECT title FROM blogstore.list_user_posts(kit.u(1), 1
 	'without a worker', 'standby: and list_user_posts() too');
 check_queries('stopped on the primary');
 is(sqlstate($standby, 'postgres', $_), '55000, hint', "standby: stopped on the primary, no $_") for @topics;
+my $gate = $primary->background_psql('postgres');
+$gate->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
 $primary->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+catch_up();
+is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
+	'without a worker', 'standby: until the worker has caught up, list_feed() answers from the posts container');
+$gate->query_safe('COMMIT');
+$gate->quit;
 check_store($primary, 'postgres', 'started again on the primary');
 check_queries('started again on the primary', @topics);
 is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
