@@ -243,7 +243,7 @@ COMMENT ON FUNCTION blogstore.create_containers IS
 
 CREATE FUNCTION blogstore.create_user(username text, user_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.user_item
-AS 'MODULE_PATHNAME', 'blogstore_create_user'
+AS 'MODULE_PATHNAME', 'blogstore_request_create_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_user IS
@@ -251,7 +251,7 @@ COMMENT ON FUNCTION blogstore.create_user IS
 
 CREATE FUNCTION blogstore.edit_user(user_id uuid, username text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.user_item
-AS 'MODULE_PATHNAME', 'blogstore_edit_user'
+AS 'MODULE_PATHNAME', 'blogstore_request_edit_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.edit_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.edit_user IS
@@ -259,7 +259,7 @@ COMMENT ON FUNCTION blogstore.edit_user IS
 
 CREATE FUNCTION blogstore.delete_user(user_id uuid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_delete_user'
+AS 'MODULE_PATHNAME', 'blogstore_request_delete_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.delete_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_user IS
@@ -267,7 +267,7 @@ COMMENT ON FUNCTION blogstore.delete_user IS
 
 CREATE FUNCTION blogstore.create_post(user_id uuid, title text, content text, post_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false, publish_date timestamptz DEFAULT NULL)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_create_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_create_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_post IS
@@ -275,7 +275,7 @@ COMMENT ON FUNCTION blogstore.create_post IS
 
 CREATE FUNCTION blogstore.edit_post(post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_edit_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_edit_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.edit_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.edit_post IS
@@ -283,7 +283,7 @@ COMMENT ON FUNCTION blogstore.edit_post IS
 
 CREATE FUNCTION blogstore.hide_post(post_id uuid, hidden boolean DEFAULT true)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_hide_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_hide_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.hide_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.hide_post IS
@@ -291,7 +291,7 @@ COMMENT ON FUNCTION blogstore.hide_post IS
 
 CREATE FUNCTION blogstore.publish_post(post_id uuid)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_publish_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_publish_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.publish_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.publish_post IS
@@ -299,7 +299,7 @@ COMMENT ON FUNCTION blogstore.publish_post IS
 
 CREATE FUNCTION blogstore.schedule_post(post_id uuid, publish_date timestamptz)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_schedule_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_schedule_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.schedule_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.schedule_post IS
@@ -307,7 +307,7 @@ COMMENT ON FUNCTION blogstore.schedule_post IS
 
 CREATE FUNCTION blogstore.delete_post(post_id uuid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_delete_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_delete_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.delete_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_post IS
@@ -315,7 +315,7 @@ COMMENT ON FUNCTION blogstore.delete_post IS
 
 CREATE FUNCTION blogstore.create_comment(post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false, parent_id uuid DEFAULT NULL)
 RETURNS blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_create_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_create_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_comment IS
@@ -323,7 +323,7 @@ COMMENT ON FUNCTION blogstore.create_comment IS
 
 CREATE FUNCTION blogstore.edit_comment(post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_edit_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_edit_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.edit_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.edit_comment IS
@@ -331,7 +331,7 @@ COMMENT ON FUNCTION blogstore.edit_comment IS
 
 CREATE FUNCTION blogstore.hide_comment(post_id uuid, comment_id uuid, hidden boolean DEFAULT true)
 RETURNS blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_hide_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_hide_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.hide_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.hide_comment IS
@@ -339,7 +339,7 @@ COMMENT ON FUNCTION blogstore.hide_comment IS
 
 CREATE FUNCTION blogstore.delete_comment(post_id uuid, comment_id uuid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_delete_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_delete_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.delete_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_comment IS
@@ -347,7 +347,7 @@ COMMENT ON FUNCTION blogstore.delete_comment IS
 
 CREATE FUNCTION blogstore.create_like(post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL, comment_id uuid DEFAULT NULL)
 RETURNS blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_create_like'
+AS 'MODULE_PATHNAME', 'blogstore_request_create_like'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_like IS
@@ -355,7 +355,7 @@ COMMENT ON FUNCTION blogstore.create_like IS
 
 CREATE FUNCTION blogstore.delete_like(post_id uuid, user_id uuid, comment_id uuid DEFAULT NULL)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_delete_like'
+AS 'MODULE_PATHNAME', 'blogstore_request_delete_like'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.delete_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.delete_like IS
@@ -363,7 +363,7 @@ COMMENT ON FUNCTION blogstore.delete_like IS
 
 CREATE FUNCTION blogstore.follow_user(user_id uuid, followed_id uuid, creation_date timestamptz DEFAULT NULL)
 RETURNS blogstore.follow_item
-AS 'MODULE_PATHNAME', 'blogstore_follow_user'
+AS 'MODULE_PATHNAME', 'blogstore_request_follow_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.follow_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.follow_user IS
@@ -371,7 +371,7 @@ COMMENT ON FUNCTION blogstore.follow_user IS
 
 CREATE FUNCTION blogstore.unfollow_user(user_id uuid, followed_id uuid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_unfollow_user'
+AS 'MODULE_PATHNAME', 'blogstore_request_unfollow_user'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.unfollow_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.unfollow_user IS
@@ -383,7 +383,7 @@ COMMENT ON FUNCTION blogstore.unfollow_user IS
 
 CREATE FUNCTION blogstore.get_user(user_id uuid)
 RETURNS SETOF blogstore.user_item
-AS 'MODULE_PATHNAME', 'blogstore_get_user'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_user'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
 REVOKE ALL ON FUNCTION blogstore.get_user FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_user IS
@@ -391,7 +391,7 @@ COMMENT ON FUNCTION blogstore.get_user IS
 
 CREATE FUNCTION blogstore.get_user_by_name(username text)
 RETURNS SETOF blogstore.user_item
-AS 'MODULE_PATHNAME', 'blogstore_get_user_by_name'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_user_by_name'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
 REVOKE ALL ON FUNCTION blogstore.get_user_by_name FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_user_by_name IS
@@ -399,7 +399,7 @@ COMMENT ON FUNCTION blogstore.get_user_by_name IS
 
 CREATE FUNCTION blogstore.get_users(user_ids uuid[])
 RETURNS SETOF blogstore.user_item
-AS 'MODULE_PATHNAME', 'blogstore_get_users'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_users'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.get_users FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_users IS
@@ -407,7 +407,7 @@ COMMENT ON FUNCTION blogstore.get_users IS
 
 CREATE FUNCTION blogstore.get_post(post_id uuid)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_get_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_post'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
 REVOKE ALL ON FUNCTION blogstore.get_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_post IS
@@ -415,7 +415,7 @@ COMMENT ON FUNCTION blogstore.get_post IS
 
 CREATE FUNCTION blogstore.get_posts(post_ids uuid[])
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_get_posts'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_posts'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.get_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_posts IS
@@ -423,7 +423,7 @@ COMMENT ON FUNCTION blogstore.get_posts IS
 
 CREATE FUNCTION blogstore.get_comment(post_id uuid, comment_id uuid)
 RETURNS SETOF blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_get_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_comment'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
 REVOKE ALL ON FUNCTION blogstore.get_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_comment IS
@@ -431,7 +431,7 @@ COMMENT ON FUNCTION blogstore.get_comment IS
 
 CREATE FUNCTION blogstore.get_like(post_id uuid, user_id uuid, comment_id uuid DEFAULT NULL)
 RETURNS SETOF blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_get_like'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_like'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 1;
 REVOKE ALL ON FUNCTION blogstore.get_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_like IS
@@ -439,7 +439,7 @@ COMMENT ON FUNCTION blogstore.get_like IS
 
 CREATE FUNCTION blogstore.get_likes(user_id uuid, post_ids uuid[])
 RETURNS SETOF blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_get_likes'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_likes'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.get_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_likes IS
@@ -447,7 +447,7 @@ COMMENT ON FUNCTION blogstore.get_likes IS
 
 CREATE FUNCTION blogstore.get_comment_likes(user_id uuid, post_id uuid)
 RETURNS SETOF blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_get_comment_likes'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_comment_likes'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.get_comment_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_comment_likes IS
@@ -455,7 +455,7 @@ COMMENT ON FUNCTION blogstore.get_comment_likes IS
 
 CREATE FUNCTION blogstore.list_user_posts(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_list_user_posts'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_user_posts'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_user_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_user_posts IS
@@ -463,7 +463,7 @@ COMMENT ON FUNCTION blogstore.list_user_posts IS
 
 CREATE FUNCTION blogstore.list_post_comments(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false, top_level boolean DEFAULT false)
 RETURNS SETOF blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_list_post_comments'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_post_comments'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_post_comments FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_post_comments IS
@@ -471,7 +471,7 @@ COMMENT ON FUNCTION blogstore.list_post_comments IS
 
 CREATE FUNCTION blogstore.list_comment_replies(post_id uuid, parent_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_list_comment_replies'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_comment_replies'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_comment_replies FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_comment_replies IS
@@ -479,7 +479,7 @@ COMMENT ON FUNCTION blogstore.list_comment_replies IS
 
 CREATE FUNCTION blogstore.list_post_likes(post_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_list_post_likes'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_post_likes'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_post_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_post_likes IS
@@ -487,7 +487,7 @@ COMMENT ON FUNCTION blogstore.list_post_likes IS
 
 CREATE FUNCTION blogstore.list_comment_likes(post_id uuid, comment_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_list_comment_likes'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_comment_likes'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_comment_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_comment_likes IS
@@ -495,7 +495,7 @@ COMMENT ON FUNCTION blogstore.list_comment_likes IS
 
 CREATE FUNCTION blogstore.list_feed(page_size integer DEFAULT 100, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_list_feed'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_feed'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
 REVOKE ALL ON FUNCTION blogstore.list_feed FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_feed IS
@@ -503,7 +503,7 @@ COMMENT ON FUNCTION blogstore.list_feed IS
 
 CREATE FUNCTION blogstore.list_home_feed(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_list_home_feed'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_home_feed'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_home_feed FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_home_feed IS
@@ -511,7 +511,7 @@ COMMENT ON FUNCTION blogstore.list_home_feed IS
 
 CREATE FUNCTION blogstore.list_topic_posts(topic text, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_list_topic_posts'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_topic_posts'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_topic_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_topic_posts IS
@@ -519,7 +519,7 @@ COMMENT ON FUNCTION blogstore.list_topic_posts IS
 
 CREATE FUNCTION blogstore.list_topics(prefix text DEFAULT '', page_size integer DEFAULT 100, after_topic text DEFAULT NULL)
 RETURNS SETOF blogstore.topic_item
-AS 'MODULE_PATHNAME', 'blogstore_list_topics'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_topics'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 100;
 REVOKE ALL ON FUNCTION blogstore.list_topics FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_topics IS
@@ -527,7 +527,7 @@ COMMENT ON FUNCTION blogstore.list_topics IS
 
 CREATE FUNCTION blogstore.get_follows(user_id uuid, followed_ids uuid[])
 RETURNS SETOF blogstore.follow_item
-AS 'MODULE_PATHNAME', 'blogstore_get_follows'
+AS 'MODULE_PATHNAME', 'blogstore_request_get_follows'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.get_follows FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.get_follows IS
@@ -535,7 +535,7 @@ COMMENT ON FUNCTION blogstore.get_follows IS
 
 CREATE FUNCTION blogstore.list_following(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.follow_item
-AS 'MODULE_PATHNAME', 'blogstore_list_following'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_following'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_following FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_following IS
@@ -543,7 +543,7 @@ COMMENT ON FUNCTION blogstore.list_following IS
 
 CREATE FUNCTION blogstore.list_followers(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false)
 RETURNS SETOF blogstore.follow_item
-AS 'MODULE_PATHNAME', 'blogstore_list_followers'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_followers'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_followers FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_followers IS
@@ -551,7 +551,7 @@ COMMENT ON FUNCTION blogstore.list_followers IS
 
 CREATE FUNCTION blogstore.list_user_comments(user_id uuid, page_size integer DEFAULT 20, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, include_hidden boolean DEFAULT false)
 RETURNS SETOF blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_list_user_comments'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_user_comments'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_user_comments FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_user_comments IS
@@ -559,7 +559,7 @@ COMMENT ON FUNCTION blogstore.list_user_comments IS
 
 CREATE FUNCTION blogstore.list_user_likes(user_id uuid, page_size integer DEFAULT 20, after_post_id uuid DEFAULT NULL, by_date boolean DEFAULT false, before_date timestamptz DEFAULT NULL, before_id uuid DEFAULT NULL, oldest_first boolean DEFAULT false, after_comment_id uuid DEFAULT NULL)
 RETURNS SETOF blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_list_user_likes'
+AS 'MODULE_PATHNAME', 'blogstore_request_list_user_likes'
 LANGUAGE C STABLE PARALLEL SAFE ROWS 20;
 REVOKE ALL ON FUNCTION blogstore.list_user_likes FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.list_user_likes IS
@@ -660,7 +660,7 @@ COMMENT ON FUNCTION blogstore.drop_slots IS
 
 CREATE FUNCTION blogstore.get_worker_status(OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT applied_lsn pg_lsn, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT rebuilds bigint, OUT last_rebuild_reason text, OUT last_rebuild_at timestamptz, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
 RETURNS record
-AS 'MODULE_PATHNAME', 'blogstore_get_worker_status'
+AS 'MODULE_PATHNAME', 'blogstore_worker_status'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.get_worker_status FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION blogstore.get_worker_status TO pg_monitor;
@@ -676,7 +676,7 @@ COMMENT ON VIEW blogstore.stat_worker IS
 
 CREATE FUNCTION blogstore.get_workers_status(OUT database name, OUT state text, OUT pid integer, OUT slot text, OUT lag_bytes bigint, OUT lag_time interval, OUT applied_lsn pg_lsn, OUT retained_bytes bigint, OUT wal_status text, OUT safe_wal_size bigint, OUT batches bigint, OUT changes bigint, OUT rebuilds bigint, OUT last_rebuild_reason text, OUT last_rebuild_at timestamptz, OUT started_at timestamptz, OUT last_error text, OUT last_error_at timestamptz, OUT hint text)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'blogstore_get_workers_status'
+AS 'MODULE_PATHNAME', 'blogstore_workers_status'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.get_workers_status FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION blogstore.get_workers_status TO pg_monitor;
@@ -708,7 +708,7 @@ COMMENT ON VIEW blogstore.progress IS
 
 CREATE FUNCTION blogstore.get_request_stats(OUT request text, OUT function text, OUT calls bigint, OUT rows bigint, OUT caller_errors bigint, OUT server_errors bigint, OUT total_time double precision, OUT p50_time double precision, OUT p95_time double precision, OUT p99_time double precision, OUT max_time double precision, OUT buffers_hit bigint, OUT buffers_read bigint, OUT wal_bytes bigint, OUT request_units double precision, OUT units_per_call double precision, OUT stats_reset timestamptz)
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'blogstore_get_request_stats'
+AS 'MODULE_PATHNAME', 'blogstore_read_request_stats'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.get_request_stats FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION blogstore.get_request_stats TO pg_monitor;
@@ -724,7 +724,7 @@ COMMENT ON VIEW blogstore.stat_requests IS
 
 CREATE FUNCTION blogstore.reset_request_stats(function text DEFAULT NULL)
 RETURNS void
-AS 'MODULE_PATHNAME', 'blogstore_reset_request_stats'
+AS 'MODULE_PATHNAME', 'blogstore_reset_stats'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.reset_request_stats FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.reset_request_stats IS
@@ -897,7 +897,7 @@ COMMENT ON FUNCTION blogstore.current_user_id IS
 
 CREATE FUNCTION blogstore.own_edit_post(author uuid, post_id uuid, title text DEFAULT NULL, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_own_edit_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_edit_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_edit_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_edit_post IS
@@ -905,7 +905,7 @@ COMMENT ON FUNCTION blogstore.own_edit_post IS
 
 CREATE FUNCTION blogstore.own_hide_post(author uuid, post_id uuid, hidden boolean DEFAULT true)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_own_hide_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_hide_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_hide_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_hide_post IS
@@ -913,7 +913,7 @@ COMMENT ON FUNCTION blogstore.own_hide_post IS
 
 CREATE FUNCTION blogstore.own_publish_post(author uuid, post_id uuid)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_own_publish_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_publish_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_publish_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_publish_post IS
@@ -921,7 +921,7 @@ COMMENT ON FUNCTION blogstore.own_publish_post IS
 
 CREATE FUNCTION blogstore.own_schedule_post(author uuid, post_id uuid, publish_date timestamptz)
 RETURNS blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_own_schedule_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_schedule_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_schedule_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_schedule_post IS
@@ -929,7 +929,7 @@ COMMENT ON FUNCTION blogstore.own_schedule_post IS
 
 CREATE FUNCTION blogstore.own_delete_post(author uuid, post_id uuid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_own_delete_post'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_delete_post'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_delete_post FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_delete_post IS
@@ -937,7 +937,7 @@ COMMENT ON FUNCTION blogstore.own_delete_post IS
 
 CREATE FUNCTION blogstore.own_create_comment(author uuid, post_id uuid, user_id uuid, content text, comment_id uuid DEFAULT NULL, creation_date timestamptz DEFAULT NULL, properties jsonb DEFAULT NULL, hidden boolean DEFAULT false, parent_id uuid DEFAULT NULL)
 RETURNS blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_own_create_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_create_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_create_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_create_comment IS
@@ -945,7 +945,7 @@ COMMENT ON FUNCTION blogstore.own_create_comment IS
 
 CREATE FUNCTION blogstore.own_edit_comment(author uuid, post_id uuid, comment_id uuid, content text DEFAULT NULL, properties jsonb DEFAULT NULL)
 RETURNS blogstore.comment_item
-AS 'MODULE_PATHNAME', 'blogstore_own_edit_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_edit_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_edit_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_edit_comment IS
@@ -953,7 +953,7 @@ COMMENT ON FUNCTION blogstore.own_edit_comment IS
 
 CREATE FUNCTION blogstore.own_delete_comment(author uuid, post_id uuid, comment_id uuid)
 RETURNS boolean
-AS 'MODULE_PATHNAME', 'blogstore_own_delete_comment'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_delete_comment'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_delete_comment FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_delete_comment IS
@@ -961,7 +961,7 @@ COMMENT ON FUNCTION blogstore.own_delete_comment IS
 
 CREATE FUNCTION blogstore.own_create_like(author uuid, post_id uuid, user_id uuid, creation_date timestamptz DEFAULT NULL, comment_id uuid DEFAULT NULL)
 RETURNS blogstore.like_item
-AS 'MODULE_PATHNAME', 'blogstore_own_create_like'
+AS 'MODULE_PATHNAME', 'blogstore_request_own_create_like'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.own_create_like FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.own_create_like IS
@@ -1514,7 +1514,7 @@ COMMENT ON FUNCTION blogstore.list_followed IS
 
 CREATE FUNCTION blogstore.home_feed_copies(user_ids uuid[], page_size integer, before_date timestamptz, before_id uuid, oldest_first boolean)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_home_feed_copies'
+AS 'MODULE_PATHNAME', 'blogstore_request_home_feed_copies'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.home_feed_copies FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.home_feed_copies IS
@@ -1522,7 +1522,7 @@ COMMENT ON FUNCTION blogstore.home_feed_copies IS
 
 CREATE FUNCTION blogstore.home_feed_posts(user_ids uuid[], page_size integer, before_date timestamptz, before_id uuid, oldest_first boolean)
 RETURNS SETOF blogstore.post_item
-AS 'MODULE_PATHNAME', 'blogstore_home_feed_posts'
+AS 'MODULE_PATHNAME', 'blogstore_request_home_feed_posts'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.home_feed_posts FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.home_feed_posts IS

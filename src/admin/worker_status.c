@@ -30,8 +30,8 @@
 #include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 
-PG_FUNCTION_INFO_V1(blogstore_get_worker_status);
-PG_FUNCTION_INFO_V1(blogstore_get_workers_status);
+PG_FUNCTION_INFO_V1(blogstore_worker_status);
+PG_FUNCTION_INFO_V1(blogstore_workers_status);
 SQL_FUNCTION(get_progress);
 
 /* The columns of stat_workers. stat_worker has all but the first. */
@@ -558,7 +558,7 @@ status_read(Status *status, Oid dbid)
 
 /* blogstore.get_worker_status(): return one row for this database's worker. */
 Datum
-blogstore_get_worker_status(PG_FUNCTION_ARGS)
+blogstore_worker_status(PG_FUNCTION_ARGS)
 {
 	TupleDesc	desc;
 	Status		status;
@@ -598,7 +598,7 @@ databases_to_show(void)
  * server that has containers.
  */
 Datum
-blogstore_get_workers_status(PG_FUNCTION_ARGS)
+blogstore_workers_status(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *info = (ReturnSetInfo *) fcinfo->resultinfo;
 	ListCell   *lc;

@@ -32,17 +32,21 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 }
 
 /*
- * Define blogstore_<name>(), the C function of a command. It counts the
- * request in the statistics, and calls <name>(), which the file must define
- * after this macro. On a cluster, <name>() runs on the node that stores the
- * command's post. Errors of blogstore_<name>(): 55000 if the library is not
+ * Define blogstore_request_<name>(), the C function of a command. It counts
+ * the request in the statistics, and calls <name>(), which the file must
+ * define after this macro. On a cluster, <name>() runs on the node that stores
+ * the command's post. Errors of the C function: 55000 if the library is not
  * preloaded.
+ *
+ * The scripts of versions before 1.0 call the C functions blogstore_<name>(),
+ * with other arguments. In a database that still has such a version, no call
+ * must reach a function of this library.
  */
 #define REQUEST_FUNCTION(name, request) \
-	PG_FUNCTION_INFO_V1(blogstore_##name); \
+	PG_FUNCTION_INFO_V1(blogstore_request_##name); \
 	static Datum name(PG_FUNCTION_ARGS); \
 	Datum \
-	blogstore_##name(PG_FUNCTION_ARGS) \
+	blogstore_request_##name(PG_FUNCTION_ARGS) \
 	{ \
 		RequestStart start; \
 		Datum		result; \
@@ -83,21 +87,21 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
 	extern int	no_such_variable
 
 /*
- * Define blogstore_<name_>(), the C function of a query, and query_<name_>,
- * its RequestQuery. After this macro, the file must define <name_>(), which
- * begins the query (RequestQuery.begin). The variable arguments initialize
- * further fields of the RequestQuery. Errors of blogstore_<name_>(): 55000 if
- * the library is not preloaded.
+ * Define blogstore_request_<name_>(), the C function of a query, and
+ * query_<name_>, its RequestQuery. After this macro, the file must define
+ * <name_>(), which begins the query (RequestQuery.begin). The variable
+ * arguments initialize further fields of the RequestQuery. Errors of the C
+ * function: 55000 if the library is not preloaded.
  */
 #define QUERY_FUNCTION(name_, request_, type_, ...) \
-	PG_FUNCTION_INFO_V1(blogstore_##name_); \
+	PG_FUNCTION_INFO_V1(blogstore_request_##name_); \
 	static void name_(RequestScan *scan, FunctionCallInfo fcinfo); \
 	const RequestQuery query_##name_ = { \
-		.name = #name_, .function = blogstore_##name_, .begin = name_, \
+		.name = #name_, .function = blogstore_request_##name_, .begin = name_, \
 		.request = request_, .type = type_, __VA_ARGS__ \
 	}; \
 	Datum \
-	blogstore_##name_(PG_FUNCTION_ARGS) \
+	blogstore_request_##name_(PG_FUNCTION_ARGS) \
 	{ \
 		need_preload(); \
 		return query_return_set(fcinfo, &query_##name_); \

@@ -39,8 +39,8 @@
 
 #include <math.h>
 
-SQL_FUNCTION(get_request_stats);
-SQL_FUNCTION(reset_request_stats);
+SQL_FUNCTION(read_request_stats);
+SQL_FUNCTION(reset_stats);
 PG_FUNCTION_INFO_V1(blogstore_request_names);
 
 /*
@@ -427,7 +427,7 @@ add_row(ReturnSetInfo *out, Request request)
 }
 
 static Datum
-get_request_stats(PG_FUNCTION_ARGS)
+read_request_stats(PG_FUNCTION_ARGS)
 {
 	InitMaterializedSRF(fcinfo, 0);
 	if (mine == NULL)
@@ -475,7 +475,7 @@ find_request(const char *name)
  * no such request.
  */
 static Datum
-reset_request_stats(PG_FUNCTION_ARGS)
+reset_stats(PG_FUNCTION_ARGS)
 {
 	if (mine == NULL)
 		stats_attach();

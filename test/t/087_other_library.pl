@@ -62,6 +62,15 @@ $node->start;
 $node->safe_psql('postgres', 'CREATE EXTENSION blogstore');
 is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), $version, 'once it is restarted, the extension is created');
 
+# ---- A database that still has the extension of a version before 1.0, whose
+# script declares these C functions with fewer arguments or columns
+
+foreach my $name (qw(create_like delete_like get_like list_user_likes own_create_like get_request_stats get_worker_status reset_request_stats))
+{
+	like(($node->psql('postgres', "CREATE FUNCTION public.before_1_0() RETURNS void LANGUAGE c AS '\$libdir/blogstore', 'blogstore_$name'"))[2],
+		qr/could not find function "blogstore_$name"/, "the library has no $name() of an older script");
+}
+
 # ---- An update of the extension, by a script that checks the library as the
 # install script does
 

@@ -61,7 +61,7 @@ static CustomScanMethods scan_methods[N_QUERIES];
 static int
 query_of_row(HeapTuple tuple)
 {
-	const char *prefix = "blogstore_";
+	const char *prefix = "blogstore_request_";
 	bool		isnull;
 	Datum		source;
 	char	   *symbol;
