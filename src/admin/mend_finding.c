@@ -254,9 +254,7 @@ describe_row(const Finding *f)
 	}
 	else if (!f->has_user_id)
 		return "without an id";
-	return psprintf("%s%s", name,
-					DatumGetCString(DirectFunctionCall1(uuid_out,
-														UUIDPGetDatum(id))));
+	return psprintf("%s%s", name, id_text(id));
 }
 
 static void

@@ -70,12 +70,6 @@ compare_users(const void *a, const void *b)
 				  &((const Unregistered *) b)->finding->user_id, UUID_LEN);
 }
 
-static char *
-uuid_text(const pg_uuid_t *id)
-{
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
-}
-
 /*
  * Warn that the user of a finding has the same case-folded name as another
  * user.
@@ -91,7 +85,7 @@ warn_meeting(RegistryRepair *repair, const Finding *f, const char *name,
 	ereport(WARNING,
 			(errcode(ERRCODE_UNIQUE_VIOLATION),
 			 errmsg("cannot repair: users %s, \"%s\", and %s, \"%s\", have the same name, regardless of case",
-					uuid_text(&f->user_id), f->expected, uuid_text(user_id), name),
+					id_text(&f->user_id), f->expected, id_text(user_id), name),
 			 errhint("Rename one of them with blogstore.edit_user(), then call blogstore.repair() again.")));
 }
 
@@ -103,7 +97,7 @@ warn_too_long(RegistryRepair *repair, const Finding *f)
 	ereport(WARNING,
 			(errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
 			 errmsg("cannot repair: the name of user %s is too long",
-					uuid_text(&f->user_id)),
+					id_text(&f->user_id)),
 			 errhint("Give the user a shorter name with blogstore.edit_user().")));
 }
 

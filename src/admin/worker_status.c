@@ -499,6 +499,9 @@ status_here(Status *status)
 		status_disabled(status, obstacle, hint);
 	else if (!found)
 		status_text(status, STATUS_STATE, "starting");
+	if (status->isnull[STATUS_PID] && status->isnull[STATUS_HINT] &&
+		!launcher_runs())
+		status_text(status, STATUS_HINT, NO_LAUNCHER_HINT);
 }
 
 /*

@@ -50,7 +50,6 @@
 #include "pgstat.h"
 #include "tcop/tcopprot.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/jsonb.h"
 #include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
@@ -248,8 +247,7 @@ need_guest(const Import *import)
 	if (!found)
 		ereport(ERROR,
 				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-				 errmsg("guest %s does not exist",
-						DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(import->guest)))),
+				 errmsg("guest %s does not exist", id_text(import->guest)),
 				 errhint("Create the user first, or import it among users; guest is the user's id."),
 				 err_fields(container_table(CONTAINER_USERS), "guest",
 						RULE_USER_EXISTS)));

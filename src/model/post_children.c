@@ -38,7 +38,6 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
 typedef struct ChildInsert
@@ -131,9 +130,7 @@ require_repetition(const ChildInsert *insert)
 	if (!get_now(&query, &there))
 		ereport(ERROR,
 				(errcode(ERRCODE_CHECK_VIOLATION),
-				 errmsg("post %s is hidden",
-						DatumGetCString(DirectFunctionCall1(uuid_out,
-															UUIDPGetDatum(insert->post_id)))),
+				 errmsg("post %s is hidden", id_text(insert->post_id)),
 				 errhint("Nobody can comment on it or like it before it is shown, by blogstore.publish_post() or hide_post(..., hidden => false)."),
 				 err_fields(container_table(CONTAINER_POSTS), "post_id",
 							RULE_POST_SHOWN)));

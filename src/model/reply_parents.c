@@ -27,7 +27,6 @@
 
 #include "access/xact.h"
 #include "miscadmin.h"
-#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -67,12 +66,6 @@ struct ParentCache
 	uint32		n;
 	CachedParent parent[CACHED_PARENTS];
 };
-
-static char *
-id_text(const pg_uuid_t *id)
-{
-	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));
-}
 
 /*
  * Look up a parent with the active snapshot.

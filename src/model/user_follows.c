@@ -37,8 +37,6 @@
 #include "common/hashfn.h"
 #include "miscadmin.h"
 #include "storage/lmgr.h"
-#include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/snapmgr.h"
 
 /*
@@ -72,9 +70,7 @@ need_followed(const pg_uuid_t *followed_id, BlogItem *user)
 	if (!user_find_now(followed_id, user))
 		ereport(ERROR,
 				(errcode(ERRCODE_FOREIGN_KEY_VIOLATION),
-				 errmsg("user %s does not exist",
-						DatumGetCString(DirectFunctionCall1(uuid_out,
-															UUIDPGetDatum(followed_id)))),
+				 errmsg("user %s does not exist", id_text(followed_id)),
 				 errhint("Create the user first, or check the id."),
 				 err_fields(container_table(CONTAINER_USERS), "followed_id",
 							RULE_USER_EXISTS)));

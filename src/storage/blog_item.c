@@ -325,7 +325,8 @@ static const IdFields id_fields[] = {
 	RULE_COMMENT_ID_UNIQUE}
 };
 
-static char *
+/* Return the text form of an id, for messages. */
+char *
 id_text(const pg_uuid_t *id)
 {
 	return DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(id)));

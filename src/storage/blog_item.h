@@ -225,6 +225,8 @@ set_hidden(BlogItem *item, bool hidden)
 	item->isnull[PROP_HIDDEN] = !hidden;
 }
 
+extern char *id_text(const pg_uuid_t *id);
+
 static inline const pg_uuid_t *
 item_uuid(const BlogItem *item, Property prop)
 {

@@ -227,6 +227,17 @@ $node->safe_psql('postgres', "SELECT pg_drop_replication_slot('$unused'); SELECT
 $node->safe_psql('second', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
 check_store($node, 'postgres', 'a worker is free again');
 
+# Without room for the launcher, stat_worker says so.
+$node->adjust_conf('postgresql.conf', 'max_worker_processes', '1');
+$node->restart;
+is($node->safe_psql('postgres', 'SELECT state, pid, last_error, hint FROM blogstore.stat_worker'),
+	q{starting|||The launcher does not run. If the server's log says "too many background workers", raise max_worker_processes and restart the server.},
+	'no launcher: stat_worker says so');
+check_answers($node, 'postgres', 'no launcher');
+$node->adjust_conf('postgresql.conf', 'max_worker_processes', '3');
+$node->restart;
+check_store($node, 'postgres', 'a launcher again');
+
 # ---- The launcher warns of WAL that the slot of a stopped worker keeps. It
 # looks for that when it has something else to do, here to start the worker of
 # a third database.

@@ -322,6 +322,7 @@ check_store($node, 'postgres', 'the job succeeds later');
 # not keep others from being folded
 
 my $stripes = 'SELECT count(*) FROM blogstore.posts WHERE type = $$delta$$ AND id <> $$00000000-0000-0000-0000-000000000000$$';
+my $log = log_end($node);
 $node->safe_psql('postgres', q{
 CREATE OR REPLACE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
 BEGIN
@@ -340,6 +341,9 @@ $busy->query_safe('COMMIT');
 $busy->quit;
 wait_until($node, 'postgres', "SELECT ($stripes) = 2");
 is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not folded', 'a fold fails: other deltas are folded');
+like(join("\n", logged($node, $log, qr/could not fold|DETAIL:  The post|CONTEXT:  PL/)),
+	qr{could not fold counts and will retry in [0-9]+ s: not folded\n.*DETAIL:  The post is 00000000-0000-7000-8001-00000000000[78]\.\n.*CONTEXT:  PL/pgSQL function refuse\(\) line 4 at RAISE},
+	'a fold fails: the log names the post and the function');
 is(worker_pid($node, 'postgres'), $worker, 'a fold fails: the worker goes on');
 check_store($node, 'postgres', 'a fold fails');
 $node->safe_psql('postgres', 'DROP TRIGGER odd ON blogstore.posts');

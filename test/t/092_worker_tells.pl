@@ -88,6 +88,15 @@ $node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 check_store($node, 'postgres', 'not finished');
 is(worker($rebuilds), '5|The last rebuild had not finished.', 'not finished: stat_worker counts the rebuild');
 
+# A rebuild that is asked for before the worker has started
+$node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker(); SELECT blogstore.rebuild_views()');
+$log = log_end($node);
+$node->safe_psql('postgres', 'SELECT blogstore.start_worker()');
+wait_logged($node, $log, qr/has built the views/);
+check_store($node, 'postgres', 'asked for early');
+is(worker($rebuilds), '6|blogstore.rebuild_views() was called.', 'asked for early: stat_worker counts it');
+is(rebuilds_logged($log), "$begins\nblogstore.rebuild_views() was called.\n$ends", 'asked for early: the log too');
+
 # ---- A lost slot
 
 $node->safe_psql('postgres', 'SET client_min_messages = error; SELECT blogstore.stop_worker()');
@@ -101,7 +110,7 @@ wait_logged($node, $log, qr/blogstore worker created replication slot "$slot"/);
 my $reason = 'The slot had been invalidated: it needed more WAL than max_slot_wal_keep_size allows.';
 my $hint = 'Raise max_slot_wal_keep_size, and end transactions that stay open for long.';
 is(worker("$rebuilds, last_error, hint"),
-	"6|$reason|rebuilding the views because replication slot \"$slot\" was lost: $reason|$hint",
+	"7|$reason|rebuilding the views because replication slot \"$slot\" was lost: $reason|$hint",
 	'slot lost: stat_worker says so, and names the setting');
 my @told = map { s/.*?(WARNING|DETAIL|HINT|CONTEXT):  /$1: /r } logged($node, $log, qr/WARNING|DETAIL|HINT|CONTEXT/);
 is(join("\n", @told[ 0 .. 3 ]),
@@ -127,6 +136,7 @@ $holder->quit;
 check_store($node, 'postgres', 'a locked row');
 is(worker("last_error, last_error_at, pid = $pid"), '||t', 'a locked row: the error is gone when the views are written');
 
+$log = log_end($node);
 $node->safe_psql(
 	'postgres', q{
 CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = kit, pg_temp AS $$
@@ -138,6 +148,10 @@ WHEN (NEW.type = 'comment' AND NEW.user_username = 'refused') EXECUTE FUNCTION k
 SELECT blogstore.edit_user(kit.u(3), 'refused')});
 wait_until($node, 'postgres', 'SELECT last_error IS NOT NULL FROM blogstore.stat_worker');
 is(worker('state, last_error, hint'), 'running|not this one|Take another one.', 'a failed job: stat_worker has the hint of the error');
+wait_logged($node, $log, qr/blogstore job failed and will be retried/);
+like(join("\n", logged($node, $log, qr/job failed|DETAIL:  The user|CONTEXT:  PL/)),
+	qr{job failed and will be retried in [0-9]+ s: not this one\n.*DETAIL:  The user is 00000000-0000-7000-8000-000000000003\.\n.*CONTEXT:  PL/pgSQL function refuse\(\) line 3 at RAISE},
+	'a failed job: the log names the user and the function');
 $node->safe_psql('postgres', 'SELECT blogstore.rebuild_views()');
 is($node->safe_psql('postgres', 'SELECT kit.views_follow()'), 't', 'a failed job: the views are built beside it');
 is(worker('last_error'), 'not this one', 'a failed job: its error stays while it is parked');

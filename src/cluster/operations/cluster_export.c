@@ -20,9 +20,7 @@
 
 #include "executor/spi.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/guc.h"
-#include "utils/uuid.h"
 
 #define ITEMS(type) \
 	"(SELECT * FROM " POSTS_SQL " WHERE type = '" type "')"
@@ -132,7 +130,7 @@ cluster_export_documents(DestReceiver *dest)
 	cluster_one_connection();
 	foreach(lc, reference_users_being_deleted())
 		appendStringInfo(&ids, "%s%s", ids.len > 0 ? "," : "",
-						 DatumGetCString(DirectFunctionCall1(uuid_out, UUIDPGetDatum(lfirst(lc)))));
+						 id_text(lfirst(lc)));
 	tables_lock_for_import();
 	container_require_served(CONTAINER_POSTS, false);
 	container_require_served(CONTAINER_USERS, false);

@@ -45,7 +45,6 @@
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
-#include "utils/uuid.h"
 
 /*
  * While a shard is being moved, no node accepts calls for the shard's items,
@@ -112,8 +111,7 @@ where(const RemoteCall *call)
 static char *
 call_sql(const RemoteCall *call)
 {
-	char	   *key = DatumGetCString(DirectFunctionCall1(uuid_out,
-														  UUIDPGetDatum(&call->key)));
+	char	   *key = id_text(&call->key);
 	char	   *arguments = OidOutputFunctionCall(F_ARRAY_OUT,
 												  arguments_array(call));
 

@@ -115,8 +115,7 @@ column_value(JsonbValue *jv, Oid type, Datum value)
 												NULL));
 			break;
 		case UUIDOID:
-			string_value(jv, DatumGetCString(DirectFunctionCall1(uuid_out,
-																 value)));
+			string_value(jv, id_text(DatumGetUUIDP(value)));
 			break;
 		case TEXTOID:
 			string_value(jv, TextDatumGetCString(value));

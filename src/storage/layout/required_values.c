@@ -14,8 +14,6 @@
 #include "storage/layout/layout.h"
 #include "storage/layout/layout_cache.h"
 
-#include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/rel.h"
 
 #define BIT(prop) (UINT32_C(1) << (prop))
@@ -115,8 +113,7 @@ describe_item(const BlogItem *item, ItemType type)
 		return psprintf("a %s without %s", item_type_name(type),
 						property_column(key));
 	return psprintf("%s %s", item_type_name(type),
-					DatumGetCString(DirectFunctionCall1(uuid_out,
-														item->value[key])));
+					id_text(item_uuid(item, key)));
 }
 
 /*

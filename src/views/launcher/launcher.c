@@ -103,6 +103,13 @@ launcher_detach(int code, Datum arg)
 	launch_shared->launcher = NULL;
 }
 
+/* Return whether the launcher runs. The library is preloaded. */
+bool
+launcher_runs(void)
+{
+	return launch_shared->launcher != NULL;
+}
+
 static bool
 may_have_worker(const Database *database)
 {

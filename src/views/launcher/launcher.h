@@ -28,6 +28,9 @@
 /* Hint if no background worker slot is free. */
 #define NO_PROCESS_HINT "Raise max_worker_processes and restart the server."
 
+/* Hint if the launcher does not run. */
+#define NO_LAUNCHER_HINT "The launcher does not run. If the server's log says \"too many background workers\", raise max_worker_processes and restart the server."
+
 typedef enum WorkerState
 {
 	WORKER_WANTED,				/* the launcher should start the worker */
@@ -192,6 +195,9 @@ typedef struct WorkerEntry
 	ConditionVariable progress; /* broadcast when the worker publishes a new
 								 * position or state, and when it ends */
 } WorkerEntry;
+
+/* launcher.c */
+extern bool launcher_runs(void);
 
 /* launcher_init.c */
 extern void launch_init(void);

@@ -380,7 +380,10 @@ note_failed(const ErrorData *error)
 	if (log_rate_allows(&rate))
 		ereport(LOG,
 				(errmsg("blogstore worker could not fold counts and will retry in %d s: %s",
-						FAILED_PAUSE / 1000, error->message)));
+						FAILED_PAUSE / 1000, error->message),
+				 n_tried == 1 ? errdetail("The post is %s.",
+										  id_text(&tried[0].post_id)) : 0,
+				 apply_error_place(error)));
 }
 
 /*

@@ -234,7 +234,9 @@ job_failed(const Job *job, const ErrorData *error)
 	if (log_rate_allows(&rate))
 		ereport(LOG,
 				(errmsg("blogstore job failed and will be retried in %d s: %s",
-						pause / 1000, error->message)));
+						pause / 1000, error->message),
+				 job->has_user ? errdetail("The user is %s.", id_text(&job->user_id)) : 0,
+				 apply_error_place(error)));
 
 	/*
 	 * If park() fails, too, the view blogstore.progress does not show the job

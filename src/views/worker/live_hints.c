@@ -32,7 +32,6 @@
 #include "utils/json.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
-#include "utils/uuid.h"
 
 #define HINT_CHANNEL "blogstore"
 
@@ -158,8 +157,7 @@ append_uuids(StringInfo out, const char *name, List *uuids)
 	appendStringInfo(out, ", \"%s\": [", name);
 	foreach(lc, uuids)
 		appendStringInfo(out, "%s\"%s\"", lc == list_head(uuids) ? "" : ", ",
-						 DatumGetCString(DirectFunctionCall1(uuid_out,
-															 UUIDPGetDatum(lfirst(lc)))));
+						 id_text(lfirst(lc)));
 	appendStringInfoChar(out, ']');
 }
 

@@ -226,22 +226,28 @@ retry_later(void *arg)
 }
 
 /*
- * Report that code of the owner, or an error that lasts, keeps a post from
- * being published.
+ * Report that a post cannot be published.
+ *
+ * error: an error of the owner's code; NULL if other transactions have been in
+ *		the way for long
  */
 static void
-report_failed(const char *message, const char *hint)
+report_failed(const pg_uuid_t *id, const ErrorData *error)
 {
+	const char *message = error ? error->message : apply_in_the_way();
 	static LogRate rate;
 	WorkerEntry *entry = my_worker_entry();
 
 	failed_at = GetCurrentTimestamp();
 	if (entry != NULL)
-		worker_entry_error(entry, ERROR_PUBLISH, message, hint);
+		worker_entry_error(entry, ERROR_PUBLISH, message,
+						   error ? error->hint : NULL);
 	if (log_rate_allows(&rate))
 		ereport(LOG,
 				(errmsg("blogstore worker could not publish a scheduled post and will retry in %d s: %s",
-						FAILED_PAUSE / 1000, message)));
+						FAILED_PAUSE / 1000, message),
+				 errdetail("The post is %s.", id_text(id)),
+				 error ? apply_error_place(error) : 0));
 }
 
 /*
@@ -272,12 +278,12 @@ try_post(const pg_uuid_t *id)
 	if (result == APPLY_DONE)
 		return;
 	if (result == APPLY_FAILED)
-		report_failed(error->message, error->hint);
+		report_failed(id, error);
 	else if (due.date != 0 &&
 			 clock_passed(due.date, GetCurrentTimestamp(), FAILED_PAUSE))
 	{
 		result = APPLY_FAILED;
-		report_failed(apply_in_the_way(), NULL);
+		report_failed(id, NULL);
 	}
 	retry.at = result == APPLY_FAILED ? after(FAILED_PAUSE) : after_lock();
 	(void) apply_run(APPLY_STATE, retry_later, &retry, &other);

@@ -260,6 +260,7 @@ extern ApplyResult apply_run(ApplyKind kind, void (*step) (void *arg),
 							 void *arg, ErrorData **error);
 extern void apply_flush(void);
 extern const char *apply_in_the_way(void);
+extern int	apply_error_place(const ErrorData *error);
 
 /* refresh_batch.c */
 extern bool batch_apply(const DirtySet *dirty);

@@ -238,3 +238,17 @@ apply_flush(void)
 	if (XactLastCommitEnd != InvalidXLogRecPtr)
 		XLogFlush(XactLastCommitEnd);
 }
+
+/*
+ * Add to a message, within ereport(), where an error of apply_run() was
+ * raised: usually the line of a trigger's function. The last line of the
+ * error's context is the worker's own, which the message has anyway.
+ */
+int
+apply_error_place(const ErrorData *error)
+{
+	if (error->context == NULL || strchr(error->context, '\n') == NULL)
+		return 0;
+	return errcontext_msg("%.*s", (int) strcspn(error->context, "\n"),
+						  error->context);
+}
