@@ -417,7 +417,8 @@ typedef enum CompatInvalidation
 	COMPAT_WAL_REMOVED,
 	COMPAT_ROWS_REMOVED,		/* catalog rows that the slot needs were
 								 * removed */
-	COMPAT_WAL_LEVEL_LOWERED,
+	COMPAT_DECODING_DISABLED,	/* logical decoding was disabled on the
+								 * primary of this standby */
 	COMPAT_SLOT_IDLE
 } CompatInvalidation;
 
@@ -432,7 +433,7 @@ compat_slot_invalidation(const ReplicationSlotPersistentData *data)
 		case RS_INVAL_HORIZON:
 			return COMPAT_ROWS_REMOVED;
 		case RS_INVAL_WAL_LEVEL:
-			return COMPAT_WAL_LEVEL_LOWERED;
+			return COMPAT_DECODING_DISABLED;
 #if PG_VERSION_NUM >= 180000
 		case RS_INVAL_IDLE_TIMEOUT:
 			return COMPAT_SLOT_IDLE;

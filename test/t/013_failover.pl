@@ -168,25 +168,7 @@ is($primary->safe_psql('postgres', "SELECT failover FROM pg_replication_slots WH
 $primary->backup('backup_2');
 my $conninfo = $primary->connstr . ' dbname=postgres';
 my $in_step = new_standby('in_step', 'backup_2', "sync_replication_slots = on\nprimary_conninfo = '$conninfo'\n");
-
-# Wait until the standby has the slot. The server copies it once the slot of
-# the primary has moved past the point where the standby began.
-sub wait_for_slot
-{
-	my ($standby, $name) = @_;
-	my $there = "SELECT count(*) = 1 FROM pg_replication_slots WHERE slot_name = '$slot' AND synced AND NOT temporary AND invalidation_reason IS NULL";
-	my $timeout = 10 * $PostgreSQL::Test::Utils::timeout_default;
-
-	until ($standby->safe_psql('postgres', $there) eq 't')
-	{
-		die 'the slot does not come to the standby' if $timeout-- < 0;
-		$primary->safe_psql('postgres', 'SELECT pg_log_standby_snapshot(); SELECT blogstore.edit_post(kit.p(1), md5(random()::text)); SELECT kit.views_follow()');
-		select(undef, undef, undef, 0.1);
-	}
-	pass("$name: the slot comes to the standby");
-	return;
-}
-wait_for_slot($in_step, 'in step');
+wait_synchronised($primary, $in_step, 'postgres');
 change_and_fail($in_step);
 promote_and_check($in_step, 'in step');
 is($in_step->safe_psql('postgres', "SELECT synced, failover FROM pg_replication_slots WHERE slot_name = '$slot'"),

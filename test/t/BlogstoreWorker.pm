@@ -16,10 +16,11 @@ use warnings;
 use BlogstoreServer;
 use Exporter 'import';
 use PostgreSQL::Test::Cluster;
+use Time::HiRes qw(usleep);
 
 our @EXPORT = qw(
   worker_pid kill_worker stop_worker hold_worker close_gate await_gate open_gate worker_slot
-  slots_made job_place hold_writers each_late begin_late
+  slots_made move_slot wait_synchronised job_place hold_writers each_late begin_late
 );
 our @EXPORT_OK = qw(hold release);
 
@@ -221,6 +222,52 @@ sub slots_made
 		  @lines && $lines[0] =~ /DETAIL:  (.*)/ ? $1 : 'no DETAIL';
 	}
 	return @reasons;
+}
+
+=pod
+
+=item move_slot(primary, standby, dbname, query, sql)
+
+Have the worker of the primary move its slot on, until a query on the standby
+returns true. Before each step, run SQL on the primary, if any is given. Needs
+post 1 of the kit, and PostgreSQL 16 or later.
+
+=cut
+
+sub move_slot
+{
+	my ($primary, $standby, $dbname, $query, $sql) = @_;
+
+	for (1 .. 10 * $PostgreSQL::Test::Utils::timeout_default)
+	{
+		return if $standby->safe_psql($dbname, $query) eq 't';
+		$primary->safe_psql($dbname, ($sql // '') . q{;
+SELECT pg_log_standby_snapshot();
+SELECT blogstore.edit_post(kit.p(1), md5(random()::text));
+SELECT kit.views_follow()});
+		usleep(100_000);
+	}
+	die "the slot moves on, but this did not come true: $query";
+}
+
+=pod
+
+=item wait_synchronised(primary, standby, dbname)
+
+Wait until a standby with sync_replication_slots has the worker's slot. The
+server copies it once the slot of the primary has moved past the point where
+the standby began.
+
+=cut
+
+sub wait_synchronised
+{
+	my ($primary, $standby, $dbname) = @_;
+	my $slot = worker_slot($primary, $dbname);
+
+	move_slot($primary, $standby, $dbname,
+		"SELECT count(*) = 1 FROM pg_replication_slots WHERE slot_name = '$slot' AND synced AND NOT temporary AND invalidation_reason IS NULL");
+	return;
 }
 
 =pod

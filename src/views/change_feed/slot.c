@@ -117,9 +117,9 @@ invalidation_reason(CompatInvalidation invalidation, const char **hint)
 		case COMPAT_ROWS_REMOVED:
 			*hint = "On a standby, set hot_standby_feedback = on.";
 			return "The slot had been invalidated: catalog rows that it needed were removed on the primary.";
-		case COMPAT_WAL_LEVEL_LOWERED:
-			*hint = "Keep wal_level = " COMPAT_DECODING_LEVEL " on the primary, too.";
-			return "The slot had been invalidated: wal_level was below " COMPAT_DECODING_LEVEL ".";
+		case COMPAT_DECODING_DISABLED:
+			*hint = "On the primary, set wal_level = logical.";
+			return "The slot had been invalidated: logical decoding was disabled on the primary.";
 		case COMPAT_SLOT_IDLE:
 			*hint = "Set idle_replication_slot_timeout = 0, or stop the worker with blogstore.stop_worker(drop_slot => true).";
 			return "The slot had been invalidated: it was not used for idle_replication_slot_timeout.";
