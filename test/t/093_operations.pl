@@ -426,7 +426,7 @@ $node->start;
 is($node->safe_psql('second', 'SELECT count(*) FROM blogstore.posts'), '0', 'the tables stay, with a lower wal_level');
 $node->stop;
 
-# Test 094 runs the block about the exporter.
-is(join(', ', blocks_not_run()), 'bash: Prometheus', 'each block has run');
+# Test 094 runs the blocks about Prometheus.
+is(join(', ', blocks_not_run()), 'bash: Prometheus, yaml: Prometheus', 'each block has run');
 
 done_testing();

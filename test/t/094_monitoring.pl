@@ -181,7 +181,10 @@ SKIP:
 {
 	my $tests = "$FindBin::RealBin/../monitoring/alerts_fire.yml";
 
-	skip('there is no promtool', 3) if !defined $promtool;
+	skip('there is no promtool', 4) if !defined $promtool;
+	my $config = PostgreSQL::Test::Utils::tempdir . '/prometheus.yml';
+	append_to_file($config, block('yaml', 'Prometheus') =~ s{/etc/prometheus/blogstore_alerts\.yml}{$examples/alerts.yml}r);
+	command_ok([ $promtool, 'check', 'config', $config ], 'promtool accepts the configuration of the page');
 	command_ok([ $promtool, 'check', 'rules', "$examples/alerts.yml" ], 'promtool accepts the alerts');
 	command_ok([ $promtool, 'test', 'rules', $tests ], 'each alert fires when it should, and not otherwise');
 	my %tested = map { $_ => 1 } slurp_file($tests) =~ /alertname: (\w+)/g;
