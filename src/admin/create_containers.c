@@ -285,7 +285,7 @@ create_join_parts(const Creation *creation)
 				(void) create_run_sql(psprintf("DELETE FROM " BLOGSTORE_SCHEMA ".%s",
 											   bookkeeping_name(t)));
 		if (!creation->table[BOOK_VIEW_STATE])
-			set_view_state("enabled = true, complete = false, ready = false");
+			set_view_state("enabled = true, ready = false");
 	}
 	else
 	{
@@ -300,7 +300,7 @@ create_join_parts(const Creation *creation)
 		 * queue a job that writes the current usernames into all items. The
 		 * missing table may have contained unfinished renames.
 		 */
-		set_view_state("complete = false, ready = false");
+		set_view_state("ready = false");
 		job_queue(JOB_REBUILD, NULL);
 		if (creation->table[BOOK_JOBS])
 			job_queue(JOB_RENAME, NULL);

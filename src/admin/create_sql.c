@@ -223,13 +223,12 @@ static const char *const jobs_sql[] = {
 static const char *const view_state_sql[] = {
 	"CREATE TABLE " VIEW_STATE_SQL " ("
 	"only_row boolean PRIMARY KEY, enabled boolean NOT NULL, "
-	"complete boolean NOT NULL, ready boolean NOT NULL, "
-	"feed_size integer NOT NULL, "
+	"ready boolean NOT NULL, feed_size integer NOT NULL, "
 	"short_form_length integer NOT NULL, short_form bigint NOT NULL, "
 	"feed_whole boolean NOT NULL) WITH (fillfactor = 10)",
-	"INSERT INTO " VIEW_STATE_SQL " (only_row, enabled, complete, ready,"
-	" feed_size, short_form_length, short_form, feed_whole)"
-	" VALUES (true, true, false, false, 0, 0, 0, false)",
+	"INSERT INTO " VIEW_STATE_SQL " (only_row, enabled, ready, feed_size,"
+	" short_form_length, short_form, feed_whole)"
+	" VALUES (true, true, false, 0, 0, 0, false)",
 	("COMMENT ON TABLE " VIEW_STATE_SQL " IS "
 	 "'One row: the state of the views.'")
 };

@@ -477,9 +477,8 @@ rebuild_views(PG_FUNCTION_ARGS)
 
 /*
  * Set view_state.enabled, which says whether the worker may run. A change of
- * this value also sets view_state.ready to false. So queries do not read the
- * views, on standbys either, until the worker has caught up. Returns whether
- * the value has changed.
+ * this value also sets view_state.ready to false, so that readers do not use
+ * the views. Returns whether the value has changed.
  */
 static bool
 set_enabled(bool enabled)

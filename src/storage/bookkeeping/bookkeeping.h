@@ -166,13 +166,7 @@ extern void jobs_mend(void);
 typedef struct ViewState
 {
 	bool		enabled;		/* false after stop_worker() */
-
-	/*
-	 * Whether the views have all changes before the position in change_feed.
-	 * If not, they must be rebuilt.
-	 */
-	bool		complete;
-	/* whether queries may read the views */
+	/* whether the views are complete */
 	bool		ready;
 	/* blogstore.feed_size when the feed was built */
 	int			feed_size;

@@ -75,8 +75,7 @@ static const TableShape shape[N_BOOKKEEPING] = {
 			{"created_at", TIMESTAMPTZOID}, {"started_at", TIMESTAMPTZOID}
 	}, "jobs_kind_check"},
 	[BOOK_VIEW_STATE] = {"view_state", {
-			{"only_row", BOOLOID}, {"enabled", BOOLOID},
-			{"complete", BOOLOID}, {"ready", BOOLOID},
+			{"only_row", BOOLOID}, {"enabled", BOOLOID}, {"ready", BOOLOID},
 			{"feed_size", INT4OID}, {"short_form_length", INT4OID},
 			{"short_form", INT8OID}, {"feed_whole", BOOLOID}
 	}, "view_state_only_row_check"},

@@ -4,7 +4,7 @@
  *		blogstore.view_state says so.
  *
  * A query reads the row with its own snapshot. So the column "ready" says
- * whether it may read the views in that snapshot. Each process caches this
+ * whether the views are complete in that snapshot. Each process caches this
  * column. A transaction that writes the row sends a relcache invalidation for
  * the table, which empties the caches, also on standbys. A query uses the
  * cached value only if the query's snapshot sees the cached row version.
@@ -32,12 +32,12 @@
 static KeptPlan write_plan = {
 	ON_VIEW_STATE,
 	"INSERT INTO " VIEW_STATE_SQL
-	" (only_row, enabled, complete, ready, feed_size, short_form_length,"
-	" short_form, feed_whole) VALUES (true, $1, $2, $3, $4, $5, $6, false)"
+	" (only_row, enabled, ready, feed_size, short_form_length, short_form,"
+	" feed_whole) VALUES (true, $1, $2, $3, $4, $5, false)"
 	" ON CONFLICT (only_row) DO UPDATE"
-	" SET enabled = $1, complete = $2, ready = $3, feed_size = $4,"
-	" short_form_length = $5, short_form = $6",
-	6, {BOOLOID, BOOLOID, BOOLOID, INT4OID, INT4OID, INT8OID}, NULL
+	" SET enabled = $1, ready = $2, feed_size = $3, short_form_length = $4,"
+	" short_form = $5",
+	5, {BOOLOID, BOOLOID, INT4OID, INT4OID, INT8OID}, NULL
 };
 
 static KeptPlan write_whole_plan = {
@@ -75,8 +75,6 @@ take_row(Relation rel, TupleTableSlot *row, void *arg)
 	bool		isnull;
 
 	seen->state.enabled = DatumGetBool(bookkeeping_value(rel, row, "enabled"));
-	seen->state.complete =
-		DatumGetBool(bookkeeping_value(rel, row, "complete"));
 	seen->state.ready = DatumGetBool(bookkeeping_value(rel, row, "ready"));
 	seen->state.feed_size =
 		DatumGetInt32(bookkeeping_value(rel, row, "feed_size"));
@@ -131,8 +129,8 @@ view_state_write(const ViewState *state)
 {
 	OwnerScope	scope;
 	Datum		values[] = {
-		BoolGetDatum(state->enabled), BoolGetDatum(state->complete),
-		BoolGetDatum(state->ready), Int32GetDatum(state->feed_size),
+		BoolGetDatum(state->enabled), BoolGetDatum(state->ready),
+		Int32GetDatum(state->feed_size),
 		Int32GetDatum(state->short_form_length),
 		Int64GetDatum(state->short_form)
 	};

@@ -26,8 +26,9 @@
  *												restarted later
  *
  * A reader uses the views only if its snapshot sees two things: a row of
- * view_state with "ready" set; and the transaction whose xid is in
- * WorkerEntry.served, which means that a worker keeps the views up to date.
+ * view_state that says that the views are complete; and the transaction whose
+ * xid is in WorkerEntry.served, which means that a worker keeps the views up
+ * to date.
  *
  * Runs in the worker.
  */
@@ -83,7 +84,6 @@ worker_invalidate_views(Worker *worker, const char *reason)
 	worker->must_invalidate = reason;
 	apply_begin(&scope, APPLY_STATE);
 	view_state_read(&state);
-	state.complete = false;
 	state.ready = false;
 	state.feed_size = blogstore_feed_size;
 	state.short_form_length = blogstore_short_form_length;

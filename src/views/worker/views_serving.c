@@ -193,7 +193,7 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 			worker->jobs = true;
 		apply_end(&scope);
 		if (queued)
-			rebuild_begins("The last rebuild had not finished.");
+			rebuild_begins("The worker had been stopped, or the last rebuild had not finished.");
 		if (pending)
 			return;
 		worker_views_rebuilt(worker);
@@ -205,7 +205,6 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	view_state_read(&state);
 	if (state.enabled && !state.ready && state.short_form_length > 0)
 	{
-		state.complete = true;
 		state.ready = true;
 		view_state_write(&state);
 	}

@@ -152,7 +152,7 @@ worker_prepare(Worker *worker)
 	 * running transactions. Set the first phase before, so that the launcher
 	 * can start other workers during the wait.
 	 */
-	worker_begin_views(worker, state.complete);
+	worker_begin_views(worker, state.ready);
 	worker_take_position(worker);
 	worker_follow_settings(worker);
 	MemoryContextSwitchTo(worker->context);
