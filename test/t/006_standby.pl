@@ -191,7 +191,7 @@ $gate->query_safe('BEGIN; LOCK TABLE blogstore.feed IN SHARE MODE');
 $primary->safe_psql('postgres', 'SELECT blogstore.start_worker()');
 catch_up();
 is($session->query_safe('SELECT title FROM blogstore.list_feed(1)'),
-	'without a worker', 'standby: until the worker has caught up, list_feed() answers from the posts container');
+	'without a worker', 'standby: until the views are built, list_feed() answers from the posts container');
 $gate->query_safe('COMMIT');
 $gate->quit;
 check_store($primary, 'postgres', 'started again on the primary');

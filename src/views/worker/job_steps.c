@@ -247,8 +247,9 @@ job_failed(const Job *job, const ErrorData *error)
 
 /*
  * Report the beginning and the end of a rebuild that rebuild_views() has
- * requested. Such a rebuild begins while the views are complete. views_phase.c
- * reports other rebuilds. Called after each chunk.
+ * requested. Such a rebuild begins while the views are complete. Also report
+ * the beginning of a rebuild that this worker has found to be necessary when
+ * it started. views_phase.c reports the rest. Called after each chunk.
  *
  * begins: whether this was the first chunk
  */
@@ -262,6 +263,8 @@ follow_rebuild(const Job *job, bool begins)
 		rebuild_begins("blogstore.rebuild_views() was called.");
 		since = clock_elapsed();
 	}
+	else if (begins && !rebuild_has_begun())
+		rebuild_begins("The worker had been stopped, or the last rebuild had not finished.");
 	if (!job->finished)
 		return;
 	if (since != 0)
@@ -421,16 +424,13 @@ jobs_views_complete(void)
  * Return whether a rebuild was requested and has not finished. If its job is
  * missing from the queue, for example because the owner deleted the row, queue
  * the job again. Called in a transaction, as the containers' owner.
- *
- * *queued: receives whether the job was queued again.
  */
 bool
-jobs_rebuild_pending(bool *queued)
+jobs_rebuild_pending(void)
 {
 	bool		pending = job_rebuild_is_queued();
 
-	*queued = !pending && !rebuilt;
-	if (*queued)
+	if (!pending && !rebuilt)
 		jobs_request_rebuild();
 	return !rebuilt || pending;
 }

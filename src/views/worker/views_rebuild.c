@@ -36,6 +36,9 @@ rebuild_estimate(void)
 
 static LogRate rate;
 
+/* whether this worker has reported that a rebuild begins */
+static bool has_begun = false;
+
 /*
  * Report in the log and in stat_worker that a rebuild begins.
  *
@@ -46,6 +49,7 @@ rebuild_begins(const char *reason)
 {
 	WorkerEntry *entry = my_worker_entry();
 
+	has_begun = true;
 	if (entry != NULL)
 		worker_entry_rebuild(entry, reason);
 	if (log_rate_allows(&rate))
@@ -53,6 +57,13 @@ rebuild_begins(const char *reason)
 				(errmsg("blogstore worker rebuilds the views of database \"%s\"",
 						worker_database()),
 				 errdetail("%s", reason)));
+}
+
+/* Return whether this worker has called rebuild_begins(). */
+bool
+rebuild_has_begun(void)
+{
+	return has_begun;
 }
 
 /*

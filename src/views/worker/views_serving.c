@@ -183,17 +183,14 @@ worker_try_keep(Worker *worker, XLogRecPtr flushed, XLogRecPtr position)
 	OwnerScope	scope;
 	ViewState	state;
 	bool		pending;
-	bool		queued;
 
 	if (worker->views == VIEWS_REBUILDING)
 	{
 		apply_begin(&scope, APPLY_STATE);
-		pending = jobs_rebuild_pending(&queued);
+		pending = jobs_rebuild_pending();
 		if (pending)
 			worker->jobs = true;
 		apply_end(&scope);
-		if (queued)
-			rebuild_begins("The worker had been stopped, or the last rebuild had not finished.");
 		if (pending)
 			return;
 		worker_views_rebuilt(worker);

@@ -302,11 +302,12 @@ typedef enum JobProgress
 extern JobProgress jobs_step(void);
 extern bool arrival_writes_views(const Job *job);
 extern void jobs_views_complete(void);
-extern bool jobs_rebuild_pending(bool *queued);
+extern bool jobs_rebuild_pending(void);
 extern void jobs_request_rebuild(void);
 
 /* views_rebuild.c */
 extern void rebuild_begins(const char *reason);
+extern bool rebuild_has_begun(void);
 extern void rebuild_ends(int64 since);
 extern void rebuild_chunk(Job *job);
 
