@@ -405,15 +405,41 @@ for my $case (
 	is($node->safe_psql('postgres', "SELECT count(*) FROM blogstore.posts WHERE user_id = kit.u($user) AND user_username <> '$name'"), '0', "$name, mended: no stale name");
 }
 
+# ---- All partitions and leaf tables in another schema, under other names
+
+$node->safe_psql('postgres', q{
+CREATE SCHEMA elsewhere AUTHORIZATION blog_owner;
+DO $$ DECLARE
+	moved regclass;
+	n int := 0;
+BEGIN
+	FOR moved IN SELECT t.relid FROM unnest(ARRAY['posts', 'users', 'topics']) AS name, pg_partition_tree(('blogstore.' || name)::regclass) AS t WHERE t.level > 0 LOOP
+		n := n + 1;
+		EXECUTE format('ALTER TABLE %s RENAME TO moved_%s', moved, n);
+		EXECUTE format('ALTER TABLE %s SET SCHEMA elsewhere', moved);
+	END LOOP;
+END $$;
+});
+$node->safe_psql('postgres', q{
+SELECT count(blogstore.create_post(kit.u(1 + n % 5), 'moved ' || n, 'x', kit.p(7000 + n), properties => '{"tags": "moved"}')) FROM generate_series(1, 20) AS n;
+SELECT count(blogstore.create_comment(kit.p(7000 + n), kit.u(2), 'x')), count(blogstore.create_like(kit.p(7000 + n), kit.u(3))) FROM generate_series(1, 20) AS n;
+SELECT blogstore.edit_post(kit.p(7001), 'edited'), blogstore.delete_post(kit.p(7002)), blogstore.hide_post(kit.p(7003));
+SELECT blogstore.edit_user(kit.u(3), 'moved user');
+});
+check_store($node, 'postgres', 'in another schema');
+is($node->safe_psql('postgres', q{SELECT count(*) FROM blogstore.list_topic_posts('moved')}), '18', 'in another schema: topics follow');
+is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|', 'in another schema: the worker runs');
+
 # ---- A partition is repaired while there is no worker
 
-$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts_p01_post OWNER TO intruder');
+my $leaf = $node->safe_psql('postgres', q{SELECT relid FROM pg_partition_tree('blogstore.posts') WHERE isleaf LIMIT 1});
+$node->safe_psql('postgres', "ALTER TABLE $leaf OWNER TO intruder");
 wait_until($node, 'postgres', "SELECT state = 'blocked' FROM blogstore.stat_worker");
 my $launcher = $node->safe_psql('postgres', "SELECT pid FROM pg_stat_activity WHERE backend_type = 'blogstore launcher'");
 kill 'STOP', $launcher;
 $node->safe_psql('postgres', "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker'");
-$node->safe_psql('postgres', 'ALTER TABLE blogstore.posts_p01_post OWNER TO blog_owner');
+$node->safe_psql('postgres', "ALTER TABLE $leaf OWNER TO blog_owner");
 kill 'CONT', $launcher;
 check_store($node, 'postgres', 'mended without a worker');
 

@@ -104,12 +104,14 @@ partition_role(Oid relid)
 static RelationRole
 find_role(Relation relation)
 {
-	char	   *schema = get_namespace_name(RelationGetNamespace(relation));
+	char	   *schema;
 
-	if (schema == NULL || strcmp(schema, BLOGSTORE_SCHEMA) != 0)
-		return ROLE_NONE;
+	/* The owner may have moved a partition to another schema. */
 	if (relation->rd_rel->relispartition)
 		return partition_role(RelationGetRelid(relation));
+	schema = get_namespace_name(RelationGetNamespace(relation));
+	if (schema == NULL || strcmp(schema, BLOGSTORE_SCHEMA) != 0)
+		return ROLE_NONE;
 	if (table_holds_user_items(RelationGetRelationName(relation)))
 		return ROLE_SHARED_USERS;
 	return strcmp(RelationGetRelationName(relation),
