@@ -231,7 +231,7 @@ COMMENT ON FUNCTION blogstore.key_id IS
 
 CREATE FUNCTION blogstore.create_containers(partitions integer DEFAULT 16, owner regrole DEFAULT NULL, distributed boolean DEFAULT NULL)
 RETURNS void
-AS 'MODULE_PATHNAME', 'blogstore_create_containers'
+AS 'MODULE_PATHNAME', 'blogstore_make_containers'
 LANGUAGE C VOLATILE;
 REVOKE ALL ON FUNCTION blogstore.create_containers FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.create_containers IS
@@ -736,7 +736,7 @@ COMMENT ON FUNCTION blogstore.reset_request_stats IS
 
 CREATE FUNCTION blogstore.import(users regclass DEFAULT NULL, posts regclass DEFAULT NULL, comments regclass DEFAULT NULL, likes regclass DEFAULT NULL, rejects regclass DEFAULT NULL, key_prefix text DEFAULT '', guest uuid DEFAULT NULL, changed text DEFAULT 'reject', extra text[] DEFAULT NULL, follows regclass DEFAULT NULL, OUT type text, OUT read bigint, OUT imported bigint, OUT present bigint, OUT rejected bigint, OUT updated bigint, OUT left_out text[])
 RETURNS SETOF record
-AS 'MODULE_PATHNAME', 'blogstore_import'
+AS 'MODULE_PATHNAME', 'blogstore_import_items'
 LANGUAGE C VOLATILE ROWS 4;
 REVOKE ALL ON FUNCTION blogstore.import FROM PUBLIC;
 COMMENT ON FUNCTION blogstore.import IS

@@ -37,7 +37,7 @@
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 
-SQL_FUNCTION(create_containers);
+SQL_FUNCTION(make_containers);
 
 static Oid
 owner_of(Oid relid)
@@ -406,7 +406,7 @@ warn_of_obstacle(void)
  * 54000 if MAX_DATABASES other databases of the server already use blogstore.
  */
 static Datum
-create_containers(PG_FUNCTION_ARGS)
+make_containers(PG_FUNCTION_ARGS)
 {
 	Creation	creation;
 

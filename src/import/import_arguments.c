@@ -20,7 +20,7 @@
 #include "utils/builtins.h"
 #include "utils/uuid.h"
 
-SQL_FUNCTION(import);
+SQL_FUNCTION(import_items);
 SQL_FUNCTION(import_documents);
 
 static const char *const rejects_column[] = {"type", "reason", "item"};
@@ -122,7 +122,7 @@ need_argument(FunctionCallInfo fcinfo, int arg, const char *name)
  * that are edited, and on users who get follows.
  */
 static Datum
-import(PG_FUNCTION_ARGS)
+import_items(PG_FUNCTION_ARGS)
 {
 	Import		import = {0};
 	char	   *changed = need_argument(fcinfo, ARG_CHANGED, "changed");

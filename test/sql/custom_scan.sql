@@ -139,7 +139,7 @@ BEGIN
 		'ALTER FUNCTION blogstore.get_post SET work_mem = ''1MB''',
 		'ALTER FUNCTION blogstore.get_post SECURITY DEFINER',
 		'ALTER FUNCTION blogstore.get_post STRICT',
-		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item AS ''$libdir/blogstore'', ''blogstore_get_user'' LANGUAGE C STABLE',
+		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item AS ''$libdir/blogstore'', ''blogstore_request_get_user'' LANGUAGE C STABLE',
 		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE sql STABLE AS ''SELECT NULL::uuid, NULL, NULL::uuid, NULL::uuid, NULL, ''''sql'''', NULL, 1::bigint, 1::bigint, now(), false, NULL::timestamptz, NULL::jsonb, NULL::timestamptz''',
 		'CREATE OR REPLACE FUNCTION blogstore.get_post(post_id uuid) RETURNS SETOF blogstore.post_item LANGUAGE plpgsql STABLE AS ''BEGIN RETURN QUERY SELECT * FROM blogstore.list_feed(1); END'''] LOOP
 		CALL kit.altered(alteration);

@@ -112,6 +112,6 @@ wait_until($standby, 'postgres', sprintf($on_standby, "invalidation_reason = 'wa
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('flush'));
 $primary->stop;
 check_lost($standby, 'level', 'The slot had been invalidated: logical decoding was disabled on the primary.',
-	'On the primary, set wal_level = logical.');
+	'Set wal_level = logical on the primary and on its standbys.');
 
 done_testing();

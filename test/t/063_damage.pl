@@ -341,6 +341,7 @@ $busy->query_safe('COMMIT');
 $busy->quit;
 wait_until($node, 'postgres', "SELECT ($stripes) = 2");
 is($node->safe_psql('postgres', 'SELECT state, last_error FROM blogstore.stat_worker'), 'running|not folded', 'a fold fails: other deltas are folded');
+wait_logged($node, $log, qr/DETAIL:  The post is/);
 like(join("\n", logged($node, $log, qr/could not fold|DETAIL:  The post|CONTEXT:  PL/)),
 	qr{could not fold counts and will retry in [0-9]+ s: not folded\n.*DETAIL:  The post is 00000000-0000-7000-8001-00000000000[78]\.\n.*CONTEXT:  PL/pgSQL function refuse\(\) line 4 at RAISE},
 	'a fold fails: the log names the post and the function');

@@ -65,7 +65,7 @@ is($node->safe_psql('postgres', 'SELECT blogstore.library_version()'), $version,
 # ---- A database that still has the extension of a version before 1.0, whose
 # script declares these C functions with fewer arguments or columns
 
-foreach my $name (qw(create_like delete_like get_like list_user_likes own_create_like get_request_stats get_worker_status reset_request_stats))
+foreach my $name (qw(create_containers create_like delete_like get_like list_user_likes import own_create_like get_request_stats get_worker_status reset_request_stats))
 {
 	like(($node->psql('postgres', "CREATE FUNCTION public.before_1_0() RETURNS void LANGUAGE c AS '\$libdir/blogstore', 'blogstore_$name'"))[2],
 		qr/could not find function "blogstore_$name"/, "the library has no $name() of an older script");

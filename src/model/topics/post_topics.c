@@ -11,6 +11,7 @@
 #include "model/topics/topics.h"
 
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/datum.h"
 #include "utils/jsonb.h"
@@ -97,8 +98,8 @@ add_value(TopicList *topics, const JsonbValue *value, MemoryContext keep)
 
 /*
  * Add the topics in a JSON array to *topics, up to MAX_TOPICS. An array in a
- * post's properties can have thousands of elements. So what an element needs
- * is freed before the next one.
+ * post's properties can have thousands of elements. The memory of each element
+ * is freed before the next one is read.
  */
 static void
 add_array(TopicList *topics, JsonbContainer *array)
@@ -110,6 +111,7 @@ add_array(TopicList *topics, JsonbContainer *array)
 
 	for (uint32 i = 0; i < JsonContainerSize(array) && topics->n < MAX_TOPICS; i++)
 	{
+		CHECK_FOR_INTERRUPTS();
 		add_value(topics, getIthJsonbValueFromContainer(array, i), keep);
 		MemoryContextReset(scratch);
 	}

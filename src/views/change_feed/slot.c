@@ -118,7 +118,7 @@ invalidation_reason(CompatInvalidation invalidation, const char **hint)
 			*hint = "On a standby, set hot_standby_feedback = on.";
 			return "The slot had been invalidated: catalog rows that it needed were removed on the primary.";
 		case COMPAT_DECODING_DISABLED:
-			*hint = "On the primary, set wal_level = logical.";
+			*hint = "Set wal_level = logical on the primary and on its standbys.";
 			return "The slot had been invalidated: logical decoding was disabled on the primary.";
 		case COMPAT_SLOT_IDLE:
 			*hint = "Set idle_replication_slot_timeout = 0, or stop the worker with blogstore.stop_worker(drop_slot => true).";

@@ -228,8 +228,8 @@ retry_later(void *arg)
 /*
  * Report that a post cannot be published.
  *
- * error: an error of the owner's code; NULL if other transactions have been in
- *		the way for long
+ * error: an error of the owner's code; NULL if other transactions have held
+ *		locks on the post for long
  */
 static void
 report_failed(const pg_uuid_t *id, const ErrorData *error)

@@ -240,15 +240,17 @@ apply_flush(void)
 }
 
 /*
- * Add to a message, within ereport(), where an error of apply_run() was
- * raised: usually the line of a trigger's function. The last line of the
- * error's context is the worker's own, which the message has anyway.
+ * Add the context of an error of apply_run() to a message, within ereport().
+ * The context usually names the function of a trigger. Its last line is the
+ * worker's own, which the message has anyway.
  */
 int
 apply_error_place(const ErrorData *error)
 {
-	if (error->context == NULL || strchr(error->context, '\n') == NULL)
+	const char *last = error->context ? strrchr(error->context, '\n') : NULL;
+
+	if (last == NULL)
 		return 0;
-	return errcontext_msg("%.*s", (int) strcspn(error->context, "\n"),
+	return errcontext_msg("%.*s", (int) (last - error->context),
 						  error->context);
 }
