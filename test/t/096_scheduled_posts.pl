@@ -114,15 +114,15 @@ check_views($node, 'postgres', 'clock set back');
 # ---- A post that the worker cannot change, and the clock set back meanwhile
 
 $node->safe_psql('postgres', q{
-CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN RAISE 'refused'; END $$;
+CREATE FUNCTION kit.refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$ BEGIN EXECUTE 'DO $x$ BEGIN RAISE ''refused''; END $x$'; END $$;
 CREATE TRIGGER refuse BEFORE UPDATE ON blogstore.posts FOR EACH ROW WHEN (OLD.title = 'scheduled 3301') EXECUTE FUNCTION kit.refuse()});
 my $log = log_end($node);
 schedule($node, 3301, 1, 4.5);
 set_clock($clock, 1000 * $HOUR);
 wait_until($node, 'postgres', 'SELECT count(*) FROM blogstore.publish_queue WHERE retry_at IS NOT NULL', 1);
 is($node->safe_psql('postgres', 'SELECT last_error, state FROM blogstore.stat_worker'), 'refused|running', 'stat_worker tells what is refused');
-like(join("\n", logged($node, $log, qr/could not publish|DETAIL:  The post|CONTEXT:  PL/)),
-	qr{could not publish a scheduled post and will retry in [0-9]+ s: refused\n.*DETAIL:  The post is [-0-9a-f]{36}\.\n.*CONTEXT:  PL/pgSQL function kit\.refuse\(\) line 1 at RAISE},
+like(join("\n", logged($node, $log, qr/could not publish|DETAIL:  The post|PL.pgSQL function/)),
+	qr{could not publish a scheduled post and will retry in [0-9]+ s: refused\n.*DETAIL:  The post is [-0-9a-f]{36}\.\n.*CONTEXT:  PL/pgSQL function inline_code_block line 1 at RAISE\n\s*PL/pgSQL function kit\.refuse\(\) line 1 at EXECUTE},
 	'the log names the post and the function');
 # An error that tells of another transaction, if it lasts, or that a remote
 # server has sent
