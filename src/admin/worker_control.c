@@ -41,8 +41,8 @@ PG_FUNCTION_INFO_V1(blogstore_stop_worker);
 
 /*
  * Check that this database has a worker or can get one. Errors: 55000 if no
- * worker can run on this server; 54000 if MAX_DATABASES other databases of the
- * server already use blogstore.
+ * worker can run on this server or in this database; 54000 if MAX_DATABASES
+ * other databases of the server already use blogstore.
  */
 static void
 need_possible_worker(void)
@@ -56,6 +56,12 @@ need_possible_worker(void)
 				 errmsg("no blogstore worker can run on this server: %s",
 						obstacle),
 				 errhint("%s", hint),
+				 err_fields(NULL, NULL, RULE_WORKER)));
+	if (database_is_template(MyDatabaseId))
+		ereport(ERROR,
+				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+				 errmsg("no blogstore worker can run in a template database"),
+				 errhint("Run ALTER DATABASE ... IS_TEMPLATE false."),
 				 err_fields(NULL, NULL, RULE_WORKER)));
 	worker_require_room();
 }

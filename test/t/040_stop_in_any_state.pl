@@ -130,6 +130,7 @@ $node->safe_psql('postgres', 'ALTER DATABASE pattern IS_TEMPLATE true');
 wait_until($node, 'postgres', "SELECT count(*) = 0 FROM pg_stat_activity WHERE backend_type = 'blogstore worker' AND datname = 'pattern'");
 is($node->safe_psql('pattern', 'SELECT state, last_error, hint FROM blogstore.stat_worker'),
 	'disabled|the database is a template|Run ALTER DATABASE ... IS_TEMPLATE false.', 'a template: stat_worker says why no worker runs');
+is(sqlstate($node, 'pattern', $_), '55000, hint', "... and so does $_") foreach 'wait_for_views()', 'rebuild_views()', 'start_worker()';
 $node->safe_psql('pattern', $drop_slot);
 is($node->safe_psql('pattern', $state) . slots('pattern'), 'stopped0', '... and the worker is stopped');
 $node->safe_psql('postgres', 'ALTER DATABASE pattern IS_TEMPLATE false');
