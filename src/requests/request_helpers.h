@@ -38,9 +38,9 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
  * the command's post. Errors of the C function: 55000 if the library is not
  * preloaded.
  *
- * The scripts of versions before 1.0 call the C functions blogstore_<name>(),
- * with other arguments. In a database that still has such a version, no call
- * must reach a function of this library.
+ * Before 1.0, these C functions were called blogstore_<name>(), and some had
+ * other arguments. A database can still have such a version. The new names
+ * keep its SQL functions from calling this library, which would crash.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_request_##name); \
