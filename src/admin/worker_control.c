@@ -61,7 +61,7 @@ need_possible_worker(void)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("no blogstore worker can run in a template database"),
-				 errhint("Run ALTER DATABASE ... IS_TEMPLATE false."),
+				 errhint(TEMPLATE_HINT),
 				 err_fields(NULL, NULL, RULE_WORKER)));
 	worker_require_room();
 }

@@ -492,7 +492,7 @@ status_here(Status *status)
 		status_stopped(status, found ? entry.caught_up : 0);
 	else if (database_is_template(status->dbid))
 		status_disabled(status, "the database is a template",
-						"Run ALTER DATABASE ... IS_TEMPLATE false.");
+						TEMPLATE_HINT);
 	else if (found && entry.no_room_at != 0)
 		status_no_process(status, entry.no_room_at);
 	else if (!found && (obstacle = worker_no_room(&hint)) != NULL)

@@ -39,8 +39,9 @@ serve_command(FunctionCallInfo fcinfo, PGFunction function)
  * preloaded.
  *
  * Before 1.0, these C functions were called blogstore_<name>(), and some had
- * other arguments. A database can still have such a version. The new names
- * keep its SQL functions from calling this library, which would crash.
+ * other arguments. A database can still have the extension of such a version.
+ * Because of the new names, a call of its SQL functions raises an error
+ * instead of crashing the server.
  */
 #define REQUEST_FUNCTION(name, request) \
 	PG_FUNCTION_INFO_V1(blogstore_request_##name); \

@@ -28,6 +28,9 @@
 /* Hint if no background worker slot is free. */
 #define NO_PROCESS_HINT "Raise max_worker_processes and restart the server."
 
+/* Hint in a template database, which gets no worker. */
+#define TEMPLATE_HINT "Run ALTER DATABASE ... IS_TEMPLATE false."
+
 /* Hint if the launcher does not run. */
 #define NO_LAUNCHER_HINT "The launcher does not run. If the server's log says \"too many background workers\", raise max_worker_processes and restart the server."
 
