@@ -173,7 +173,7 @@ edit_post_of(FunctionCallInfo fcinfo, const pg_uuid_t *author)
 	ItemWriter *writer;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "post_id");
 	Datum		key = UUIDPGetDatum(id);
-	BlogItem	wanted;
+	BlogItem	wanted = {0};
 	bool		properties;
 
 	if (!PG_ARGISNULL(1))

@@ -177,7 +177,7 @@ edit_user(PG_FUNCTION_ARGS)
 	UserWriter	writer;
 	BlogItem	user;
 	const pg_uuid_t *id = need_uuid(fcinfo, 0, "user_id");
-	BlogItem	wanted;
+	BlogItem	wanted = {0};
 	bool		properties = get_properties(fcinfo, 2, &wanted);
 	bool		name = !properties || !PG_ARGISNULL(1);
 

@@ -256,7 +256,7 @@ stage_document(StageReceiver *receiver, Datum value, bool isnull)
 	ImportTally *tally = &import->untyped;
 	const char *problem = "the document is null";
 	StagedRow	row;
-	ItemType	type;
+	ItemType	type = ITEM_USER;
 	bool		typed = false;
 
 	if (!isnull)
