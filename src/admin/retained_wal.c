@@ -27,7 +27,8 @@
 #define SLOT_WAL_SQL \
 	"SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery()" \
 	" THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END," \
-	" restart_lsn)::bigint, wal_status, safe_wal_size" \
+	" CASE WHEN wal_status <> 'lost' THEN restart_lsn END)::bigint," \
+	" wal_status, safe_wal_size" \
 	" FROM pg_replication_slots WHERE slot_name = $1"
 
 /*

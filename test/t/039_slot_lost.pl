@@ -262,6 +262,9 @@ if ($node->pg_version->major >= 18)
 	change_posts();
 	set_and_reload($node, 'idle_replication_slot_timeout', '1s');
 	wait_until($node, 'postgres', "CHECKPOINT; SELECT invalidation_reason FROM pg_replication_slots WHERE slot_name = '$slot'", 'idle_timeout');
+	is($node->safe_psql('postgres', 'SELECT hint, wal_status, retained_bytes FROM blogstore.stat_worker'),
+		'Call blogstore.start_worker() to have the views updated again.|lost|',
+		'idle: the slot retains no WAL any more');
 	set_and_reload($node, 'idle_replication_slot_timeout', '0');
 	$start = log_end($node);
 	check_lost('idle', $start_worker,

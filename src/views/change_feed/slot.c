@@ -91,8 +91,8 @@ slot_is_being_made(const char *name)
 }
 
 /*
- * Return how many bytes of WAL a slot retains, or 0 if the slot does not
- * exist.
+ * Return how many bytes of WAL a slot retains, or 0 if the slot does not exist
+ * or has been invalidated.
  */
 int64
 slot_keeps(const char *name)
@@ -101,8 +101,10 @@ slot_keeps(const char *name)
 	XLogRecPtr	end = GetFlushRecPtr(NULL);
 
 	slot_read(name, &data);
-	return data.restart_lsn == InvalidXLogRecPtr || data.restart_lsn > end ?
-		0 : end - data.restart_lsn;
+	if (compat_slot_invalidation(&data) != COMPAT_SLOT_VALID ||
+		data.restart_lsn == InvalidXLogRecPtr || data.restart_lsn > end)
+		return 0;
+	return end - data.restart_lsn;
 }
 
 /*
