@@ -256,6 +256,9 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 			status_lag(status, shown, entry->caught_up);
 		status_oldest_writer(status);
 	}
+	else if (entry->holds > 0)
+		status_text(status, STATUS_HINT,
+					"The worker starts when the command that copies, moves or drops the database has ended.");
 	if (entry->last_error_hint[0] != '\0' && status->isnull[STATUS_HINT])
 		status_text(status, STATUS_HINT, entry->last_error_hint);
 	if (entry->last_error[0] != '\0')

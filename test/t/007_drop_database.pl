@@ -90,6 +90,23 @@ isnt(
 	$node->safe_psql('kept', 'SELECT slot FROM blogstore.stat_worker'),
 	'of its own');
 
+# While the copy is made, the worker of the template waits. A lock holds the
+# command.
+$holder = $node->background_psql('busy');
+$holder->query_safe('BEGIN; LOCK TABLE pg_database IN SHARE MODE');
+my $copier = $node->background_psql('postgres');
+$copier->query_until(qr/copies/, "\\echo copies\nCREATE DATABASE slow TEMPLATE kept;\n");
+wait_until($node, 'busy',
+	"SELECT state || '|' || (pid IS NULL) || '|' || hint FROM blogstore.stat_workers WHERE database = 'kept'",
+	'starting|true|The worker starts when the command that copies, moves or drops the database has ended.');
+pass('stat_workers says what the worker of the template waits for');
+$holder->query_safe('COMMIT');
+$holder->quit;
+$copier->quit;
+check_store($node, 'kept', 'the template again');
+check_store($node, 'slow', 'the slow copy');
+$node->safe_psql('postgres', 'DROP DATABASE slow');
+
 # ALTER DATABASE ... RENAME
 is(($node->psql('postgres', 'ALTER DATABASE copy RENAME TO renamed'))[0],
 	0, 'ALTER DATABASE ... RENAME succeeds beside a running worker');
