@@ -472,6 +472,18 @@ status_of_server(Status *status)
 	return true;
 }
 
+/*
+ * If a worker is to be started, but the launcher does not run, say so in the
+ * hint.
+ */
+static void
+status_launcher(Status *status)
+{
+	if (status->isnull[STATUS_PID] && status->isnull[STATUS_HINT] &&
+		!launcher_runs())
+		status_text(status, STATUS_HINT, NO_LAUNCHER_HINT);
+}
+
 static void
 status_here(Status *status)
 {
@@ -502,9 +514,7 @@ status_here(Status *status)
 		status_disabled(status, obstacle, hint);
 	else if (!found)
 		status_text(status, STATUS_STATE, "starting");
-	if (status->isnull[STATUS_PID] && status->isnull[STATUS_HINT] &&
-		!launcher_runs())
-		status_text(status, STATUS_HINT, NO_LAUNCHER_HINT);
+	status_launcher(status);
 }
 
 /*
@@ -530,6 +540,7 @@ status_elsewhere(Status *status)
 		return true;
 	if (!found)
 		status_disabled(status, "the slot has no worker",
+						!launcher_runs() ? NO_LAUNCHER_HINT :
 						"Look at blogstore.stat_worker in the database. If it accepts no connections, drop the slot with pg_drop_replication_slot().");
 	else
 		status_from_entry(status, &entry);
@@ -537,6 +548,7 @@ status_elsewhere(Status *status)
 		status_stopped(status, entry.caught_up);
 	else if (found && entry.no_room_at != 0)
 		status_no_process(status, entry.no_room_at);
+	status_launcher(status);
 	return true;
 }
 

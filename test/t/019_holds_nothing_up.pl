@@ -233,7 +233,11 @@ $node->restart;
 is($node->safe_psql('postgres', 'SELECT state, pid, last_error, hint FROM blogstore.stat_worker'),
 	q{starting|||The launcher does not run. If the server's log says "too many background workers", raise max_worker_processes and restart the server.},
 	'no launcher: stat_worker says so');
+like($node->safe_psql('postgres', q{SELECT hint FROM blogstore.stat_workers WHERE database = 'second'}),
+	qr/^The launcher does not run\./, '... and stat_workers of the other database');
 check_answers($node, 'postgres', 'no launcher');
+like($node->safe_psql('second', q{SELECT state || ': ' || hint FROM blogstore.stat_workers WHERE database = 'postgres'}),
+	qr/^starting: The launcher does not run\./, '... and stat_workers of a database whose worker is to start');
 $node->adjust_conf('postgresql.conf', 'max_worker_processes', '3');
 $node->restart;
 check_store($node, 'postgres', 'a launcher again');

@@ -93,6 +93,11 @@ find(
 	"$root/src/cluster/view_delivery",
 	"$root/src/cluster/user_items",
 	"$root/src/admin");
+my $script = slurp_file("$root/sql/blogstore--1.0.sql");
+while ($script =~ /RAISE WARNING USING MESSAGE = format\('([^']+)'/g)
+{
+	$message{ $1 =~ s/%[sI]/.../gr } = 1;
+}
 cmp_ok(scalar keys %message, '>', 20, 'the sources have messages');
 cmp_ok(scalar keys %reason, '>', 5, 'the sources have reasons for a new slot');
 

@@ -157,7 +157,7 @@ slot_obstacle(const char *name, const AppliedPosition *position,
 	slot_read(name, &data);
 	if (NameStr(data.name)[0] == '\0')
 	{
-		*hint = "It was dropped, or the database or the server was restored from a backup, promoted or upgraded. Drop the slot only with blogstore.stop_worker(drop_slot => true).";
+		*hint = "It was dropped, or the database or the server was restored from a backup, copied, promoted or upgraded. Drop the slot only with blogstore.stop_worker(drop_slot => true).";
 		if (position->applied_lsn != InvalidXLogRecPtr)
 			return "The slot was missing.";
 		return position->applied_at == 0 ? "There was no slot yet." :
