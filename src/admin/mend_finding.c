@@ -132,6 +132,26 @@ mend_orphan(const Finding *f)
 }
 
 /*
+ * Warn of the items that mend_orphan() is going to delete. What they refer to
+ * may have been deleted by mistake. Deltas are no items of a user's.
+ */
+void
+warn_of_orphans(const Finding *findings, uint64 n)
+{
+	int64		orphans = 0;
+
+	for (uint64 i = 0; i < n; i++)
+		if (finding_is(&findings[i], "orphan") &&
+			strcmp(findings[i].type, item_type_name(ITEM_DELTA)) != 0)
+			orphans++;
+	if (orphans > 0)
+		ereport(WARNING,
+				(errmsg("repair() deletes items whose user, post or comment does not exist, and what belongs to them"),
+				 errdetail("Number of such items: %lld.", (long long) orphans),
+				 errhint("If what they refer to was deleted by mistake, roll back, and restore it before you call blogstore.repair() again.")));
+}
+
+/*
  * Run a statement that repairs the item of a finding. The arguments of the
  * statement are the item's post_id ($1), type ($2), id ($3) and user_id ($4).
  * Returns whether the statement has changed a row. Errors: 55000.

@@ -139,6 +139,7 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 {
 	int64		mended = mend_registry(findings, n);
 
+	warn_of_orphans(findings, n);
 	progress_begin(psprintf("blogstore.repair(): repairing " UINT64_FORMAT " findings", n));
 	for (uint64 i = 0; i < n; i++)
 	{

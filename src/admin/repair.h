@@ -109,6 +109,7 @@ extern bool mend_by(KeptPlan *plan, const Finding *f);
 
 /* mend_finding.c */
 extern bool mend_orphan(const Finding *f);
+extern void warn_of_orphans(const Finding *findings, uint64 n);
 extern bool mend_username(const Finding *f);
 extern bool mend_queue(const Finding *f);
 extern void drop_invalid_queue(void);

@@ -338,6 +338,7 @@ mend_all(const Finding *findings, uint64 n, bool with_views)
 	ListCell   *lc;
 	int64		mended = mend_registry(findings, n);
 
+	warn_of_orphans(findings, n);
 	for (uint64 i = 0; i < n; i++)
 	{
 		CHECK_FOR_INTERRUPTS();
