@@ -473,8 +473,8 @@ status_of_server(Status *status)
 }
 
 /*
- * If a worker is to be started, but the launcher does not run, say so in the
- * hint.
+ * If no worker runs and the hint is empty, say in the hint whether that is
+ * because the launcher does not run.
  */
 static void
 status_launcher(Status *status)
