@@ -192,6 +192,7 @@ for my $damage (@damages)
 	is($node->safe_psql('postgres', $scheduled), 'scheduled|t|t', "$name, mended: the post is scheduled");
 	is($node->safe_psql('postgres', "SELECT state, slot IS NOT NULL, hint FROM blogstore.stat_worker"), 'running|t|', "$name, mended: stat_worker says no more");
 	is(join("\n", logged($node, $offset, qr/was terminated by signal|PANIC|TRAP|exited with exit code 1/)), '', "$name: no process has failed");
+	is(join("\n", logged($node, $offset, qr/replication slot .* was lost/)), '', "$name: the log does not say that the slot was lost");
 }
 
 # ---- A blocked worker sleeps between its checks, also after a reload

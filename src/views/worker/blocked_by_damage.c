@@ -313,6 +313,9 @@ worker_block(Worker *worker, const ErrorData *error)
 		took = wait_and_look(worker, &damage,
 							 Min(Max(LOOK_PAUSE, took * PAUSE_FACTOR),
 								 LONGEST_PAUSE));
+	/* again, because the damage may have kept it from being written */
+	write_down(note_no_slot);
+	apply_flush();
 	ereport(LOG,
 			(errmsg("blogstore worker restarts because the containers have been mended")));
 	worker_entry_mended();
