@@ -256,9 +256,9 @@ status_from_entry(Status *status, const WorkerEntry *entry)
 			status_lag(status, shown, entry->caught_up);
 		status_oldest_writer(status);
 	}
-	else if (entry->holds > 0)
+	else if (entry->holds > 0 && entry->state != WORKER_NOT_NEEDED)
 		status_text(status, STATUS_HINT,
-					"The worker starts when the command that copies, moves or drops the database has ended.");
+					"The worker starts when the command that copies, moves, renames or drops the database has ended.");
 	if (entry->last_error_hint[0] != '\0' && status->isnull[STATUS_HINT])
 		status_text(status, STATUS_HINT, entry->last_error_hint);
 	if (entry->last_error[0] != '\0')
@@ -473,8 +473,8 @@ status_of_server(Status *status)
 }
 
 /*
- * If no worker runs and the hint is empty, say in the hint whether that is
- * because the launcher does not run.
+ * If no worker runs because the launcher does not run, say so in the hint,
+ * unless the hint is set.
  */
 static void
 status_launcher(Status *status)

@@ -98,7 +98,7 @@ my $copier = $node->background_psql('postgres');
 $copier->query_until(qr/copies/, "\\echo copies\nCREATE DATABASE slow TEMPLATE kept;\n");
 wait_until($node, 'busy',
 	"SELECT state || '|' || (pid IS NULL) || '|' || hint FROM blogstore.stat_workers WHERE database = 'kept'",
-	'starting|true|The worker starts when the command that copies, moves or drops the database has ended.');
+	'starting|true|The worker starts when the command that copies, moves, renames or drops the database has ended.');
 pass('stat_workers says what the worker of the template waits for');
 $holder->query_safe('COMMIT');
 $holder->quit;

@@ -91,8 +91,8 @@ slot_is_being_made(const char *name)
 }
 
 /*
- * Return how many bytes of WAL a slot retains, or 0 if the slot does not exist
- * or has been invalidated.
+ * Return how many bytes of WAL a slot retains. Returns 0 if the slot does not
+ * exist, or has been invalidated.
  */
 int64
 slot_keeps(const char *name)

@@ -313,7 +313,11 @@ worker_block(Worker *worker, const ErrorData *error)
 		took = wait_and_look(worker, &damage,
 							 Min(Max(LOOK_PAUSE, took * PAUSE_FACTOR),
 								 LONGEST_PAUSE));
-	/* again, because the damage may have kept it from being written */
+
+	/*
+	 * Forget the position again. The damage may have prevented that before,
+	 * and the next worker would report the slot as lost.
+	 */
 	write_down(note_no_slot);
 	apply_flush();
 	ereport(LOG,
