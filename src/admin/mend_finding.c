@@ -133,8 +133,8 @@ mend_orphan(const Finding *f)
 
 /*
  * Warn of the orphans that mend_orphan() will delete, because what they refer
- * to may have been deleted by mistake. Deltas are not
- * counted, because users do not create them.
+ * to may have been deleted by mistake. Deltas are not counted, because users
+ * do not create them.
  */
 void
 warn_of_orphans(const Finding *findings, uint64 n)

@@ -540,8 +540,9 @@ status_elsewhere(Status *status)
 		return true;
 	if (!found)
 		status_disabled(status, "the slot has no worker",
-						!launcher_runs() ? NO_LAUNCHER_HINT :
-						"Look at blogstore.stat_worker in the database. If it accepts no connections, drop the slot with pg_drop_replication_slot().");
+						launcher_runs() ?
+						"Look at blogstore.stat_worker in the database. If it accepts no connections, drop the slot with pg_drop_replication_slot()." :
+						NO_LAUNCHER_HINT);
 	else
 		status_from_entry(status, &entry);
 	if (found && entry.state == WORKER_STOPPED)

@@ -608,7 +608,8 @@ compat_push_jsonb(CompatJsonb *jsonb, JsonbIteratorToken token,
 
 /*
  * Return the number of a wait event with a name of its own. Servers before 17
- * show all waits of extensions under one name.
+ * show all waits of extensions under one name. There, the name is evaluated
+ * only so that compilers do not warn of an unused table of names.
  */
 #if PG_VERSION_NUM >= 170000
 #define compat_wait_event(name) WaitEventExtensionNew(name)
